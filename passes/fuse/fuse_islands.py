@@ -16,7 +16,7 @@ from axir.passes.legalize.rewriting import find_operations, replace
 
 from .code import Code, write_out_functions
 from .fitness import Fitness
-from .islands import KERNEL, fuse_island, is_float_sum, islands_of
+from .islands import KERNEL, fuse_island, is_float_sum, islands_of, without_aliases_at_the_end
 from .region_kernel import RULES
 
 _LOGGER = logging.getLogger(__name__)
@@ -35,8 +35,8 @@ class FuseIslands(Pass):
     2. Take public functions of one block, all of whose operations are kernels, call functions of
        the host, or have a rule, and none of which adds up floats outside of a kernel: IREE does
        that in an order of its own.
-    3. Group the operations between two kernels or calls. What only reads an array as another one
-       stays.
+    3. Group the operations between two kernels or calls. What only reads an array as another one,
+       of those before or of the group itself, stays.
     4. Build a kernel of each group.
 
     Before::
@@ -70,7 +70,8 @@ class FuseIslands(Pass):
                 _LOGGER.info("the program at %s is not kernels only: %s", function.location, reason)
                 continue
             for island in islands_of(operations_of(function)[0]):
-                fuse_island(island, code, "elementwise", _MOST_BINDINGS)
+                computed = without_aliases_at_the_end(island)
+                fuse_island(computed, code, "elementwise", _MOST_BINDINGS)
 
 
 def _show_fills(function: ir.Operation) -> None:

@@ -57,6 +57,23 @@ def islands_of(operations: Sequence[ir.Operation]) -> list[Island]:
     return list(filter(None, islands))
 
 
+def without_aliases_at_the_end(island: Island) -> Island:
+    """Leaves out operations at the end that give what they take to nobody inside.
+
+    They come after all others: who takes a kernel's result as another array need not copy it.
+    """
+    kept = list(island)
+    aliases = []
+    for operation in reversed(island):
+        readers = {_top(use.owner) for x in operation.results for use in x.uses}
+        if operation.name in _ALIASES and readers.isdisjoint(kept):
+            kept.remove(operation)
+            aliases.append(operation)
+    for operation in aliases:
+        operation.move_after(kept[-1])
+    return kept
+
+
 def connected(island: Island) -> list[Island]:
     """Cuts an island into parts none of which reads what another one computes."""
     part_of: dict[ir.Value, int] = {}

@@ -55,7 +55,7 @@ from .invocation.invoker import (
 )
 from .invocation.proven_memory import UNPROVEN, WrongMemoryError
 from .linker import linker_flags
-from .preloading import import_passes_meanwhile
+from .preloading import passes_imported_meanwhile
 from .slow_compilations import announced_if_slow
 from .target import PROCESS_FLAGS, Target, needs_own_process, process_flags
 
@@ -404,9 +404,9 @@ def _invoke(
     """
     choice = config.axir_isolate_compiler
     if choice != "never" or needs_own_process(flags):
-        import_passes_meanwhile()
         try:
-            return getattr(helpers, method)(source, flags, report, option)
+            with passes_imported_meanwhile():
+                return getattr(helpers, method)(source, flags, report, option)
         except HelperStartError as error:
             if helpers.is_closed:
                 raise CompileError("Nothing is compiled while the interpreter ends.") from error

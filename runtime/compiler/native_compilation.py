@@ -41,7 +41,7 @@ from .helpers import HelperStartError, helpers
 from .invocation.native import NativeCompiler, NativeUnavailableError
 from .kernel_objects import compile_objects
 from .module_reader import KernelSource, read_kernels
-from .preloading import import_passes_meanwhile
+from .preloading import passes_imported_meanwhile
 from .slow_compilations import announced_if_slow
 
 _LOGGER = logging.getLogger(__name__)
@@ -244,9 +244,9 @@ def _reported(name: str, reason: str) -> str:
 def _run(kernels: bytes, is_quick: bool, report: Callable[[str], None]) -> tuple[bytes, ...] | None:
     """Compiles in a helper or in this process, as the option `axir_isolate_compiler` says."""
     if config.axir_isolate_compiler != "never":
-        import_passes_meanwhile()
         try:
-            return helpers.compile_kernels(kernels, is_quick, report)
+            with passes_imported_meanwhile():
+                return helpers.compile_kernels(kernels, is_quick, report)
         except HelperStartError:
             if config.axir_isolate_compiler == "always" or helpers.is_closed:
                 raise

@@ -1,8 +1,10 @@
 """Imports passes while this process waits for a helper.
 
 A pass is imported when it is first needed, since most programs need few, and those that come from
-the disk cache none. Where something is compiled, more will be: its imports need not be waited for.
-What does not live here: which passes there are (`axir.passes.framework.registry`).
+the disk cache none. Where something is compiled, more will be: while a thread waits for that, the
+interpreter has nothing else to do. As soon as nobody waits any more, imports rest: they would take
+the interpreter from the program. What does not live here: which passes there are
+(`axir.passes.framework.registry`).
 """
 
 from __future__ import annotations
@@ -10,6 +12,8 @@ from __future__ import annotations
 import importlib
 import os
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from axir.passes.framework.registry import PASSES, takes_jaxpr
 
@@ -18,27 +22,50 @@ _OTHERS = ("opt_einsum",)
 # Those of most programs first.
 _FIRST = ("fuse-whole-programs", "tile-products", "fuse-rows", "fuse-moves", "fuse-islands")
 _threads: list[threading.Thread] = []
+_state = threading.Lock()
+_waiting = 0
+_somebody_waits = threading.Event()
+# Held while a module is imported.
+_importing = threading.Lock()
 
 
-def import_passes_meanwhile() -> None:
-    """Begins to import all passes on StableHLO in another thread, once for the process."""
-    if not _threads:
-        thread = threading.Thread(target=_import_passes, name="axir-imports", daemon=True)
-        _threads.append(thread)
-        thread.start()
+@contextmanager
+def passes_imported_meanwhile() -> Iterator[None]:
+    """Has another thread import all passes on StableHLO, one by one, as long as this lasts."""
+    global _waiting
+    with _state:
+        _waiting += 1
+        _somebody_waits.set()
+        if not _threads:
+            thread = threading.Thread(target=_import_passes, name="axir-imports", daemon=True)
+            _threads.append(thread)
+            thread.start()
+    try:
+        yield
+    finally:
+        with _state:
+            _waiting -= 1
+            if not _waiting:
+                _somebody_waits.clear()
 
 
 def _import_passes() -> None:
     names = [PASSES[name] for name in (*_FIRST, *PASSES) if not takes_jaxpr(name)]
     for name in (*names, *_OTHERS):
-        importlib.import_module(name)
+        _somebody_waits.wait()
+        with _importing:
+            importlib.import_module(name)
 
 
-def _finish() -> None:
-    for thread in _threads:
-        if thread.is_alive():
-            thread.join()
+def _pause() -> None:
+    _importing.acquire()
+    _state.acquire()
+
+
+def _go_on() -> None:
+    _state.release()
+    _importing.release()
 
 
 # A child would wait for a module that the thread, which it does not have, is importing.
-os.register_at_fork(before=_finish)
+os.register_at_fork(before=_pause, after_in_parent=_go_on, after_in_child=_go_on)

@@ -352,20 +352,35 @@ def _equal_executable(
     codes = state.kernel_codes
     if codes is None:
         codes = {}
-    text = _code(executable, symbol)
-    codes[symbol] = hash(text)
+    codes.pop(symbol, None)  # of one that was equal to another, and is gone
+    text = None
+    bound = _bound_types(executable)
     for other in block:
         if other.operation.name != "stream.executable" or other.operation == executable:
             continue
         found: str = other.attributes["sym_name"].value
-        if found.rpartition("_")[0] != name:
+        # Writing out the code takes as long as building it: most differ in what they are bound to.
+        if found.rpartition("_")[0] != name or _bound_types(other.operation) != bound:
             continue
-        if found not in codes:  # printing a kernel takes a millisecond
+        if text is None:
+            text = _code(executable, symbol)
+            codes[symbol] = hash(text)
+        if found not in codes:
             codes[found] = hash(_code(other.operation, found))
         # What changed since then is compared anew, or counts as other code.
         if codes[found] == codes[symbol] and _code(other.operation, found) == text:
             return found
     return None
+
+
+def _bound_types(executable: ir.Operation) -> list[set[ir.Type]]:
+    """Returns the types of what is bound to the function of an executable."""
+    symbol = executable.attributes["sym_name"]
+    inner = executable.regions[0].blocks[0].operations[1]
+    functions = inner.regions[0].blocks[0].operations
+    [function] = (x for x in functions if x.attributes["sym_name"] == symbol)
+    arguments = function.regions[0].blocks[0].arguments
+    return [{use.owner.results[0].type for use in x.uses} for x in arguments]
 
 
 def _code(executable: ir.Operation, symbol: str) -> str:

@@ -13,7 +13,7 @@ import contextlib
 import ctypes
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,7 @@ from iree.compiler.passmanager import PassManager
 
 from .called_functions import keep_functions
 from .conversions import freeze_conversions
+from .kept_code import kept_code
 from .late_addresses import load_addresses_late
 from .llvm_text import for_older_llvm
 from .native_entry import entry_text
@@ -35,8 +36,8 @@ if TYPE_CHECKING:
 # A kernel's function, and that of each formula it calls: loops as blocks and branches, vectors as
 # LLVM has them, and functions of numbers as IREE's library of them computes.
 _PASSES = (
-    "builtin.module(func.func(iree-codegen-math-transform,lower-affine,expand-strided-metadata,"
-    "canonicalize,cse,iree-codegen-vector-transfer-lowering,convert-scf-to-cf,canonicalize),"
+    "builtin.module(func.func(iree-codegen-math-transform,expand-strided-metadata,"
+    "canonicalize,cse,convert-scf-to-cf,canonicalize),"
     "iree-convert-to-llvm,reconcile-unrealized-casts,canonicalize,cse,"
     "llvm.func(iree-codegen-add-fast-math-flags),strip-debuginfo)"
 )
@@ -49,10 +50,11 @@ _FUNCTION = re.compile(
 _BINDING = re.compile(r"(%\w+): !stream\.binding")
 _WORKGROUP = "stream.dispatch.workgroup.id"
 _ENTRY = "entry"
-# What LLVM takes longest for besides the instructions: other counters of loops, for cheaper
-# addresses. It is a third of the time; most code is as fast without, and sorts take half as long
-# again.
-_LOOPS_AS_WRITTEN = "-disable-lsr"
+# What is left out of code that is soon replaced: other counters of loops, for cheaper addresses, and
+# the order of instructions, which processors find themselves. These take 40 % of LLVM's time, and
+# few kernels gain; sorts take half as long again without the former.
+_IN_HASTE = ("-disable-lsr=true", "-disable-post-ra=true", "-enable-misched=false")
+_AT_LEISURE = ("-disable-lsr=false", "-disable-post-ra=false", "-enable-misched=true")
 
 
 # What tells a kernel that is not compiled from an llvmlite that compiles none: a number that is not
@@ -133,7 +135,7 @@ class NativeCompiler:
     def prepare(self, is_idle: Callable[[], bool]) -> None:
         """Makes ahead what many programs need, as long as nobody asks for something."""
         with contextlib.suppress(*_FAILURES):  # said where it is needed
-            for name in (_ENTRY, "f32"):
+            for name in (_ENTRY, "f32", "f64"):
                 if not is_idle():
                     return
                 self._library(name)
@@ -144,19 +146,24 @@ class NativeCompiler:
         if not (is_quick and self._has_process):
             made = self._object(text)
         else:
-            self._llvm.set_option("", _LOOPS_AS_WRITTEN)
+            self._set(_IN_HASTE)
             try:
                 made = self._object(text)
             finally:
-                self._llvm.set_option("", f"{_LOOPS_AS_WRITTEN}=false")
+                self._set(_AT_LEISURE)
         return made, *map(self._library, (_ENTRY, *called_products(text)))
+
+    def _set(self, options: Iterable[str]) -> None:
+        for option in options:
+            self._llvm.set_option("", option)
 
     def _library(self, name: str) -> bytes:
         """Returns the object file of a function that all programs may share, made once."""
         if name not in self._libraries:
             is_entry = name == _ENTRY
             text = entry_text(self._architecture) if is_entry else self._product_function(name)
-            self._libraries[name] = self._object(text)
+            source = text + self._target.encode() + self._llvm_version.encode()
+            self._libraries[name] = kept_code(name, source, lambda: self._object(text))
         return self._libraries[name]
 
     def _product_function(self, element: str) -> bytes:
@@ -216,6 +223,11 @@ class NativeCompiler:
             reloc="pic",
             codemodel="small",
         )
+
+    @cached_property
+    def _llvm_version(self) -> str:
+        numbers = ".".join(map(str, self._llvm.llvm_version_info))
+        return f"LLVM {numbers}, llvmlite {sys.modules['llvmlite'].__version__}"
 
     @cached_property
     def _architecture(self) -> str:

@@ -1,4 +1,4 @@
-"""Passes are imported in another thread, which a fork waits for."""
+"""Passes are imported in another thread while somebody waits; a fork waits for a module."""
 
 from __future__ import annotations
 
@@ -8,19 +8,30 @@ import sys
 import textwrap
 
 PROGRAM = """
-    import os, sys, threading
+    import os, sys, time
     import numpy as np
     import axir
     from axir.runtime.compiler import preloading
 
+    def imported():
+        return len([name for name in sys.modules if name.startswith("axir.passes")])
+
     assert "axir.passes.tune.products.tile_products" not in sys.modules
-    axir.jit(lambda x: x + 1)(np.ones(3, np.float32))
-    if os.fork() == 0:
-        alive = [x for x in preloading._threads if x.is_alive()]
-        os._exit(len(alive))
-    status = os.wait()[1]
+    with preloading.passes_imported_meanwhile():
+        # The helper that compiles this is waited for inside, and its answer is no end of it.
+        axir.jit(lambda x: x + 1)(np.ones(3, np.float32))
+        if os.fork() == 0:
+            with preloading.passes_imported_meanwhile():
+                import axir.passes.legalize.sorting.sort_by_digits
+            os._exit(0)
+        status = os.wait()[1]
+    time.sleep(0.1)  # a module that has been begun
     [thread] = preloading._threads
-    thread.join()
+    before = imported()
+    time.sleep(0.2)
+    assert imported() == before
+    with preloading.passes_imported_meanwhile():
+        thread.join()
     assert "axir.passes.tune.products.tile_products" in sys.modules
     assert "axir.passes.legalize.sorting.sort_by_digits" in sys.modules
     print("status", status)
