@@ -30,6 +30,16 @@ PLACES = {
     "jax.lib": "axir._as_jax.lib",
     "jax.version": "axir._as_jax.version",
     "jaxlib": "axir._as_jax.jaxlib",
+    **{
+        f"{package}{inside}": place
+        for package in ("jaxlib.mlir", "jax._src.lib.mlir", "jax.extend.mlir")
+        for inside, place in (
+            ("", "axir._as_jax.jaxlib.mlir"),
+            (".ir", "iree.compiler.ir"),
+            (".passmanager", "iree.compiler.passmanager"),
+            (".dialects.hlo", "axir._as_jax.jaxlib.mlir.dialects.stablehlo"),
+        )
+    },
     **older.MODULES,
     **{f"jax._src.{name}": place for name, place in src.MODULES.items()},
 }
