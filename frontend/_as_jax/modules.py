@@ -38,6 +38,7 @@ PLACES = {
             (".ir", "iree.compiler.ir"),
             (".passmanager", "iree.compiler.passmanager"),
             (".dialects.hlo", "axir._as_jax.jaxlib.mlir.dialects.stablehlo"),
+            (".dialects.mhlo", "axir._as_jax.jaxlib.mlir.dialects.stablehlo"),
         )
     },
     **older.MODULES,

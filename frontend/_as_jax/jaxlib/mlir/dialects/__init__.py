@@ -8,9 +8,10 @@ from axir.dialect.core.dialect_modules import bindings_of
 
 from . import chlo, stablehlo
 
-__all__ = ["chlo", "hlo", "stablehlo"]
+__all__ = ["chlo", "hlo", "mhlo", "stablehlo"]
 
-hlo = stablehlo
+# One set of operations, under its names of several years.
+hlo = mhlo = stablehlo
 
 
 def __getattr__(name: str) -> ModuleType:
