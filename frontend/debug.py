@@ -23,7 +23,7 @@ from axir._devices.partitions import NamedSharding, PartitionSpec
 from axir._devices.sharding import Sharding, SingleDeviceSharding
 from axir._transforms.callbacks import callback_name, words_of_keys
 from axir._trees import tree
-from axir.dialect.core.annotations import Options, UserFunction, UserObject
+from axir.dialect.core.annotations import Options, PyTree, UserFunction, UserObject
 from axir.dialect.core.array import Array, ConcreteArray, as_array
 from axir.dialect.core.context import user_frame
 from axir.dialect.core.errors import AxirError, NonArrayArgumentError, ParameterError
@@ -323,16 +323,29 @@ class _FormatChecker(string.Formatter):
         self.unused = [repr(n) for n in [*range(len(args)), *kwargs] if n not in used_args]
 
 
+_TOKEN = "<token>"  # no variable is called so
+
+
 def breakpoint(
-    *, ordered: bool = False, stdin: UserObject = None, stdout: UserObject = None
-) -> None:
+    *,
+    backend: str | None = None,
+    filter_frames: bool = True,
+    num_frames: int | None = None,
+    ordered: bool = False,
+    token: PyTree = None,
+    stdin: UserObject = None,
+    stdout: UserObject = None,
+) -> PyTree:
     r"""Stops a running program in `pdb`, with the variables of the line that calls this.
 
     In compiled code, variables of arrays hold the program's values when the line is reached, others
     what they held while the function was traced. `c` goes on; `q` ends the program with `BdbQuit`.
 
     Args:
+        backend, filter_frames, num_frames: Accepted for compatibility: `pdb` is the debugger, and
+            sees the frame of the line.
         ordered: Accepted for compatibility: stops are always in the order of the program.
+        token: Arrays before which the program does not stop; they are returned.
         stdin: Where commands are read from, by default the terminal.
         stdout: Where `pdb` writes to, by default the terminal.
 
@@ -357,7 +370,10 @@ def breakpoint(
         is_traced = any(type(leaf) is Tracer for leaf in tree.leaves(value))
         (moving if is_traced else fixed)[name] = value
     function = functools.partial(_stop, stop, frame.f_globals, fixed, stdin, stdout)
+    if token is not None:
+        moving[_TOKEN] = token
     _bind(function, "debug.breakpoint", (moving,), {}, ordered)
+    return token
 
 
 def _stop(
@@ -369,6 +385,7 @@ def _stop(
     moving: dict[str, Options],
 ) -> None:
     debugger = _Debugger(stdin=stdin, stdout=stdout)
+    moving.pop(_TOKEN, None)
     debugger.run(code, namespace, {**fixed, **moving})
     if debugger.was_quit:
         raise bdb.BdbQuit

@@ -66,6 +66,11 @@ def initialize(
     coordinator_bind_address: str | None = None,
     slice_index: int | None = None,
     partition_index: int | None = None,
+    mtls_cert_file: str | None = None,
+    mtls_key_file: str | None = None,
+    mtls_ca_file: str | None = None,
+    mtls_peer_uri_prefix: str | None = None,
+    verify_secure_credentials: bool | None = None,
 ) -> None:
     """Meets the other processes; from now on they compute together.
 
@@ -88,15 +93,22 @@ def initialize(
         coordinator_bind_address: `host:port` where process 0 listens; everywhere by default.
         slice_index: Accepted for compatibility.
         partition_index: Accepted for compatibility.
+        mtls_cert_file, mtls_key_file, mtls_ca_file, mtls_peer_uri_prefix,
+        verify_secure_credentials: Only None: what processes send each other is not encrypted.
 
     Raises:
         DistributedSetupError: if the processes do not find each other, or do not fit together, if
             there is no MPI, or devices were asked for before.
-        ParameterError: if the number of processes or of this one cannot be.
+        ParameterError: if the number of processes or of this one cannot be, or for certificates.
         RuntimeError: if it was called before.
     """
     if state.is_initialized:
         raise RuntimeError("distributed.initialize should only be called once.")
+    if mtls_cert_file or mtls_key_file or mtls_ca_file or mtls_peer_uri_prefix:
+        raise ParameterError(
+            "distributed.initialize: there are certificates, but processes do not encrypt.",
+            "Leave them out, and let the processes meet in a network that nobody else reads.",
+        )
     if cluster_detection_method not in _METHODS:
         raise ParameterError(
             f"distributed.initialize: cluster_detection_method={cluster_detection_method!r}.",

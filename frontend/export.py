@@ -14,7 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from axir._arguments.arguments import check_callable, type_of
-from axir._arguments.dimensions import SymbolicDim, is_symbolic_dim
+from axir._arguments.dimensions import SymbolicDim, is_symbolic_dim, symbolic_dim_bounds
 from axir._arguments.symbolic_shapes import SymbolicScope, symbolic_shape
 from axir._bundles.bundle import Bundle, open_bundle
 from axir._bundles.captures import shared
@@ -50,22 +50,23 @@ __all__ = [
     "register_namedtuple_serialization",
     "register_pytree_node_serialization",
     "symbolic_args_specs",
+    "symbolic_dim_bounds",
     "symbolic_shape",
     "to_cpp",
 ]
 
 
 def export(
-    fun: UserFunction | Mapping[str, UserFunction],
+    fun_jit: UserFunction | Mapping[str, UserFunction],
     *,
     platforms: Sequence[str] | None = None,
     disabled_checks: Sequence[DisabledSafetyCheck] = (),
     updates: Mapping[str, UserObject] = MappingProxyType({}),
 ) -> Callable[..., UserObject]:
-    """Returns a function that exports `fun` for the types of given arguments.
+    """Returns a function that exports `fun_jit` for the types of given arguments.
 
     Args:
-        fun: A jitted function, or a plain one. Static arguments are fixed to the values given.
+        fun_jit: A jitted function, or a plain one. Static arguments are fixed to the values given.
             Or several of these by name, which become a `Bundle`. What `functools.partial` binds
             becomes parameters, which are saved with the function.
         platforms: What it should run on: some of "cpu", "cuda", "vulkan". It runs on all of them.
@@ -81,11 +82,13 @@ def export(
         its name, and returns a `Bundle`.
 
     Raises:
-        NonArrayArgumentError: if `fun` is not callable, or by the call, if an argument is no array.
+        NonArrayArgumentError: if `fun_jit` is not callable, or by the call, if an argument is no
+            array.
         ParameterError: if there is no such platform; by the call, if the arguments of a function
             are missing, or what `updates` names.
-        DependentRowsError: by the call, if the leading dimension is open and `fun` mixes its rows.
-        UnexpectedTracerError: by the call, if `fun` uses values of a trace that is going on.
+        DependentRowsError: by the call, if the leading dimension is open and `fun_jit` mixes its
+            rows.
+        UnexpectedTracerError: by the call, if `fun_jit` uses values of a trace that is going on.
 
     >>> import axir, axir.numpy as jnp
     >>> exported = export(lambda x: jnp.sin(x))(jnp.ones(3))
@@ -104,15 +107,15 @@ def export(
     """
     _check_platforms(platforms)
     checks_rows = DisabledSafetyCheck.rows() not in disabled_checks
-    if isinstance(fun, Mapping):
-        return _exporter_of_several(fun, checks_rows, updates)
-    check_callable(fun, "export")
+    if isinstance(fun_jit, Mapping):
+        return _exporter_of_several(fun_jit, checks_rows, updates)
+    check_callable(fun_jit, "export")
 
     def exporter(*args: Options, **kwargs: Options) -> Exported | SymbolicExported:
-        specs = specs_of(fun, args, kwargs)
+        specs = specs_of(fun_jit, args, kwargs)
         if needs_sizes([x.shape for x in specs if isinstance(x, ShapeDtypeStruct)]):
-            return SymbolicExported(fun, args, kwargs, updates)
-        traced = trace(fun, args, kwargs, checks_rows=checks_rows, updates=updates)
+            return SymbolicExported(fun_jit, args, kwargs, updates)
+        traced = trace(fun_jit, args, kwargs, checks_rows=checks_rows, updates=updates)
         return traced.exported(traced.found)
 
     return exporter

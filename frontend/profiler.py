@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from axir._arguments.wrapping import wraps
-from axir._profiling.data import ProfileData, ProfileEvent, ProfilePlane
+from axir._profiling.data import ProfileData, ProfileEvent, ProfileLine, ProfilePlane
 from axir._profiling.memory import memory_profile
 from axir._profiling.options import ProfileOptions
 from axir._profiling.python_calls import PythonCalls
@@ -44,12 +44,15 @@ from axir.runtime.calls.compiled_function import begin_timeline
 __all__ = [
     "ProfileData",
     "ProfileEvent",
+    "ProfileLine",
     "ProfileOptions",
     "ProfilePlane",
+    "ProfileSession",
     "StepTraceAnnotation",
     "TraceAnnotation",
     "annotate_function",
     "device_memory_profile",
+    "export_profile_data",
     "save_device_memory_profile",
     "start_server",
     "start_trace",
@@ -144,9 +147,12 @@ def stop_trace() -> None:
     has_link, has_copy = _session.perfetto
     assert _session.log_dir is not None
     assert options is not None
-    folder = run_folder(_session.log_dir, options.session_id)
+    _write(content, _session.log_dir, options.session_id, has_link, has_copy)
+
+
+def _write(content: bytes, log_dir: Path, name: str, has_link: bool, has_copy: bool) -> None:
     names = [host_file(), *([PERFETTO_FILE] if has_link or has_copy else [])]
-    write(folder, content, names)
+    write(run_folder(log_dir, name), content, names)
     if has_link:
         serve_to_perfetto(content, PERFETTO_FILE)
 
@@ -164,6 +170,100 @@ def trace(
         yield
     finally:
         stop_trace()
+
+
+class ProfileSession:
+    """A trace that stays in memory: a `with` block, or `start()` and `stop()`.
+
+    Args:
+        log_dir: Folder for the trace as well, as of `start_trace`; none by default.
+        create_perfetto_link, create_perfetto_trace, profiler_options: As of `start_trace`.
+
+    >>> with ProfileSession() as session:
+    ...     with TraceAnnotation("a step"):
+    ...         pass
+    >>> session.is_running, session.profile_data.find_plane_with_name("Python and axir").name
+    (False, 'Python and axir')
+    """
+
+    def __init__(
+        self,
+        log_dir: str | os.PathLike[str] | None = None,
+        create_perfetto_link: bool = False,
+        create_perfetto_trace: bool = False,
+        profiler_options: ProfileOptions | None = None,
+    ):
+        self._log_dir = log_dir
+        self._perfetto = (create_perfetto_link, create_perfetto_trace)
+        self._options = profiler_options
+        self.is_running = False
+        self.profile_data: ProfileData | None = None
+
+    def start(self) -> None:
+        """Begins to record; raises `ProfileError` if something is recorded already."""
+        _session.begin(self._options)
+        self.is_running, self.profile_data = True, None
+
+    def stop(self) -> ProfileData:
+        """Ends recording; returns what was recorded, which `profile_data` keeps.
+
+        Raises:
+            ProfileError: if this session is not recording.
+            OSError: if the file cannot be written.
+        """
+        if not self.is_running:
+            raise ProfileError("No profile started.", "Call start() of this session first.")
+        self.is_running = False
+        self.profile_data = ProfileData.from_bytes(_session.end())
+        if self._log_dir is not None:
+            name = self._options.session_id if self._options else ""
+            export_profile_data(self.profile_data, self._log_dir, *self._perfetto, name)
+        return self.profile_data
+
+    def export_profile_data(
+        self,
+        log_dir: str | os.PathLike[str],
+        create_perfetto_link: bool = False,
+        create_perfetto_trace: bool = False,
+        session_id: str | None = None,
+    ) -> None:
+        """Writes what was recorded to a folder; see `axir.profiler.export_profile_data`."""
+        export_profile_data(self, log_dir, create_perfetto_link, create_perfetto_trace, session_id)
+
+    def __enter__(self) -> ProfileSession:
+        self.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.stop()
+
+
+def export_profile_data(
+    profile_data: ProfileData | ProfileSession,
+    log_dir: str | os.PathLike[str],
+    create_perfetto_link: bool = False,
+    create_perfetto_trace: bool = False,
+    session_id: str | None = None,
+) -> None:
+    """Writes a trace to a folder, as `stop_trace` does.
+
+    Args:
+        profile_data: The trace, or a session that has ended.
+        log_dir, create_perfetto_link, create_perfetto_trace: As of `start_trace`.
+        session_id: Name of the folder in `plugins/profile`; by default the time.
+
+    Raises:
+        ProfileError: if the session has not recorded anything.
+        OSError: if the file cannot be written.
+    """
+    found = profile_data.profile_data if isinstance(profile_data, ProfileSession) else profile_data
+    if found is None:
+        raise ProfileError(
+            "export_profile_data: the session holds no trace.", "Call its stop() first."
+        )
+    _write(
+        found.content, Path(log_dir), session_id or "", create_perfetto_link, create_perfetto_trace
+    )
 
 
 class TraceAnnotation(span):

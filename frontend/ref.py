@@ -42,12 +42,12 @@ __all__ = [
 ]
 
 
-def empty_ref(ty: UserObject, memory_space: UserObject = None) -> Ref:
+def empty_ref(ty: UserObject, memory_space: UserObject = None, pin: bool = False) -> Ref:
     """Makes a ref whose first elements mean nothing; here they are zeros.
 
     Args:
         ty: What has a shape and a dtype, such as `axir.ShapeDtypeStruct`.
-        memory_space: Accepted for compatibility: devices have one memory.
+        memory_space, pin: Accepted for compatibility: devices have one memory.
 
     >>> import axir
     >>> empty_ref(axir.ShapeDtypeStruct((2,), "int32")).shape

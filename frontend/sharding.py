@@ -22,7 +22,7 @@ from axir._devices.meshes import (
     set_mesh,
     use_abstract_mesh,
 )
-from axir._devices.partitions import DuplicateSpecError, NamedSharding, PartitionSpec
+from axir._devices.partitions import DuplicateSpecError, NamedSharding, PartitionSpec, UnreducedKind
 from axir._devices.sharding import Sharding, SingleDeviceSharding
 from axir._transforms.sharded import reshard
 from axir.dialect.core.annotations import Options, UserFunction, UserObject
@@ -40,6 +40,7 @@ __all__ = [
     "PartitionSpec",
     "Sharding",
     "SingleDeviceSharding",
+    "UnreducedKind",
     "auto_axes",
     "explicit_axes",
     "get_abstract_mesh",

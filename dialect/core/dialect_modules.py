@@ -3,11 +3,12 @@
 The bindings of MLIR look for such a module whenever they first wrap an operation or an attribute of
 a dialect: `iree.compiler.dialects.vm` takes 25 ms to import, `stream` 10, `flow` 5. For one that is
 not there they search the disk each time, 100 us instead of 0.1. Who imports one of the wheel's
-modules still gets it, with its classes. What does not live here: anything else.
+modules still gets it, with its classes (`bindings_of`). What does not live here: anything else.
 """
 
 from __future__ import annotations
 
+import importlib
 import sys
 from types import ModuleType
 
@@ -44,3 +45,11 @@ def offer() -> None:
         full_name = f"{__name__}.{name}"
         sys.modules[full_name] = ModuleType(full_name, "Empty: see the module above.")
     _mlir.globals.dialect_search_modules = [__name__, *_mlir.globals.dialect_search_modules]
+
+
+def bindings_of(dialect: str) -> ModuleType | None:
+    """Returns the module with the classes of a dialect's operations; None if there is none."""
+    try:
+        return importlib.import_module(f"iree.compiler.dialects.{dialect}")
+    except ModuleNotFoundError:
+        return None

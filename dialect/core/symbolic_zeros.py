@@ -89,9 +89,9 @@ class UndefinedPrimal(Symbolic):
     __slots__ = ()
 
 
-def is_undefined_primal(value: object) -> TypeGuard[UndefinedPrimal]:
+def is_undefined_primal(x: object) -> TypeGuard[UndefinedPrimal]:
     """Tells whether a transpose rule's operand is one of the linear ones."""
-    return type(value) is UndefinedPrimal
+    return type(x) is UndefinedPrimal
 
 
 # Marks -----------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ in a call (`symbolic_shapes.py`).
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Iterator, Mapping
 from typing import NoReturn, TypeAlias
 
@@ -167,14 +168,38 @@ def value_of(extent: Extent, sizes: Mapping[str, int]) -> int:
     return extent.value(sizes) if isinstance(extent, SymbolicDim) else extent
 
 
-def is_symbolic_dim(extent: UserObject) -> bool:
+def is_symbolic_dim(p: UserObject) -> bool:
     """Tells whether an extent is symbolic.
 
     >>> from axir.export import symbolic_shape
     >>> [is_symbolic_dim(extent) for extent in symbolic_shape("b, 3")]
     [True, False]
     """
-    return isinstance(extent, SymbolicDim)
+    return isinstance(p, SymbolicDim)
+
+
+def symbolic_dim_bounds(dimension: Extent) -> tuple[float, float]:
+    """Returns between which numbers an extent lies, as far as is known: sizes are at least 1.
+
+    Args:
+        dimension: An integer, or a symbolic extent.
+
+    Returns:
+        The bounds, which it may attain; infinite where nothing is known.
+
+    >>> from axir.export import symbolic_shape
+    >>> symbolic_dim_bounds(3), symbolic_dim_bounds(symbolic_shape("2*b + 1")[0])
+    ((3.0, 3.0), (3.0, inf))
+    """
+    if not isinstance(dimension, SymbolicDim):
+        return float(operator.index(dimension)), float(operator.index(dimension))
+    low = high = 0.0
+    for product, factor in dimension.terms.items():
+        is_known = all(isinstance(atom, str) for atom in product)
+        far: float = math.inf * factor if product else factor
+        near = factor if is_known else -far
+        low, high = low + min(near, far), high + max(near, far)
+    return low, high
 
 
 def _terms(extent: Extent) -> Mapping[Product, int]:

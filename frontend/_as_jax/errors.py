@@ -4,31 +4,64 @@ from __future__ import annotations
 
 from axir.dialect.core.errors import AxirError
 
-PAGE = "docs/as_jax.md of axir tells what is offered, and what is not."
+from .version import JAX_VERSION
+
+PAGE = "docs/libraries.md of axir tells which libraries run"
 
 
 class RealJaxLoadedError(AxirError, ImportError):
     """JAX itself had been imported before axir was to stand in for it."""
 
 
+def _way_out(library: str) -> str:
+    """Returns what to do about a name that is missing."""
+    if not library:
+        return (
+            f"The names are those of JAX {JAX_VERSION}; {PAGE}. JAX itself runs where axir.as_jax "
+            "is not imported."
+        )
+    return (
+        f"{PAGE}. The names are those of JAX {JAX_VERSION}: take a version of {library} that is "
+        f"for it, or run {library} on JAX itself, without axir.as_jax."
+    )
+
+
+def _asked(library: str, name: str) -> str:
+    return f"{library or 'The program'} asks for {name}"
+
+
 class JaxNameError(AxirError, AttributeError):
     """axir, which stands in for JAX, has no function or class of this name."""
 
-    def __init__(self, module: str, name: str):
+    def __init__(self, module: str, name: str, library: str = ""):
         super().__init__(
-            f"module {module!r} is axir here, which has no attribute {name!r}.",
-            f"{PAGE} JAX itself runs where axir.as_jax is not imported.",
+            f"{_asked(library, f'{module}.{name}')}: module {module!r} is axir here, which has no "
+            f"attribute {name!r}.",
+            _way_out(library),
         )
         self.name = name
+
+
+class JaxImportError(AxirError, ImportError):
+    """axir, which stands in for JAX, has no function or class of this name to import."""
+
+    def __init__(self, module: str, name: str, library: str = ""):
+        super().__init__(
+            f"{_asked(library, f'{module}.{name}')}: cannot import name {name!r} from {module!r}, "
+            "which is axir here.",
+            _way_out(library),
+        )
+        self.name = module
 
 
 class JaxModuleNotFoundError(AxirError, ModuleNotFoundError):
     """axir, which stands in for JAX, has no module of this name."""
 
-    def __init__(self, name: str, own_name: str):
+    def __init__(self, name: str, own_name: str, library: str = ""):
         super().__init__(
-            f"No module named {name!r}: 'jax' is axir here, which has no {own_name!r}.",
-            f"{PAGE} JAX itself runs where axir.as_jax is not imported.",
+            f"{_asked(library, name)}: No module named {name!r}: 'jax' is axir here, which has no "
+            f"{own_name!r}.",
+            _way_out(library),
         )
         # Not the name under which it was asked for: Python then replaces `from jax import name`'s
         # error by one that does not say whose module it was.

@@ -21,6 +21,7 @@ from axir.dialect.core.annotations import UserObject
 from . import older, src, version
 from .distributions import StandInDistribution
 from .errors import JaxModuleNotFoundError, JaxNameError
+from .missing import library_of, tell_what_is_missing
 from .naming import rename, rename_all
 
 # Where modules are that axir does not have under the same name: the longest beginning counts.
@@ -30,6 +31,17 @@ PLACES = {
     "jax.lib": "axir._as_jax.lib",
     "jax.version": "axir._as_jax.version",
     "jaxlib": "axir._as_jax.jaxlib",
+    **{
+        f"{package}{inside}": place
+        for package in ("jaxlib.mlir", "jax._src.lib.mlir", "jax.extend.mlir")
+        for inside, place in (
+            ("", "axir._as_jax.jaxlib.mlir"),
+            (".ir", "iree.compiler.ir"),
+            (".passmanager", "iree.compiler.passmanager"),
+            (".dialects.hlo", "axir._as_jax.jaxlib.mlir.dialects.stablehlo"),
+            (".dialects.mhlo", "axir._as_jax.jaxlib.mlir.dialects.stablehlo"),
+        )
+    },
     **older.MODULES,
     **{f"jax._src.{name}": place for name, place in src.MODULES.items()},
 }
@@ -57,8 +69,10 @@ class JaxModule(ModuleType):
         super().__init__("jax", axir.__doc__)
         public = {name: value for name, value in vars(axir).items() if not name.startswith("_")}
         vars(self).update(public)
-        for value in public.values():
+        for name, value in public.items():
             rename(value)
+            if isinstance(value, ModuleType):
+                tell_what_is_missing(value, f"jax.{name}")
         self.__version__ = version.__version__
         self.__version_info__ = version.__version_info__
         self.__file__ = axir.__file__
@@ -74,13 +88,15 @@ class JaxModule(ModuleType):
         if not name.startswith("_") and hasattr(axir, name):
             value = vars(self)[name] = getattr(axir, name)  # libraries ask in their inner loops
             rename(value)
+            if isinstance(value, ModuleType):
+                tell_what_is_missing(value, f"jax.{name}")
             return value
         # JAX imports these by itself.
         if name in ("_src", "lib", "version"):
             return importlib.import_module(f"jax.{name}")
         if name in older.NAMES:
             return getattr(importlib.import_module(older.NAMES[name]), name)
-        raise JaxNameError("jax", name)
+        raise JaxNameError("jax", name, library_of(sys._getframe(1)))
 
     def __dir__(self) -> list[str]:
         return sorted({*vars(self), *dir(axir)})
@@ -112,7 +128,7 @@ class JaxFinder(DistributionFinder, Loader):
         is_private = own.startswith("axir._") and fullname not in PLACES
         is_private = is_private and not own.startswith("axir._as_jax.")
         if is_private or not _exists(own):
-            raise JaxModuleNotFoundError(fullname, own)
+            raise JaxModuleNotFoundError(fullname, own, library_of(sys._getframe(1)))
         return ModuleSpec(fullname, self, origin=axir.__file__, is_package=fullname == "jax")
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
@@ -125,6 +141,7 @@ class JaxFinder(DistributionFinder, Loader):
             name = module.__name__
             sys.modules[name] = importlib.import_module(own_name(name))
             rename_all(sys.modules[name])
+            tell_what_is_missing(sys.modules[name], name)
 
     def find_distributions(
         self, context: DistributionFinder.Context = EVERYTHING

@@ -6,8 +6,9 @@ import enum
 import math
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import wraps
 
 import numpy as np
 
@@ -167,6 +168,11 @@ class AbstractMesh(_Axes):
         fields = ("axis_sizes", "axis_names", "axis_types", "abstract_device")
         return AbstractMesh(**{**{name: getattr(self, name) for name in fields}, **changes})
 
+    def update_axis_types(self, name_to_type: Mapping[Hashable, AxisType]) -> AbstractMesh:
+        """Returns the mesh with other types for the axes that are named."""
+        pairs = zip(self.axis_names, self.axis_types, strict=True)
+        return self.update(axis_types=tuple(name_to_type.get(name, kind) for name, kind in pairs))
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, AbstractMesh) and self._key() == other._key()
 
@@ -214,6 +220,19 @@ class Mesh(_Axes):
         if len(_latest) >= _LATEST_LIMIT:
             _latest.clear()
         _latest[tuple(self.devices.flat), self.shape_tuple] = self
+
+    def update(
+        self,
+        devices: UserObject = None,
+        axis_names: Sequence[Hashable] | None = None,
+        axis_types: AxisType | Sequence[AxisType] | None = None,
+    ) -> Mesh:
+        """Returns the mesh with some of its arguments replaced."""
+        return Mesh(
+            self.devices if devices is None else devices,
+            self.axis_names if axis_names is None else axis_names,
+            self.axis_types if axis_types is None else axis_types,
+        )
 
     @property
     def device_ids(self) -> np.ndarray:
@@ -367,8 +386,21 @@ def get_abstract_mesh() -> AbstractMesh:
     return _NO_AXES if context.mesh is None else context.mesh.abstract_mesh
 
 
+def _takes_older_name(function: Callable[..., Mesh]) -> Callable[..., Mesh]:
+    """Lets a function take `axis_sizes` as `axis_shapes`, too, as JAX called it up to 0.11."""
+
+    @wraps(function)
+    def taking(*args: Options, **kwargs: Options) -> Mesh:
+        if "axis_shapes" in kwargs:
+            kwargs["axis_sizes"] = kwargs.pop("axis_shapes")
+        return function(*args, **kwargs)
+
+    return taking
+
+
+@_takes_older_name
 def make_mesh(
-    axis_shapes: Sequence[int],
+    axis_sizes: Sequence[int],
     axis_names: Sequence[Hashable],
     axis_types: Sequence[AxisType] | None = None,
     *,
@@ -377,7 +409,7 @@ def make_mesh(
     """Makes a mesh of the first devices there are.
 
     Args:
-        axis_shapes: Extents of the axes.
+        axis_sizes: Extents of the axes; older programs call them `axis_shapes`.
         axis_names: Their names.
         axis_types: Their types; `Explicit` by default.
         devices: The devices to choose from; all of the default platform by default.
@@ -389,18 +421,18 @@ def make_mesh(
     1
     """
     available = list(devices) if devices is not None else _all_devices()
-    count = math.prod(axis_shapes)
+    count = math.prod(axis_sizes)
     if count > len(available):
         raise ParameterError(
             f"Number of devices {len(available)} must be >= the product of mesh_shape "
-            f"{tuple(axis_shapes)}.",
+            f"{tuple(axis_sizes)}.",
             "Make the mesh smaller; shard_map takes an AbstractMesh of any size, and computes all "
             "of it on one device.",
         )
     types = axis_types if axis_types is not None else (AxisType.Explicit,) * len(axis_names)
     chosen = np.empty(count, object)
     chosen[:] = available[:count]
-    return Mesh(chosen.reshape(tuple(axis_shapes)), tuple(axis_names), types)
+    return Mesh(chosen.reshape(tuple(axis_sizes)), tuple(axis_names), types)
 
 
 _all_devices = devices

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import functools
 import itertools
 import math
@@ -35,6 +36,14 @@ class MissingMeshError(ParameterError, RuntimeError):
     """A specification was given without a mesh, and none is in use."""
 
 
+class UnreducedKind(enum.Enum):
+    """How the parts of an array come together that lie along unreduced axes of a mesh."""
+
+    sum = 1
+    max = 2
+    min = 3
+
+
 class _Unconstrained:
     def __repr__(self) -> str:
         return "UNCONSTRAINED"
@@ -48,6 +57,10 @@ class PartitionSpec:
             dimension that is whole; dimensions at the end may be left out.
         unreduced: Names of axes along which parts are yet to be summed.
         reduced: Names of axes along which they have been.
+        unreduced_kind: How parts come together; only sums do.
+
+    Raises:
+        ParameterError: for another kind.
 
     >>> spec = PartitionSpec("data", None, ("x", "y"))
     >>> spec[2], len(spec)
@@ -63,10 +76,21 @@ class PartitionSpec:
         *partitions: Partition,
         unreduced: frozenset[Hashable] | set[Hashable] = frozenset(),
         reduced: frozenset[Hashable] | set[Hashable] = frozenset(),
+        unreduced_kind: UnreducedKind | None = None,
     ):
+        if unreduced_kind not in (None, UnreducedKind.sum):
+            raise ParameterError(
+                f"PartitionSpec: unreduced_kind is {unreduced_kind}, but only sums are left open.",
+                "Compute the extremum with lax.pmax or lax.pmin in a shard_map.",
+            )
         self.partitions = tuple(tuple(p) if isinstance(p, list) else p for p in partitions)
         self.unreduced = frozenset(unreduced)
         self.reduced = frozenset(reduced)
+
+    @property
+    def unreduced_kind(self) -> UnreducedKind | None:
+        """How parts come together along unreduced axes; None if there are none."""
+        return UnreducedKind.sum if self.unreduced else None
 
     def update(self, **changes: UserObject) -> PartitionSpec:
         """Returns the specification with `partitions`, `unreduced` or `reduced` replaced."""

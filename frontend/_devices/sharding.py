@@ -63,6 +63,14 @@ class Sharding:
         """Tells whether another sharding spreads arrays of `ndim` axes likewise."""
         raise NotImplementedError
 
+    def shard_shape(self, global_shape: Sequence[int]) -> tuple[int, ...]:
+        """Returns the shape of what a device holds of an array."""
+        raise NotImplementedError
+
+    def with_memory_kind(self, kind: str) -> Sharding:
+        """Returns the sharding for another memory of the devices."""
+        raise NotImplementedError
+
 
 @dataclass(frozen=True, repr=False)
 class SingleDeviceSharding(Sharding):
@@ -123,6 +131,9 @@ class SingleDeviceSharding(Sharding):
     def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
         """Tells whether another sharding spreads arrays of `ndim` axes likewise."""
         return self.device_set == other.device_set
+
+    def check_compatible_aval(self, aval_shape: Sequence[int]) -> None:
+        """Raises an error if arrays of a shape cannot be spread so: any can."""
 
     def with_memory_kind(self, kind: str) -> SingleDeviceSharding:
         """Returns the sharding for another memory of the device."""

@@ -83,6 +83,8 @@ class ProfileData:
     """
 
     def __init__(self, content: Foreign):
+        # What was read, compressed: for whoever writes it elsewhere.
+        self.content = b""
         self._planes: dict[int, ProfilePlane] = {}
         lines: dict[tuple[int, int], ProfileLine] = {}
         for event in content["traceEvents"]:
@@ -107,14 +109,28 @@ class ProfileData:
             OSError: if the file cannot be read.
             ProfileError: if it is no trace file, or damaged.
         """
-        content = Path(path).read_bytes()
+        return ProfileData.from_bytes(Path(path).read_bytes(), os.fspath(path))
+
+    @staticmethod
+    def from_bytes(content: bytes, name: str = "what was recorded") -> ProfileData:
+        """Reads what a file contains.
+
+        Args:
+            content: The bytes.
+            name: What to call them in an error.
+
+        Raises:
+            ProfileError: if they are no trace, or damaged.
+        """
         try:
-            return ProfileData(json.loads(gzip.decompress(content)))
+            data = ProfileData(json.loads(gzip.decompress(content)))
         except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
             raise ProfileError(
-                f"{os.fspath(path)} is no trace file of axir, or damaged: {error}.",
+                f"{name} is no trace file of axir, or damaged: {error}.",
                 "Read a file `*.trace.json.gz` that stop_trace wrote.",
             ) from error
+        data.content = content
+        return data
 
     @property
     def planes(self) -> Iterator[ProfilePlane]:

@@ -58,6 +58,7 @@ from axir.runtime.spmd.placed_calls import committed, placed
 from axir.runtime.spmd.program import MeshProgram
 
 from .caches import clear_tables, cleared_with_caches
+from .compiler_choices import Inline
 from .signatures import AsNumber, kept_number, signature
 from .stages import Lowered, Lying, Traced, described_place
 from .static_arguments import StaticArguments, chosen
@@ -440,7 +441,7 @@ def jit(
     donate_argnames: str | Sequence[str] | None = None,
     device: UserObject = None,
     backend: str | None = None,
-    inline: bool = False,
+    inline: bool | Inline = False,
     keep_unused: bool = False,
     compiler_options: dict[str, UserObject] | None = None,
     wait: bool | None = None,
@@ -460,7 +461,7 @@ def jit(
         donate_argnames: The same, by name.
         device: Where to run; by default where committed arguments are, else the default device.
         backend: Platform whose first device to run on.
-        inline: Whether a nested call is replaced by its ops.
+        inline: Whether a nested call is replaced by its ops: True, or `Inline.JAX_EARLY`.
         keep_unused: Accepted for compatibility; unused arguments cost nothing.
         compiler_options: Only None, or empty: options are those of `axir.config`.
         wait: Whether the first call waits for the compiler, or is evaluated op by op in NumPy, as
@@ -496,7 +497,8 @@ def jit(
         )
     if backend is not None and device is None:
         device = local_devices(backend=backend)[0]
-    settings = (argnums, argnames, donated, donated_names, device, inline, wait)
+    is_inline = inline is Inline.JAX_EARLY if isinstance(inline, Inline) else bool(inline)
+    settings = (argnums, argnames, donated, donated_names, device, is_inline, wait)
     if in_shardings is None and out_shardings is None:
         return JitFunction(fun, *settings)
     from .sharded import sharded_jit  # late: most programs name no places

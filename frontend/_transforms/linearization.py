@@ -18,7 +18,7 @@ from axir._trees import tree
 from axir._trees.registration import register_pytree_node
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import PyTree, UserFunction, UserObject
-from axir.dialect.core.array import ConcreteArray
+from axir.dialect.core.array import ConcreteArray, as_array
 from axir.dialect.core.errors import GradientError, TreeError
 from axir.dialect.core.state import state
 from axir.dialect.core.symbolic_zeros import UndefinedPrimal, Zero
@@ -215,7 +215,11 @@ def checked_cotangents(
 
 def _of_type(cotangent: PyTree, primal: ShapedArray) -> UserObject:
     """Returns a cotangent with the weakness of its primal's dtype, so that updates keep types."""
-    if type(cotangent) is Zero or cotangent.aval is primal:
+    if type(cotangent) is Zero:
+        return cotangent
+    if isinstance(cotangent, (np.ndarray, np.generic)):  # what a rule of the user's computed
+        cotangent = as_array(cotangent)
+    if cotangent.aval is primal:
         return cotangent
     return convert_element_type(cotangent, primal.dtype, primal.weak_type)
 

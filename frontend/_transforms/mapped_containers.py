@@ -29,6 +29,11 @@ class _Rules(NamedTuple):
 _RULES: dict[type, _Rules] = {}
 
 
+def is_vmappable(x: UserObject) -> bool:
+    """Tells whether `vmap` maps a container by rules of its class."""
+    return type(x) in _RULES
+
+
 def register_vmappable(
     data_type: type,
     spec_type: type,

@@ -151,9 +151,9 @@ class Ref:
     def __setitem__(self, index: IndexLike, value: ArrayLike) -> None:
         swap(self, index, value)
 
-    def addupdate(self, value: ArrayLike, index: IndexLike = ...) -> None:
+    def addupdate(self, x: ArrayLike, idx: IndexLike = ...) -> None:
         """Adds to elements."""
-        addupdate(self, index, value)
+        addupdate(self, idx, x)
 
     def unsafe_buffer_pointer(self) -> int:
         """Returns the address of the value's first element."""
@@ -247,14 +247,18 @@ class _At:
 
 
 def new_ref(
-    init_val: ArrayLike, *, memory_space: UserObject = None, kind: str | None = None
+    init_val: ArrayLike,
+    *,
+    memory_space: UserObject = None,
+    kind: str | None = None,
+    pin: bool = False,
 ) -> Ref:
     """Makes a ref.
 
     Args:
         init_val: Its first value.
         memory_space: Accepted for compatibility: devices have one memory.
-        kind: Accepted for compatibility.
+        kind, pin: Accepted for compatibility.
 
     >>> import axir.numpy as jnp
     >>> ref = new_ref(jnp.arange(3))

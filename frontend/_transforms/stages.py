@@ -46,7 +46,7 @@ from axir.dialect.program.module_writer import write_module
 from axir.dialect.program.tracer import Tracer
 from axir.passes.partition.report import communications
 from axir.passes.transforms.lower_to_stablehlo import lower_functions
-from axir.runtime import default_device, local_devices
+from axir.runtime import Device, default_device, local_devices
 from axir.runtime.spmd.partitioned import Place, device_for
 from axir.runtime.spmd.placed_calls import committed, placed
 from axir.runtime.spmd.placement import Placement
@@ -272,15 +272,27 @@ class Lowered(_Stage):
         """Returns what a call computes, reads and writes at least; see `Compiled.cost_analysis`."""
         return _costs(self.function)
 
-    def compile(self, compiler_options: CompilerOptions | None = None) -> Compiled:
+    def compile(
+        self,
+        compiler_options: CompilerOptions | None = None,
+        *,
+        device_assignment: Sequence[Device] | None = None,
+    ) -> Compiled:
         """Compiles.
 
         Args:
             compiler_options: Only None, or empty: options are those of `axir.config`.
+            device_assignment: Only None, or the device that the function was lowered for.
 
         Raises:
-            ParameterError: for options.
+            ParameterError: for options, or other devices.
         """
+        own = self.device or default_device()
+        if device_assignment is not None and tuple(device_assignment) != (own,):
+            raise ParameterError(
+                f"compile: the function was lowered for {own}, not {tuple(device_assignment)}.",
+                "Lower it with arguments that lie there, or with jit(..., device=...).",
+            )
         if compiler_options:
             raise ParameterError(
                 f"compile: there are no compiler options {', '.join(compiler_options)}.",

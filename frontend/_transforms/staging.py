@@ -84,7 +84,7 @@ def _structs(function: UserObject) -> list[ShapeDtypeStruct]:
     return [ShapeDtypeStruct(t.shape, t.dtype, weak_type=t.weak_type) for t in types]
 
 
-def typeof(x: UserObject, /) -> ShapedArray | AbstractRef:
+def typeof(x: UserObject) -> ShapedArray | AbstractRef:
     """Returns the type of an array, a tracer, a scalar or a ref.
 
     >>> import axir

@@ -26,6 +26,7 @@ _LOADED_WHEN_NAMED = frozenset(
         "ode",
         "optimizers",
         "optix",
+        "overlap",
         "pallas",
         "pjit",
         "random",
@@ -38,7 +39,7 @@ _LOADED_WHEN_NAMED = frozenset(
     )
 )
 
-__all__ = ["disable_x64", "enable_x64", "io_callback", *sorted(_LOADED_WHEN_NAMED)]
+__all__ = ["EArray", "disable_x64", "enable_x64", "io_callback", *sorted(_LOADED_WHEN_NAMED)]
 
 
 def disable_x64() -> UserObject:
@@ -53,6 +54,10 @@ def disable_x64() -> UserObject:
 
 
 def __getattr__(name: str) -> UserObject:
+    if name == "EArray":
+        from ._extended_arrays import EArray  # late: few name it
+
+        return EArray
     if name in _LOADED_WHEN_NAMED:
         return importlib.import_module(f"axir.experimental.{name}")
     raise AttributeError(f"module 'axir.experimental' has no attribute {name!r}")

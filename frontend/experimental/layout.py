@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 from axir._trees import tree
-from axir.dialect.core.annotations import PyTree, UserObject
+from axir.dialect.core.annotations import PyTree, UserFunction, UserObject
 from axir.dialect.core.errors import ParameterError
 
-__all__ = ["Format", "Layout", "with_layout_constraint"]
+__all__ = ["Format", "Layout", "explicit_layout", "with_layout_constraint"]
 
 
 @dataclass(frozen=True)
@@ -73,3 +74,26 @@ def with_layout_constraint(x: PyTree, layouts: PyTree) -> PyTree:
                 f"axes, but one of shape {leaf.shape} came."
             )
     return x
+
+
+def explicit_layout(
+    f: UserFunction | None = None, /, *, in_layouts: PyTree | None = None
+) -> UserFunction:
+    """Returns a function whose arguments are asked to have layouts; see `with_layout_constraint`.
+
+    Args:
+        f: The function; without it, this is a decorator with options.
+        in_layouts: A layout, or a tree of them that is a prefix of the tuple of arguments.
+
+    Raises:
+        ParameterError: by a call, if a layout is for arrays of another number of axes.
+    """
+    if f is None:
+        return functools.partial(explicit_layout, in_layouts=in_layouts)
+    function = f
+
+    @functools.wraps(function)
+    def asked(*args: UserObject) -> UserObject:
+        return function(*(args if in_layouts is None else with_layout_constraint(args, in_layouts)))
+
+    return asked

@@ -5,12 +5,15 @@ They are for XLA's passes and profiles. No pass of axir reads any, so they are t
 
 from __future__ import annotations
 
+import functools
 from contextlib import ContextDecorator
 from types import TracebackType
 
-from axir.dialect.core.annotations import Options, PyTree, UserObject
+from axir.dialect.core.annotations import Options, PyTree, UserFunction, UserObject
 
-__all__ = ["set_xla_metadata"]
+__all__ = [
+    "fuse_limit", "must_fuse_call", "set_xla_metadata", "xla_metadata_call", "xla_metadata_call2",
+]  # fmt: skip
 
 
 class _Notes(ContextDecorator):
@@ -43,3 +46,50 @@ def set_xla_metadata(x: PyTree = None, **kwargs: Options) -> UserObject:
     1.0
     """
     return _Notes() if x is None else x
+
+
+def xla_metadata_call(f: UserFunction | None = None, /, **meta: Options) -> UserFunction:
+    """Returns a function as it is, or without one a decorator that does.
+
+    Args:
+        f: The function.
+        **meta: Notes on its operations.
+
+    >>> xla_metadata_call(purpose="sign")(abs)(-1)
+    1
+    """
+    return functools.partial(xla_metadata_call, **meta) if f is None else f
+
+
+def xla_metadata_call2(
+    f: UserFunction | None = None,
+    /,
+    metadata: UserObject = None,
+    *,
+    ad_metadata: UserObject = None,
+) -> UserFunction:
+    """Returns a function as it is, or without one a decorator that does.
+
+    Args:
+        f: The function.
+        metadata: Notes on its operations.
+        ad_metadata: Notes on those of its derivatives.
+    """
+    return xla_metadata_call2 if f is None else f
+
+
+def must_fuse_call(identifier: str) -> UserFunction:
+    """Returns a decorator that asks for one kernel, which is what the compiler makes if it can.
+
+    Args:
+        identifier: The name of the kernel.
+
+    >>> must_fuse_call("1")(abs)(-1)
+    1
+    """
+    return xla_metadata_call(MUST_FUSE=identifier)
+
+
+def fuse_limit() -> UserFunction:
+    """Returns a decorator that lets no operation fuse with a function; it stays as it is."""
+    return xla_metadata_call()

@@ -137,11 +137,11 @@ def defjvp2(primitive: Primitive, *rules: UserFunction | None) -> None:
     primitive_jvps[primitive] = value_and_jvp
 
 
-def defbilinear(primitive: Primitive, lhs_rule: UserFunction, rhs_rule: UserFunction) -> None:
+def defbilinear(prim: Primitive, lhs_rule: UserFunction, rhs_rule: UserFunction) -> None:
     """Declares a primitive of two operands linear in each of them.
 
     Args:
-        primitive: Whose rules to define.
+        prim: Whose rules to define.
         lhs_rule: `(cotangent, lhs, rhs, **params) -> cotangent of lhs`, which is undefined.
         rhs_rule: The same for rhs.
 
@@ -159,12 +159,12 @@ def defbilinear(primitive: Primitive, lhs_rule: UserFunction, rhs_rule: UserFunc
     def by_lhs(
         tangent: UserObject, lhs: UserObject, rhs: UserObject, **params: Param
     ) -> UserObject:
-        return primitive.bind(tangent, rhs, **params)
+        return prim.bind(tangent, rhs, **params)
 
     def by_rhs(
         tangent: UserObject, lhs: UserObject, rhs: UserObject, **params: Param
     ) -> UserObject:
-        return primitive.bind(lhs, tangent, **params)
+        return prim.bind(lhs, tangent, **params)
 
     def transpose(
         cotangent: UserObject, lhs: UserObject, rhs: UserObject, **params: Param
@@ -173,8 +173,8 @@ def defbilinear(primitive: Primitive, lhs_rule: UserFunction, rhs_rule: UserFunc
             return [lhs_rule(cotangent, lhs, rhs, **params), None]
         return [None, rhs_rule(cotangent, lhs, rhs, **params)]
 
-    defjvp(primitive, by_lhs, by_rhs)
-    primitive_transposes[primitive] = transpose
+    defjvp(prim, by_lhs, by_rhs)
+    primitive_transposes[prim] = transpose
 
 
 def get_primitive_transpose(p: Primitive) -> Rule:

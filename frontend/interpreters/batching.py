@@ -91,26 +91,35 @@ def broadcast(x: UserObject, sz: int, axis: int | None, mesh_axis: UserObject = 
     return to_axis(as_value(x), None, axis, sz)
 
 
-def bdim_at_front(value: UserObject, axis: int | None, size: int) -> UserObject:
-    """Moves the batch axis to the front, broadcasting a value that has none."""
-    return to_axis(value, axis, 0, size)
+def bdim_at_front(
+    x: UserObject, bdim: int | None, size: int, mesh_axis: UserObject = None
+) -> UserObject:
+    """Moves the batch axis to the front, broadcasting a value that has none.
+
+    Args:
+        x: The value.
+        bdim: Its batch axis, or None if it has none.
+        size: Extent of the axis.
+        mesh_axis: Accepted for compatibility: the axis lies where its values do.
+    """
+    return to_axis(x, bdim, 0, size)
 
 
-def defvectorized(primitive: Primitive) -> None:
+def defvectorized(prim: Primitive) -> None:
     """Declares a unary elementwise primitive: the batch axis stays where it is."""
 
     def batch(operands: UserObject, axes: UserObject, **params: Param) -> tuple[UserObject, int]:
-        return primitive.bind(*operands, **params), axes[0]
+        return prim.bind(*operands, **params), axes[0]
 
-    primitive_batchers[primitive] = batch
+    primitive_batchers[prim] = batch
 
 
-def defbroadcasting(primitive: Primitive) -> None:
+def defbroadcasting(prim: Primitive) -> None:
     """Declares an elementwise primitive of several operands: their batch axes are aligned."""
-    primitive_batchers[primitive] = batch_elementwise(primitive)
+    primitive_batchers[prim] = batch_elementwise(prim)
 
 
-def defreducer(primitive: Primitive) -> None:
+def defreducer(prim: Primitive) -> None:
     """Declares a primitive of one operand that reduces along the axes of its parameter `axes`."""
 
     def batch(
@@ -118,7 +127,7 @@ def defreducer(primitive: Primitive) -> None:
     ) -> tuple[UserObject, int]:
         (operand,), (place,) = operands, dims
         moved = tuple(axis + (axis >= place) for axis in axes)
-        result = primitive.bind(operand, axes=moved, **params)
+        result = prim.bind(operand, axes=moved, **params)
         return result, place - sum(axis < place for axis in moved)
 
-    primitive_batchers[primitive] = batch
+    primitive_batchers[prim] = batch

@@ -2,7 +2,8 @@
 
 `register_lowering(p, rule)` with `rule(context, *values, **params)`, which writes StableHLO with
 the typed builder `hlo` and returns the result value(s); `context.avals_in` and `context.avals_out`
-are the types.
+are the types. `hlo` has functions, which find out types of results and check operands, and the
+classes of MLIR's bindings for all operations: `hlo.AddOp(x, y).result`.
 
 >>> from axir import core
 >>> from axir.interpreters import mlir
@@ -61,21 +62,29 @@ LoweringRuleContext = LoweringContext
 Value = ir.Value
 
 
-def register_lowering(primitive: Primitive, rule: Rule, platform: str | None = None) -> None:
+def register_lowering(
+    prim: Primitive,
+    rule: Rule,
+    platform: str | None = None,
+    inline: bool = True,
+    cacheable: bool = True,
+) -> None:
     """Defines how a primitive becomes StableHLO.
 
     Args:
-        primitive: Whose rule to define.
+        prim: Whose rule to define.
         rule: `(context, *values, **params) -> value(s)`.
         platform: `cpu`, `vulkan` or `cuda`: the rule then serves that platform only, before one
             for all platforms.
+        inline, cacheable: Accepted for compatibility: a rule writes where the primitive stands,
+            and each time.
     """
-    if platform is None and not isinstance(primitive.lower, _PlatformRules):
-        primitive.lower = rule
+    if platform is None and not isinstance(prim.lower, _PlatformRules):
+        prim.lower = rule
         return
-    known = primitive.lower
+    known = prim.lower
     rules = known if isinstance(known, _PlatformRules) else _PlatformRules(known)
-    primitive.lower = rules
+    prim.lower = rules
     rules.table[platform] = rule
 
 
@@ -152,14 +161,19 @@ def emit_python_callback(
     return results, token, None
 
 
-def aval_to_ir_type(aval: ShapedArray) -> UserObject:
-    """Returns the MLIR tensor type of a type."""
-    return aval.mlir
+def aval_to_ir_type(ctx: UserObject, aval: ShapedArray | None = None) -> UserObject:
+    """Returns the MLIR tensor type of a type.
+
+    Args:
+        ctx: What a rule was handed. Programs for JAX up to 0.11 leave it out.
+        aval: The type.
+    """
+    return (ctx if aval is None else aval).mlir
 
 
-def aval_to_ir_types(aval: ShapedArray) -> tuple[UserObject, ...]:
-    """Returns the MLIR types of the values that stand for one of a type: one."""
-    return (aval.mlir,)
+def aval_to_ir_types(ctx: UserObject, aval: ShapedArray | None = None) -> tuple[UserObject, ...]:
+    """Returns the MLIR types of the values that stand for one of a type: one; see above."""
+    return (aval_to_ir_type(ctx, aval),)
 
 
 def dtype_to_ir_type(dtype: DTypeLike) -> ir.Type:
@@ -171,14 +185,25 @@ def dtype_to_ir_type(dtype: DTypeLike) -> ir.Type:
     return element_type(np.dtype(dtype))
 
 
-def ir_constant(val: ArrayLike) -> UserObject:
-    """Returns a constant of StableHLO, written where a lowering rule writes."""
-    return hlo.constant(as_array(val).host())
+def ir_constant(
+    val: ArrayLike, *, const_lowering: UserObject = None, aval: ShapedArray | None = None
+) -> UserObject:
+    """Returns a constant of StableHLO, written where a lowering rule writes.
+
+    Args:
+        val: The numbers.
+        const_lowering: Of no consequence: constants stand where they are used.
+        aval: Their type, whose dtype they are converted to.
+    """
+    dtype = None if aval is None else aval.dtype
+    return hlo.constant(np.asarray(as_array(val).host(), dtype))
 
 
-def ir_constants(val: ArrayLike) -> tuple[UserObject, ...]:
-    """Returns the constants of StableHLO that stand for an array: one."""
-    return (ir_constant(val),)
+def ir_constants(
+    val: ArrayLike, *, const_lowering: UserObject = None, aval: ShapedArray | None = None
+) -> tuple[UserObject, ...]:
+    """Returns the constants of StableHLO that stand for an array: one; see `ir_constant`."""
+    return (ir_constant(val, aval=aval),)
 
 
 def flatten_ir_values(xs: Iterable[UserObject]) -> list[UserObject]:

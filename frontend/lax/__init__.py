@@ -147,8 +147,6 @@ from axir.dialect.ops.reductions.arg_reduce import argmax, argmin
 from axir.dialect.ops.reductions.cumulative import cumlogsumexp, cummax, cummin, cumprod, cumsum
 from axir.dialect.ops.reductions.reduce import (
     reduce_and,
-    reduce_max,
-    reduce_min,
     reduce_or,
     reduce_prod,
     reduce_xor,
@@ -188,6 +186,7 @@ from axir.dialect.program.rules import Value
 from . import linalg
 from ._accuracy import AccuracyMode, Tolerance
 from ._filled import broadcasted_iota, full, full_like
+from ._futures import psum_scatter_start
 from ._implicit import custom_linear_solve, custom_root
 from ._laid_out import (
     broadcast,
@@ -195,11 +194,14 @@ from ._laid_out import (
     conv_general_dilated,
     dot,
     dot_general,
+    reduce_max,
+    reduce_min,
     reduce_sum,
     reshape,
 )
 from ._operators import Precision, dtype, index_take, optimization_barrier, stop_gradient, tie_in
 from ._platforms import empty, platform_dependent, rng_uniform
+from ._polynomials import log2, one_minus_square, polynomial
 from ._ragged_exchange import ragged_all_to_all
 from ._scaled import scaled_dot
 from ._tokens import after_all, composite, create_token, dce_sink, shape_as_value, stage
@@ -349,6 +351,7 @@ __all__ = [
     "linalg",
     "log",
     "log1p",
+    "log2",
     "logistic",
     "lt",
     "map",
@@ -359,6 +362,7 @@ __all__ = [
     "ne",
     "neg",
     "nextafter",
+    "one_minus_square",
     "optimization_barrier",
     "pad",
     "padtype_to_pads",
@@ -369,12 +373,14 @@ __all__ = [
     "pmean",
     "pmin",
     "polygamma",
+    "polynomial",
     "population_count",
     "pow",
     "ppermute",
     "pshuffle",
     "psum",
     "psum_scatter",
+    "psum_scatter_start",
     "pswapaxes",
     "ragged_all_to_all",
     "ragged_dot",

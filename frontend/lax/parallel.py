@@ -52,6 +52,7 @@ __all__ = [
 ]
 
 AxisName = Hashable
+_WAYS_TO_VARY = ("varying", "invarying", "reduced")
 
 
 def _names(axis_name: AxisName) -> tuple[UserObject, ...]:
@@ -257,6 +258,7 @@ def all_gather(
     axis_index_groups: UserObject = None,
     axis: int = 0,
     tiled: bool = False,
+    to: str = "varying",
 ) -> UserObject:
     """Gathers the values of all positions along a mapped axis; every position gets all of them.
 
@@ -266,7 +268,17 @@ def all_gather(
         axis_index_groups: Partition of the positions into groups, which gather separately.
         axis: Where the gathered values stand in the results.
         tiled: Whether they are concatenated along that axis instead of stacked along a new one.
+        to: How the type says that the result varies along the axis: `"varying"`, though it is the
+            same everywhere, `"invarying"` or `"reduced"`, which say that it is.
+
+    Raises:
+        ParameterError: for another word.
     """
+    if to not in _WAYS_TO_VARY:
+        raise ParameterError(
+            f"all_gather: results do not vary in the way {to!r}.",
+            f"Pass one of {', '.join(map(repr, _WAYS_TO_VARY))}.",
+        )
     names, groups = _names(axis_name), _groups(axis_index_groups)
 
     def gather_leaf(leaf: UserObject) -> UserObject:
@@ -281,9 +293,23 @@ def all_gather(
                 tiled=tiled or name is not names[-1],
                 axis_index_groups=groups,
             )
-        return value
+        return value if to == "varying" else _same_everywhere(value, names, groups)
 
     return tree.map(gather_leaf, x)
+
+
+def _same_everywhere(x: Value, names: Sequence[UserObject], groups: UserObject) -> Value:
+    """Returns a value that is the same along axes as one whose type says so: the first one's."""
+    tracked = _tracked(names)
+    if not tracked:
+        return x
+    if groups is not None:
+        raise ParameterError(
+            "all_gather: groups of positions gather different values, so that results vary.",
+            "Leave `to` out.",
+        )
+    is_first = eq(axis_index(tracked), full_like(axis_index(tracked), 0))
+    return _sum(select_n(is_first, full_like(x, 0), x), tracked, None)
 
 
 def psum_scatter(

@@ -9,6 +9,7 @@ from operator import index
 
 import numpy as np
 
+from axir._devices.result_layouts import lies_where_told
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import ArrayLike, Axes, DTypeLike, UserObject
 from axir.dialect.core.array import ConcreteArray, from_numpy
@@ -193,7 +194,15 @@ def standardize(
     return mul(*broadcast_arguments(name, *promote_inexact(name, centered, scale)))
 
 
-def one_hot(x: ArrayLike, num_classes: int, *, dtype: DTypeLike = None, axis: Axes = -1) -> Value:
+@lies_where_told
+def one_hot(
+    x: ArrayLike,
+    num_classes: int,
+    *,
+    dtype: DTypeLike = None,
+    axis: Axes = -1,
+    out_sharding: UserObject = None,
+) -> Value:
     """Returns a vector for each integer, which is 1 at its place and 0 elsewhere.
 
     Args:
@@ -201,6 +210,7 @@ def one_hot(x: ArrayLike, num_classes: int, *, dtype: DTypeLike = None, axis: Ax
         num_classes: Length of the vectors.
         dtype: dtype of the result; by default the default float dtype.
         axis: Where the axis of the vectors stands in the result.
+        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
 
     Raises:
         AxisError: for an axis out of range.

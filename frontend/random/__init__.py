@@ -17,8 +17,11 @@ JAX draws by default today.
 
 from __future__ import annotations
 
+from typing import NewType
+
 from axir._primitive_names import primitive_named
 from axir.dialect.core.annotations import UserObject
+from axir.dialect.core.array import Array
 
 from ._binomial import binomial, multinomial
 from ._bits import bits
@@ -42,7 +45,10 @@ from ._poisson import poisson
 from ._ranges import randint, uniform
 from ._shuffling import choice, permutation, shuffle
 
+Key = NewType("Key", Array)  # for annotations: an array that is one key
+
 __all__ = [
+    "Key",
     "PRNGKey",
     "ball",
     "bernoulli",

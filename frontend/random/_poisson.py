@@ -37,6 +37,7 @@ from axir.dialect.ops.special.special_functions import lgamma
 from axir.dialect.program.rules import Value
 from axir.lax.control_flow import while_loop
 
+from ._approximate import approximate_poisson, is_approximate
 from ._gamma import whole
 from ._keys import split, split_pair
 from ._parameters import check_key, constant, integer_dtype, parameter, result_shape
@@ -110,6 +111,7 @@ def poisson(
     shape: Sequence[int] | None = None,
     dtype: DTypeLike = None,
     *,
+    method: str = "exact",
     out_sharding: UserObject = None,
 ) -> Value:
     """Draws from the Poisson distribution: counts of rare events that happen at a rate.
@@ -119,6 +121,8 @@ def poisson(
         lam: The rates, at least 0.
         shape: Shape of the result; by default that of `lam`, which must broadcast to it.
         dtype: Integer dtype of the result.
+        method: `exact`, or `approximate`: without loops, each probability off by less than 1e-4
+            in all.
         out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
 
     Returns:
@@ -131,8 +135,12 @@ def poisson(
     key, result_dtype = check_key("poisson", key), integer_dtype("poisson", dtype)
     real = getattr(lam, "dtype", None)
     is_double = real is not None and np.dtype(real) == dtypes.float64
+    is_loose = is_approximate("poisson", method)
+    is_double = is_double or (is_loose and result_dtype.itemsize > 4)
     rate = parameter("poisson", "lam", lam, dtypes.float64 if is_double else dtypes.float32)
     rate = whole(rate, result_shape("poisson", shape, rate.shape))
+    if is_loose:
+        return approximate_poisson(key, rate, result_dtype)
     is_small = or_(lt(rate, constant(_SMALL, rate.dtype)), ne(rate, rate))
     zero = constant(0, rate.dtype)
     small = _knuth(key, select_n(is_small, zero, rate), result_dtype)

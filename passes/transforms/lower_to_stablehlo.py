@@ -225,6 +225,11 @@ class _ModuleLowering:
         results = primitive.lower(_EquationLowering(self, equation), *operands, **equation.params)
         results = [results] if isinstance(results, ir.Value) else list(results)
         for value, variable in zip(results, equation.results, strict=True):
+            if not isinstance(value, ir.Value):
+                raise MissingRuleError(
+                    f"The MLIR translation rule of '{primitive.name}' gave {value!r}, not a value.",
+                    "Return operation.result, or operation.results.",
+                )
             if value.type != variable.type.words.mlir:
                 raise MissingRuleError(
                     f"The MLIR translation rule of '{primitive.name}' gave {value.type}, but its "

@@ -82,9 +82,21 @@ EXPRESSIONS: dict[str, Any] = {
     "float(jax.grad(lax.sin)(0.0))": 1.0,
     "threefry": True,
     "raised(lambda: jax.no_such_name)": ["JaxNameError", "jax", "is axir here"],
+    "raised(lambda: jax.numpy.no_such)": ["JaxNameError", "The program asks for jax.numpy.no_such"],
+    "raised(lambda: lax.no_such)": ["JaxNameError", "jax.lax.no_such", "JAX itself runs where"],
     "imported('import jax.no_such')": ["JaxModuleNotFoundError", "jax.no_such", "is axir here"],
-    "imported('from jax import no_such')": ["JaxModuleNotFoundError", "axir.no_such", "as_jax.md"],
-    "imported('from jax.numpy import no_such')": ["ImportError", "axir.numpy"],
+    "imported('from jax import no_such')": [
+        "JaxModuleNotFoundError",
+        "axir.no_such",
+        "libraries.md",
+    ],
+    "imported('from jax.numpy import no_such')": ["JaxImportError", "jax.numpy", "is axir here"],
+    "imported('from jax.lax import exp_p, no_such')": ["JaxImportError", "jax.lax.no_such"],
+    "[hasattr(jax.numpy, name) for name in ('sin', 'no_such', '__no_such__')]": [
+        True,
+        False,
+        False,
+    ],
     "imported('import jax._src.lax.no_such')": ["JaxModuleNotFoundError", "jax._src.lax.no_such"],
     "imported('import jax.config.no_such.one')": ["ModuleNotFoundError", "jax.config.no_such"],
     "imported('import jax._transforms')": ["JaxModuleNotFoundError", "axir._transforms"],
@@ -173,6 +185,21 @@ def test_a_script_runs_as_python_runs_it(tmp_path: Path) -> None:
     )
     finished = run("-m", "axir.as_jax", script, "-c", "--flag")
     assert finished.stdout == "__main__ ['-c', '--flag'] 3\n"
+
+
+def test_an_error_names_the_library_the_name_and_the_way_out(tmp_path: Path) -> None:
+    (tmp_path / "needy").mkdir()
+    (tmp_path / "needy/__init__.py").write_text("from jax.numpy import no_such_function\n")
+    (tmp_path / "other.py").write_text("import jax\n\ndef f():\n    return jax.lax.no_such\n")
+    script = tmp_path / "script.py"
+    script.write_text("import other\ntry:\n    other.f()\nfinally:\n    import needy\n")
+    errors = run("-m", "axir.as_jax", script, code=1).stderr
+    assert "needy asks for jax.numpy.no_such_function: cannot import name" in errors
+    assert "needy/__init__.py:1 in <module>" in errors
+    assert "docs/libraries.md of axir tells which libraries run." in errors
+    assert f"The names are those of JAX {JAX_VERSION}: take a version of needy" in errors
+    assert "or run needy on JAX itself, without axir.as_jax." in errors
+    assert "other asks for jax.lax.no_such: module 'jax.lax' is axir here" in errors
 
 
 def test_a_module_and_code_run() -> None:

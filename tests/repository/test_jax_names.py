@@ -1,165 +1,60 @@
-"""JAX's public names: axir has them, but for those that a table leaves out with the reason.
+"""JAX's public names and keywords: axir has them, but for those that are left out with the reason.
 
-`tests/frontend/test_signatures.py` compares the parameters of functions. `python -m
-support.jax_names`, run in `tests/`, prints what is missing, by module.
+They are those of the JAX that is installed, and of the newest one, of which `jax_newest.json`
+tells. `tests/frontend/test_signatures.py` compares the order of parameters. `python -m
+support.jax_names` and `python -m support.jax_parity`, run in `tests/`, print what is missing.
 """
 
 from __future__ import annotations
 
 import pytest
-from support import jax_names
+from support import jax_names, jax_parity, jax_record
 
 import axir
 
-_MADE_OF_OTHERS = "no operation of its own: it is made of others when it is traced"
-_GPU = "JAX has it for GPUs only"
-_INSIDE = "what JAX's implementation is made of, in a module that is public"
-_SYMBOLIC = "shapes are numbers; there are no symbolic dimensions"
-
-
-def _each(names: str, reason: str) -> dict[str, str]:
-    return dict.fromkeys(names.split(), reason)
-
-
-_XLA = "it is part of XLA"
-
-# Names that axir does not have, by module.
-LEFT_OUT: dict[str, dict[str, str]] = {
-    "jax": {
-        "ffi": _XLA,
-        "jax2tf_associative_scan_reductions": "needs TensorFlow",
-        "lib": "XLA's own modules; those of 2020 are there under axir.as_jax",
-    },
-    "jax.core": {
-        **_each(
-            "CallPrimitive JaxprPpContext JaxprPpSettings OutputType abstract_token "
-            "aval_mapping_handlers call concretization_function_error custom_typechecks "
-            "literalable_types no_axis_name trace_ctx",
-            _INSIDE,
-        ),
-        "InconclusiveDimensionOperation": _SYMBOLIC,
-    },
-    "jax.custom_derivatives": {"remat_opt_p": _MADE_OF_OTHERS},
-    "jax.errors": {"InconclusiveDimensionOperation": _SYMBOLIC},
-    "jax.example_libraries.optimizers": _each("map zip", _INSIDE),
-    "jax.experimental": {
-        "EArray": _INSIDE,
-        "cur_qdd": "values that are no arrays do not change here",
-        "primal_tangent_dtype": "dtypes are those of arrays and keys; a library cannot add any",
-    },
-    "jax.experimental.jet": _each(
-        "JetTrace JetTracer ZeroSeries ZeroTerm call_param_updaters "
-        "deriv_prop jet_fun jet_subtrace linear_prop traceable zero_prop "
-        "zero_term",
-        _INSIDE,
-    ),
-    "jax.experimental.mesh_utils": _each("device_kind_handler_dict", _INSIDE),
-    "jax.experimental.multihost_utils": {
-        **_each(
-            "global_array_to_host_local_array_impl global_array_to_host_local_array_p "
-            "gtl_abstract_eval host_local_array_to_global_array_impl "
-            "host_local_array_to_global_array_p ltg_abstract_eval ltg_batcher",
-            _INSIDE,
-        ),
-        "ProcessFailureError": "there is one process",
-    },
-    "jax.experimental.ode": _each(
-        "abs2 fit_4th_order_polynomial initial_step_size interp_fit_dopri map mean_error_ratio "
-        "optimal_step_size ravel_first_arg ravel_first_arg_ runge_kutta_step zip",
-        _INSIDE,
-    ),
-    "jax.experimental.rnn": _each(
-        "PRNGKeyArray lstm_bwd lstm_fwd rnn_abstract_eval rnn_bwd_abstract_eval rnn_bwd_p "
-        "rnn_fwd_p sigmoid tanh",
-        _INSIDE,
-    ),
-    "jax.experimental.sparse": {"SparseTracer": _INSIDE},
-    "jax.experimental.sparse.ad": _each("flatten_fun_for_sparse_ad is_sparse", _INSIDE),
-    "jax.experimental.sparse.bcoo": _each(
-        "BCOOProperties Buffer CUSPARSE_DATA_DTYPES CUSPARSE_INDEX_DTYPES", _INSIDE
-    ),
-    "jax.experimental.sparse.bcsr": {"BCSRProperties": _INSIDE},
-    "jax.experimental.sparse.coo": {"Dtype": _INSIDE},
-    "jax.experimental.sparse.transform": _each(
-        "Array ArrayOrSparse SparseTrace SparseTracer SparsifyEnv SparsifyValue "
-        "arrays_to_spvalues eval_sparse lax sparse sparse_rules_bcoo sparse_rules_bcsr "
-        "sparsify_fun sparsify_raw sparsify_subtrace spvalues_to_arrays spvalues_to_avals",
-        _INSIDE,
-    ),
-    "jax.experimental.sparse.util": _each("broadcasting_vmap nfold_vmap", _INSIDE),
-    "jax.export": {
-        **_each(
-            "maximum_supported_calling_convention_version "
-            "minimum_supported_calling_convention_version",
-            _XLA,
-        ),
-    },
-    "jax.extend": {
-        **_each("lowering sharding xla", _XLA),
-        "mlir": "MLIR's own Python bindings; axir's are those of iree.compiler",
-        "pallas": "a kernel language for accelerators",
-    },
-    "jax.extend.backend": _each(
-        "get_compile_options register_backend_cache register_backend_factory", _XLA
-    ),
-    "jax.extend.core": {
-        **_each(
-            "AbstractToken CallPrimitive Token TraceTag call_impl",
-            _INSIDE,
-        ),
-        "InconclusiveDimensionOperation": _SYMBOLIC,
-    },
-    "jax.extend.core.primitives": {
-        **_each(
-            "empty2_p get_p swap_p",
-            _MADE_OF_OTHERS,
-        ),
-    },
-    "jax.extend.random": {"threefry_2x32": _INSIDE},
-    "jax.interpreters.ad": {
-        **_each("JVPTrace jvp linearize", _INSIDE),
-    },
-    "jax.interpreters.mlir": {
-        **_each(
-            "AxisContext ConstantHandler LoweringParameters LoweringResult MeshAxisName "
-            "Mesh ModuleContext SPMDAxisContext ShapePolyLoweringState ShardingContext Token "
-            "TokenSet core_call_lowering flatten_ir_types ir_tree_registry ir_type_handlers "
-            "jaxpr_subcomp lower_jaxpr_to_fun lower_jaxpr_to_module lowerable_effects "
-            "merge_mlir_modules register_constant_handler shape_tensor token_type "
-            "unflatten_ir_values_like_types",
-            _INSIDE,
-        ),
-        **_each("DEVICE_TO_DEVICE_TYPE RECV_FROM_HOST_TYPE SEND_TO_HOST_TYPE", _XLA),
-    },
-    "jax.interpreters.xla": {"Backend": _XLA},
-    "jax.profiler": {"register_subprocess": "each process writes a trace of its own"},
-    "jax.interpreters.partial_eval": _each(
-        "dce_jaxpr_call_rule dce_jaxpr_closed_call_rule", _INSIDE
-    ),
-    "jax.lax": {
-        "stage_p": _MADE_OF_OTHERS,
-        **_each("precv psend", _GPU),
-    },
-}
-GOAL = 0.97
-
-
+GOAL = 0.99
 PRESENT = list(jax_names.modules())
+NEWEST = jax_parity.compare()
+REASONS = jax_parity.left_out()
 
 
 @pytest.mark.parametrize("module", PRESENT)
-def test_what_is_missing_is_left_out_on_purpose(module: str) -> None:
-    missing = jax_names.missing_names(module)
-    assert missing == sorted(LEFT_OUT.get(module, {}))
+def test_what_is_missing_of_the_installed_jax_is_left_out_on_purpose(module: str) -> None:
+    missing = [jax_parity.Missing(f"{module}.{name}") for name in jax_names.missing_names(module)]
+    assert [m for m in missing if jax_parity.reason_for(m, REASONS) is None] == []
 
 
-def test_most_names_are_there() -> None:
-    """Counts the names that programs use: not what JAX's implementation is made of."""
-    inside = sum(list(names.values()).count(_INSIDE) for names in LEFT_OUT.values())
-    names = sum(len(jax_names.public_names(module)) for module in PRESENT) - inside
-    missing = sum(len(jax_names.missing_names(module)) for module in PRESENT) - inside
-    assert names > 1500
-    assert 1 - missing / names >= GOAL
+def test_most_names_and_keywords_of_the_newest_jax_are_there() -> None:
+    """Counts what programs use: not what JAX's implementation is made of."""
+    assert NEWEST.total > 7000
+    assert NEWEST.share >= GOAL
+    assert len(NEWEST.on_purpose) < 0.04 * NEWEST.total
+
+
+def test_nothing_is_left_out_that_is_there() -> None:
+    """A reason counts for a name, a keyword, or all of a class or module."""
+    lacking = {str(m) for m in NEWEST.on_purpose}
+    lacking |= {
+        f"{module}.{name}" for module in PRESENT for name in jax_names.missing_names(module)
+    }
+    used = {jax_parity.reason_for_name(name, REASONS) for name in lacking}
+    assert sorted(set(REASONS) - used) == []
+
+
+def test_a_keyword_that_is_missing_is_found() -> None:
+    lacking = list(jax_parity.lacking("jax.numpy", "sum", ["a", "axis=", ",no_such=", "**options"]))
+    assert [str(m) for m in lacking] == ["jax.numpy.sum(no_such)"]
+    assert [str(m) for m in jax_parity.lacking("jax.numpy", "no_such", None)] == [
+        "jax.numpy.no_such"
+    ]
+
+
+def test_what_is_recorded_of_a_function_are_its_parameters() -> None:
+    def function(a: int, /, b: int, *c: int, d: int, e: int = 0, **f: int) -> None:
+        raise AssertionError("it only has the parameters")
+
+    assert jax_record.parameters(function) == ["/a", "b", "*c", ",d", ",e=", "**f"]
+    assert jax_parity.keywords(["/a", "b", "*c", ",d", ",e=", "**f"]) == ["b", "d", "e"]
 
 
 @pytest.mark.parametrize(

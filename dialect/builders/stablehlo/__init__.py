@@ -16,6 +16,8 @@ StableHLO stand in `passes/legalize/`.
 
 from __future__ import annotations
 
+from axir.dialect.core.annotations import UserObject
+
 from .control import (
     call,
     case,
@@ -44,6 +46,7 @@ from .core import (
     shape_of,
     tensor_type,
 )
+from .dialect_attributes import ATTRIBUTES
 from .elementwise import (
     abs,
     acos,
@@ -121,6 +124,7 @@ from .linalg import (
     fft,
     triangular_solve,
 )
+from .operation_classes import operation_class
 from .shape import (
     broadcast_in_dim,
     broadcast_operands,
@@ -263,3 +267,11 @@ __all__ = [
     "xor",
     "zeta",
 ]
+
+
+def __getattr__(name: str) -> UserObject:
+    """Returns a class of operations or attributes, as MLIR's bindings have it: `AddOp`."""
+    found = ATTRIBUTES.get(name) or operation_class("stablehlo", name)
+    if found is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return found

@@ -106,6 +106,7 @@ mul: Traceable = binary(
     jvp=[lambda dx, out, x, y: mul(dx, y), lambda dy, out, x, y: mul(x, dy)],
     transpose=[lambda ct, x, y: mul(ct, y), lambda ct, x, y: mul(x, ct)],
     simplify=lambda x, y: x if is_constant(y, 1.0) else y if is_constant(x, 1.0) else None,
+    has_out_dtype=True,
 )
 div: Traceable = binary(
     "div",

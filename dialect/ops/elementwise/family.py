@@ -21,6 +21,7 @@ from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import (
     AnyDtype,
+    DTypeLike,
     Param,
     Returning,
     Scalar,
@@ -33,7 +34,7 @@ from axir.dialect.core.extended_dtypes import keys_of
 from axir.dialect.core.fixed_options import check_accuracy
 from axir.dialect.core.symbolic_zeros import UndefinedPrimal, Zero
 from axir.dialect.core.types import ShapedArray
-from axir.dialect.ops.later_ops import arithmetic
+from axir.dialect.ops.later_ops import arithmetic, conversion
 from axir.dialect.program.dimensions import position_wise
 from axir.dialect.program.op_table import Traceable, declare, name_parameters, traceable
 from axir.dialect.program.primitive import Primitive, Sample, Unsupported
@@ -192,18 +193,18 @@ def _infer(primitive: Primitive, signature: Signature) -> Callable[..., ShapedAr
 
 
 @overload
-def add_tangents(first: Value, second: Tangent | None) -> Value: ...
+def add_tangents(x: Value, y: Tangent | None) -> Value: ...
 @overload
-def add_tangents(first: Zero | None, second: Value) -> Value: ...
+def add_tangents(x: Zero | None, y: Value) -> Value: ...
 @overload
-def add_tangents(first: Zero | None, second: Zero) -> Zero: ...
-def add_tangents(first: Tangent | None, second: Tangent | None) -> Tangent | None:
+def add_tangents(x: Zero | None, y: Zero) -> Zero: ...
+def add_tangents(x: Tangent | None, y: Tangent | None) -> Tangent | None:
     """Adds two tangents or cotangents, either of which may be a symbolic zero or None."""
-    if first is None or type(first) is Zero:
-        return second if second is not None else first
-    if second is None or type(second) is Zero:
-        return first
-    return arithmetic.add(first, second)
+    if x is None or type(x) is Zero:
+        return y if y is not None else x
+    if y is None or type(y) is Zero:
+        return x
+    return arithmetic.add(x, y)
 
 
 def instantiate(tangent: Tangent) -> Value:
@@ -368,6 +369,7 @@ def binary(
     *,
     result: Callable[[np.dtype], np.dtype] | None = None,
     operands: tuple[str, str] = ("x", "y"),
+    has_out_dtype: bool = False,
     **rules: Rule,
 ) -> Traceable:
     """Declares a binary elementwise primitive and returns its traceable function.
@@ -379,6 +381,7 @@ def binary(
         evaluate, lower: As of `elementwise`.
         domain, result: As of `Signature`.
         operands: Names of the function's parameters.
+        has_out_dtype: Whether the function takes `out_dtype`, to which operands are converted.
         **rules: As of `elementwise`.
     """
     primitive = elementwise(name, evaluate, lower, Signature(2, domain, result), **rules)
@@ -389,7 +392,15 @@ def binary(
             x, y = match_scalars(x, y)
         return bind(x, y)
 
-    return traceable(name_parameters(apply, *operands), primitive, _DOCUMENTATION.format(name))
+    def apply_in(x: Operand, y: Operand, *, out_dtype: DTypeLike = None) -> Value:
+        if out_dtype is None:
+            return apply(x, y)
+        dtype = dtypes.canonicalize_dtype(out_dtype)
+        convert = conversion.convert_element_type
+        return bind(*(convert(value, dtype) for value in match_scalars(x, y)))
+
+    function = apply_in if has_out_dtype else apply
+    return traceable(name_parameters(function, *operands), primitive, _DOCUMENTATION.format(name))
 
 
 def match_scalars(*operands: UserObject) -> list[Operand]:

@@ -488,6 +488,7 @@ erfc = unary(
     hlo.erfc,
     FLOAT,
     jvp=[lambda dx, out, x: mul(dx, _gaussian(x, -2 / math.sqrt(math.pi)))],
+    has_accuracy=True,
 )
 _erfinv = scipy_special("erfinv")
 erf_inv = unary(

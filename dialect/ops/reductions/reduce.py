@@ -220,7 +220,8 @@ def _function(primitive: Primitive, what: str) -> Traceable:
         AxisError: for an axis out of range or named twice.
         DTypeError: for a dtype without the operation.
     """
-    function = reduce_to_layout if name == "reduce_sum" else reduce
+    has_layout = name in ("reduce_sum", "reduce_max", "reduce_min")
+    function = reduce_to_layout if has_layout else reduce
     return traceable(function, primitive, documentation)
 
 

@@ -301,13 +301,16 @@ _sort = declare(
 # top_k -----------------------------------------------------------------------------------------
 
 
-def top_k(operand: Operand, k: int, *, axis: int = -1) -> tuple[Value, Value]:
+def top_k(
+    operand: Operand, k: int, *, axis: int = -1, is_stable: bool = True
+) -> tuple[Value, Value]:
     """Finds the `k` largest elements along an axis.
 
     Args:
         operand: The array.
         k: How many.
         axis: Along which axis.
+        is_stable: Whether equal elements keep their order; they do in any case.
 
     Returns:
         The elements, the largest first (NaN counts as the largest, -0.0 as less than 0.0, and of

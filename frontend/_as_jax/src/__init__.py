@@ -11,9 +11,7 @@ from types import ModuleType
 
 # Modules of `jax._src`, and the public ones that have their names.
 MODULES = {
-    "ad_checkpoint": "axir.ad_checkpoint",
     "api": "axir",
-    "array": "axir",
     "basearray": "axir",
     "callback": "axir.experimental",
     "custom_batching": "axir.custom_batching",
@@ -58,7 +56,6 @@ MODULES = {
     "scipy": "axir.scipy",
     "shard_map": "axir.experimental.shard_map",
     "sharding": "axir.sharding",
-    "sharding_impls": "axir.sharding",
     "source_info_util": "axir.extend.source_info_util",
     "stages": "axir.stages",
     "state.discharge": "axir.experimental.pallas",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from axir._arguments.arguments import type_of
+from axir._primitive_names import primitive_named
 from axir.core import (
     AbstractValue,
     ClosedJaxpr,
@@ -18,19 +19,25 @@ from axir.core import (
     jaxpr_as_fun,
     pytype_aval_mappings,
 )
+from axir.dialect.core.annotations import UserObject
 from axir.dialect.core.array import Array
 from axir.extend.core import (
     DropVar,
     Effect,
+    TraceTag,
     concrete_or_error,
     find_top_trace,
     get_opaque_trace_state,
     mapped_aval,
     no_effects,
+    set_current_trace,
+    take_current_trace,
     unmapped_aval,
     valid_jaxtype,
 )
 from axir.extend.core._tracing import trace_state_clean
+
+from .util import safe_map, safe_zip
 
 __all__ = [
     "AbstractValue",
@@ -44,24 +51,46 @@ __all__ = [
     "Primitive",
     "ShapedArray",
     "Trace",
+    "TraceTag",
     "Tracer",
     "Var",
+    "call_p",
     "concrete_or_error",
+    "eval_context",
     "eval_jaxpr",
     "find_top_trace",
+    "full_lower",
     "get_aval",
     "get_opaque_trace_state",
+    "get_referent",
     "jaxpr_as_fun",
     "mapped_aval",
     "no_effects",
     "physical_aval",
     "pytype_aval_mappings",
+    "safe_map",
+    "safe_zip",
+    "set_current_trace",
+    "take_current_trace",
     "trace_state_clean",
     "unmapped_aval",
     "valid_jaxtype",
 ]
 
 get_aval = type_of
+call_p = primitive_named("call_p")
+# Code that runs in no trace.
+eval_context = take_current_trace
+
+
+def full_lower(val: UserObject) -> UserObject:
+    """Returns a value as it is: those of traces hold no other ones."""
+    return val
+
+
+def get_referent(val: UserObject) -> UserObject:
+    """Returns what stands for a value: itself."""
+    return val
 
 
 def physical_aval(aval: ShapedArray) -> ShapedArray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from axir.dialect.core.annotations import DTypeLike
+from axir.dialect.core.annotations import DTypeLike, UserObject
 from axir.dialect.core.extended_dtypes import KeyDtype
 from axir.dtypes import (
     TypePromotionError,
@@ -19,6 +19,7 @@ from axir.dtypes import (
     result_type,
     scalar_type_of,
 )
+from axir.numpy._arguments.promotion import inexact_dtype
 
 __all__ = [
     "DType",
@@ -28,6 +29,7 @@ __all__ = [
     "canonicalize_dtype",
     "default_float_dtype",
     "default_int_dtype",
+    "dtype",
     "extended",
     "finfo",
     "float0",
@@ -38,10 +40,51 @@ __all__ = [
     "result_type",
     "scalar_type_of",
     "supports_inf",
+    "to_complex_dtype",
+    "to_inexact_dtype",
+    "to_numeric_dtype",
 ]
 
 DType = np.dtype
 ExtendedDType = KeyDtype
+
+
+def dtype(x: UserObject, canonicalize: bool = False) -> np.dtype:
+    """Returns the dtype of an array or of a scalar, or a dtype itself.
+
+    >>> dtype(1.0), dtype(np.ones(1, np.int8))
+    (dtype('float32'), dtype('int8'))
+    """
+    return result_type(x)
+
+
+def to_numeric_dtype(dtype: DTypeLike) -> np.dtype:
+    """Returns a dtype of numbers: for bools the default integer, else the dtype.
+
+    >>> to_numeric_dtype(bool)
+    dtype('int32')
+    """
+    kind = np.dtype(dtype)
+    return default_int_dtype() if kind == np.bool_ else kind
+
+
+def to_inexact_dtype(dtype: DTypeLike) -> np.dtype:
+    """Returns the dtype of floats or complex numbers in which integers are computed with.
+
+    >>> to_inexact_dtype("int8"), to_inexact_dtype("float16")
+    (dtype('float32'), dtype('float16'))
+    """
+    return inexact_dtype(np.dtype(dtype))
+
+
+def to_complex_dtype(dtype: DTypeLike) -> np.dtype:
+    """Returns the dtype of complex numbers whose parts hold those of a dtype.
+
+    >>> to_complex_dtype("int8")
+    dtype('complex64')
+    """
+    wide = to_inexact_dtype(dtype) in (np.dtype(np.float64), np.dtype(np.complex128))
+    return np.dtype(np.complex128 if wide else np.complex64)
 
 
 def supports_inf(dtype: DTypeLike) -> bool:

@@ -8,4 +8,7 @@ from axir.sharding import auto_axes as auto_axes
 from axir.sharding import explicit_axes as explicit_axes
 from axir.sharding import reshard as reshard
 
+from .sharding_impls import UNSPECIFIED as UNSPECIFIED
+from .sharding_impls import UnspecifiedValue as UnspecifiedValue
+
 jit_p = pjit_p = OPS["jit"]

@@ -10,6 +10,7 @@ from axir.api_util import safe_map
 from axir.dialect.core.annotations import UserFunction, UserObject
 
 __all__ = [
+    "HashablePartial",
     "partition_list",
     "safe_map",
     "safe_zip",
@@ -20,6 +21,35 @@ __all__ = [
 ]
 
 Item = TypeVar("Item")
+
+
+class HashablePartial:
+    """A function with its first arguments and some by name, equal to another one of the same.
+
+    Args:
+        f: The function; those of one code are the same.
+        *args: First arguments, hashable.
+        **kwargs: Arguments by name, hashable.
+
+    >>> HashablePartial(max, 3)(1, 2)
+    3
+    """
+
+    def __init__(self, f: UserFunction, *args: UserObject, **kwargs: UserObject):
+        self.f, self.args, self.kwargs = f, args, kwargs
+
+    def _key(self) -> tuple[UserObject, ...]:
+        code = getattr(self.f, "__code__", self.f)
+        return code, self.args, tuple(sorted(self.kwargs.items()))
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is HashablePartial and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __call__(self, *args: UserObject, **kwargs: UserObject) -> UserObject:
+        return self.f(*self.args, *args, **self.kwargs, **kwargs)
 
 
 def safe_zip(*sequences: Sequence[UserObject]) -> list[tuple[UserObject, ...]]:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from axir import default_backend, device_count, devices, local_devices, process_count, process_index
 from axir.dialect.core.annotations import UserObject
+from axir.extend.backend import backends, get_backend
 
 __all__ = [
+    "backends",
     "default_backend",
     "device_count",
     "devices",
+    "get_backend",
     "local_devices",
     "process_count",
     "process_index",

@@ -102,13 +102,15 @@ class AsyncCopyDescriptor:
         """Does nothing."""
 
 
-def make_async_copy(src_ref: AnyRef, dst_ref: AnyRef, sem: UserObject = None) -> UserObject:
+def make_async_copy(
+    src_ref: AnyRef, dst_ref: AnyRef, sem: UserObject = None, *, src_sem: UserObject = None
+) -> UserObject:
     """Returns a copy that begins with `start()`.
 
     Args:
         src_ref: What is copied, a ref or part of one.
         dst_ref: Where to, a ref or part of one.
-        sem: Accepted for compatibility: whoever waits for the copy does not wait.
+        sem, src_sem: Accepted for compatibility: whoever waits for the copy does not wait.
     """
     return AsyncCopyDescriptor(src_ref, dst_ref)
 
@@ -120,6 +122,7 @@ def async_copy(
     *,
     priority: int = 0,
     add: bool = False,
+    src_sem: UserObject = None,
 ) -> UserObject:
     """Copies; returns what can be waited for."""
     copy = AsyncCopyDescriptor(src_ref, dst_ref)

@@ -6,6 +6,7 @@ import math
 
 from axir import lax
 from axir._as_jax.src.config import State
+from axir._devices.result_layouts import lies_where_told
 from axir._transforms.jit import jit
 from axir._transforms.refs import Ref, freeze, new_ref
 from axir._trees import tree
@@ -70,7 +71,8 @@ def run_state(f: UserFunction) -> UserFunction:
     return run
 
 
-def empty(shape: ShapeLike, dtype: DTypeLike) -> Value:
+@lies_where_told
+def empty(shape: ShapeLike, dtype: DTypeLike, *, out_sharding: UserObject = None) -> Value:
     """Returns an array whose elements mean nothing; here they are zeros."""
     return lax.empty(shape, dtype)
 

@@ -10,7 +10,8 @@ from ._accelerators import only_on
 __getattr__, __all__ = only_on(
     "the compilers of accelerators",
     __name__,
-    "BlockIndexTransform Fusion custom_evaluate custom_fusion evaluate fuse fusible "
+    "BlockIndexTransform Fusion block_spec_with_prefetch custom_evaluate custom_fusion evaluate "
+    "filter_no_block_specs fuse fusible push_pull_block_spec "
     "get_fusion_values get_stateful_input_fusion_values get_stateful_output_fusion_values "
     "make_scalar_prefetch_handler pull_block_spec push_block_spec",
     "Compile the whole with axir.jit, which fuses by itself.",

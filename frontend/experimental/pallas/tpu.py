@@ -60,7 +60,9 @@ from ._specs import GridLike, GridSpec, no_block_spec
 __getattr__, _names = only_on(
     "TPUs",
     __name__,
-    "BufferedRef BufferedRefBase BufferType ChipVersion CoreType LoweringException Tiling TpuInfo "
+    "ACC BufferedRef BufferedRefBase BufferType ChipVersion CoreType LoweringException "
+    "PipelineStep TensorCoreMesh Tiling TpuInfo annotate conv emit_pipeline_with_async_prefetch "
+    "has_memory_space join_bits matmul_lhs_fifo matmul_pop_fifo pack_fp6 split_bits unpack_fp6 "
     "core_barrier create_tensorcore_mesh dma_semaphore einshape emit_pipeline_with_allocations "
     "get_barrier_semaphore get_tpu_info get_tpu_info_for_chip matmul_acc_lhs matmul_pop "
     "matmul_push_rhs pack_elementwise prng_random_bits prng_seed run_on_first_core sample_block "
@@ -99,6 +101,7 @@ __all__ = [
     "load",
     "make_async_copy",
     "make_async_remote_copy",
+    "reciprocal",
     "repeat",
     "reset_tpu_interpret_mode_state",
     "roll",
@@ -324,6 +327,20 @@ def roll(
     first = asarray(shift)
     moved = [numpy_roll(part, first + n * stride, axis) for n, part in enumerate(parts)]
     return concatenate(moved, stride_axis)
+
+
+def reciprocal(x: Value, *, approx: bool = False, full_range: bool = False) -> Value:
+    """Returns 1 / x of floats, elementwise and exact.
+
+    Args:
+        x: The array.
+        approx, full_range: Accepted for compatibility: there is one way to divide.
+
+    >>> import axir.numpy as jnp
+    >>> reciprocal(jnp.array([2.0, 4.0]))
+    Array([0.5 , 0.25], dtype=float32)
+    """
+    return lax.integer_pow(x, -1)
 
 
 def bitcast(x: Value, ty: DTypeLike) -> Value:

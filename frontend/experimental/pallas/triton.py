@@ -41,7 +41,8 @@ from ._products import dot
 __getattr__, _names = only_on(
     "Triton's compiler for GPUs",
     __name__,
-    "elementwise_inline_asm",
+    "CUSTOM_CALL_TARGET_NAME GpuInfo GpuVersion elementwise_inline_asm get_gpu_info "
+    "get_gpu_info_from_version is_gpu_device",
     "Write the operation with axir.numpy.",
 )
 

@@ -55,6 +55,7 @@ __all__ = [
     "Literal",
     "Primitive",
     "Trace",
+    "TraceTag",
     "Var",
     "array_types",
     "check_jaxpr",
@@ -79,6 +80,10 @@ __all__ = [
     "unsafe_get_axis_names_DO_NOT_USE",
     "valid_jaxtype",
 ]
+
+
+class TraceTag:
+    """What the traces of one transformation have in common, for libraries that make traces."""
 
 
 class Effect(ABC):  # noqa: B024 - what acts has nothing in common

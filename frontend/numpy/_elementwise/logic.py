@@ -20,6 +20,7 @@ from axir.dialect.ops.elementwise.conversion import convert_element_type, imag, 
 from axir.dialect.ops.elementwise.family import full
 from axir.dialect.program.op_table import name_parameters
 from axir.dialect.program.rules import Value
+from axir.numpy._arguments.checks import reject_out
 from axir.numpy._arguments.promotion import (
     array_argument,
     broadcast_arguments,
@@ -233,8 +234,34 @@ def _is_infinity(name: str, value: float) -> Callable[..., Value]:
     return apply
 
 
-isposinf = _test("isposinf", _is_infinity("isposinf", math.inf), "Whether elements are +inf.")
-isneginf = _test("isneginf", _is_infinity("isneginf", -math.inf), "Whether elements are -inf.")
+_is_plus_infinity = _test("isposinf", _is_infinity("isposinf", math.inf), "")
+_is_minus_infinity = _test("isneginf", _is_infinity("isneginf", -math.inf), "")
+
+
+def isposinf(x: ArrayLike, /, out: None = None) -> Value:
+    """Tells of each element whether it is +inf.
+
+    Args:
+        x: Array of real numbers.
+        out: Must be None: arrays are immutable.
+
+    >>> import axir.numpy as jnp
+    >>> jnp.isposinf(jnp.array([jnp.inf, 1.0]))
+    Array([ True, False], dtype=bool)
+    """
+    reject_out("isposinf", out)
+    return _is_plus_infinity(x)
+
+
+def isneginf(x: ArrayLike, /, out: None = None) -> Value:
+    """Tells of each element whether it is -inf; see `isposinf`.
+
+    >>> import axir.numpy as jnp
+    >>> jnp.isneginf(jnp.array([-jnp.inf, 1.0]))
+    Array([ True, False], dtype=bool)
+    """
+    reject_out("isneginf", out)
+    return _is_minus_infinity(x)
 
 
 def _has_imaginary_part(x: Value) -> Value:

@@ -198,10 +198,18 @@ _METHODS: dict[str, UserFunction] = {
 }
 
 
-def _reshape(self: Value, *shape: UserObject, order: str = "C", copy: bool | None = None) -> Value:
+def _reshape(
+    self: Value,
+    *shape: UserObject,
+    order: str = "C",
+    copy: bool | None = None,
+    out_sharding: UserObject = None,
+) -> Value:
     """Gives the array another shape: `x.reshape(2, 3)` or `x.reshape((2, 3))`."""
     new_shape = shape[0] if len(shape) == 1 else shape
-    return manipulation.reshape(self, new_shape, order, copy=copy)
+    if out_sharding is None:
+        return manipulation.reshape(self, new_shape, order, copy=copy)
+    return manipulation.reshape(self, new_shape, order, copy=copy, out_sharding=out_sharding)
 
 
 def _transpose(self: Value, *axes: UserObject) -> Value:
@@ -212,9 +220,9 @@ def _transpose(self: Value, *axes: UserObject) -> Value:
     return manipulation.transpose(self, axes[0] if is_sequence else axes)
 
 
-def _flatten(self: Value, order: str = "C") -> Value:
+def _flatten(self: Value, order: str = "C", *, out_sharding: UserObject = None) -> Value:
     """Flattens the array to one axis."""
-    return manipulation.ravel(self, order)
+    return manipulation.ravel(self, order, out_sharding=out_sharding)
 
 
 def _astype(self: Value, dtype: DTypeLike, copy: bool = False, device: UserObject = None) -> Value:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import DTypeLike
-from axir.dialect.core.errors import DTypeError, ShapeError
+from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError
 from axir.dialect.ops.elementwise.conversion import bitcast_convert_type, complex_
 from axir.dialect.ops.shape.rearranging import reshape, rev
 from axir.dialect.program.rules import Value
@@ -13,8 +13,12 @@ from axir.numpy._arrays.scalar_types import astype
 from axir.numpy._elementwise import logic
 
 
-def view(self: Value, dtype: DTypeLike = None) -> Value:
+def view(self: Value, dtype: DTypeLike = None, type: None = None) -> Value:
     """Reinterprets the bits as another dtype; the last axis grows or shrinks with its width."""
+    if type is not None:
+        raise ParameterError(
+            f"Array.view: type={type!r}, but arrays have one class.", "Leave the argument out."
+        )
     if dtype is None:
         return self
     new = dtype_argument("ndarray.view", dtype)

@@ -29,7 +29,8 @@ from axir.numpy._arguments.checks import all_axes, canonical_axes, reject_out
 from axir.numpy._arguments.promotion import array_argument, broadcast_arguments, constant
 
 __all__ = [
-    "all", "amax", "amin", "any", "count_nonzero", "max", "min", "prod", "ptp", "sum",
+    "all", "amax", "amin", "any", "count_nonzero", "max", "min", "minmax",
+    "prod", "ptp", "sum",
 ]  # fmt: skip
 
 
@@ -314,6 +315,31 @@ def min(
 
 
 amax, amin = max, min
+
+
+def minmax(
+    a: UserObject,
+    axis: UserObject = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: UserObject = None,
+    where: UserObject = None,
+) -> tuple[Value, Value]:
+    """Returns the smallest and the largest elements along axes; see `min` and `max`.
+
+    Args:
+        a, axis, out, keepdims, where: As of `max`.
+        initial: Scalar that takes part in both comparisons, or one for each.
+
+    >>> import axir.numpy as jnp
+    >>> jnp.minmax(jnp.array([[1, 4], [3, 2]]), axis=1)
+    (Array([1, 2], dtype=int32), Array([4, 3], dtype=int32))
+    """
+    low, high = initial if isinstance(initial, tuple) else (initial, initial)
+    return (
+        _extremum(_MIN, _bind_min, a, axis, out, keepdims, low, where),
+        _extremum(_MAX, _bind_max, a, axis, out, keepdims, high, where),
+    )
 
 
 def _extremum(

@@ -9,6 +9,7 @@ from operator import index
 
 import numpy as np
 
+from axir._devices.result_layouts import lies_where_told
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import ArrayLike, DTypeLike, UserObject
 from axir.dialect.core.array import ConcreteArray, from_numpy
@@ -328,6 +329,7 @@ def tile(A: ArrayLike, reps: UserObject) -> Value:
     return reshape(repeated, tuple(n * count for n, count in zip(shape, counts, strict=True)))
 
 
+@lies_where_told
 def repeat(
     a: ArrayLike,
     repeats: UserObject,
@@ -344,7 +346,7 @@ def repeat(
         axis: The axis; by default the array is flattened.
         total_repeat_length: Extent of the result along the axis; needed if `repeats` is traced. The
             result is cut off there, or filled up with the last element of `a`.
-        out_sharding: Accepted for compatibility; must be None.
+        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
 
     Raises:
         ParameterError: if `repeats` does not fit the axis, or if one of them is negative.

@@ -11,6 +11,7 @@ from operator import index
 
 import numpy as np
 
+from axir._devices.result_layouts import laid_out
 from axir.dialect.core.annotations import ArrayLike, Axes, Options, ShapeLike, UserObject
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import AxisError, ParameterError, ShapeError
@@ -57,7 +58,7 @@ def reshape(
         shape: An extent or a sequence of them; one may be -1 and is then inferred.
         order: 'C' to read and write with the last axis fastest, 'F' with the first.
         copy: Accepted for compatibility; arrays are immutable.
-        out_sharding: Accepted for compatibility; must be None.
+        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
 
     Raises:
         ShapeError: if the numbers of elements differ, or -1 cannot be inferred.
@@ -71,6 +72,8 @@ def reshape(
     if type(a) is not ConcreteArray and type(a) is not Tracer:
         a = array_argument("reshape", a)
     new_sizes = _inferred_shape(a, shape)
+    if out_sharding is not None:
+        return laid_out(reshape(a, new_sizes, order), "reshape", out_sharding)
     if order == "C":
         return _bind_reshape(a, new_sizes=new_sizes, dimensions=None)
     if order != "F":
@@ -107,7 +110,7 @@ def ravel(a: ArrayLike, order: str = "C", *, out_sharding: UserObject = None) ->
     Array([1, 3, 2, 4], dtype=int32)
     """
     a = array_argument("ravel", a)
-    return reshape(a, (a.size,), order)
+    return reshape(a, (a.size,), order, out_sharding=out_sharding)
 
 
 def squeeze(a: ArrayLike, axis: Axes = None) -> Value:
@@ -212,6 +215,8 @@ def broadcast_to(array: UserObject, shape: UserObject, *, out_sharding: UserObje
            [1, 2]], dtype=int32)
     """
     array = array_argument("broadcast_to", array)
+    if out_sharding is not None:
+        return laid_out(broadcast_to(array, shape), "broadcast_to", out_sharding)
     target = (index(shape),) if np.ndim(shape) == 0 else tuple([index(n) for n in shape])
     offset = len(target) - array.ndim
     if offset < 0 or any(

@@ -17,13 +17,14 @@ from axir.dialect.core.errors import AxirError, DTypeError, ParameterError
 from axir.dialect.ops.elementwise.arithmetic import add, sub
 from axir.dialect.ops.elementwise.comparison import and_, eq, le, lt, ne, not_, or_, select_n
 from axir.dialect.ops.elementwise.conversion import convert_element_type, imag, real
-from axir.dialect.ops.indexing.static_slicing import index_in_dim
+from axir.dialect.ops.indexing.static_slicing import index_in_dim, slice_in_dim
 from axir.dialect.ops.reductions.reduce import reduce_sum
 from axir.dialect.ops.shape.broadcasting import broadcast_in_dim
 from axir.dialect.ops.shape.concatenation import concatenate
 from axir.dialect.ops.shape.constants import broadcasted_iota, iota
 from axir.dialect.ops.shape.rearranging import reshape, rev
 from axir.dialect.ops.sorting.sort import sort as lax_sort
+from axir.dialect.ops.sorting.sort import top_k as lax_top_k
 from axir.dialect.program.op_table import OPS
 from axir.dialect.program.rules import Value
 from axir.numpy._arguments.checks import canonical_axis
@@ -33,11 +34,14 @@ from axir.numpy._arguments.promotion import (
     promote_arguments,
     require_real,
 )
+from axir.numpy._elementwise.floats import signbit
+from axir.numpy._elementwise.logic import logical_not
+from axir.numpy._indexing.indexing import take_along_axis
 from axir.numpy._shape.joining import take_places, unstack
 
 __all__ = [
     "argpartition", "argsort", "digitize", "lexsort", "partition", "searchsorted", "sort",
-    "sort_complex",
+    "sort_complex", "top_k",
 ]  # fmt: skip
 
 
@@ -136,12 +140,57 @@ def argsort(
     return rev(lax_sort(pair, axis, bool(stable), num_keys=1)[1], (axis,))
 
 
-def lexsort(keys: ArrayLike, axis: int = -1) -> Value:
+def top_k(
+    a: ArrayLike, k: int, /, *, axis: int = -1, mode: str = "largest", sorted: bool = True
+) -> tuple[Value, Value]:
+    """Finds the `k` largest or smallest elements along an axis, and where they are.
+
+    Args:
+        a: Array of real numbers.
+        k: How many; at most the extent of the axis.
+        axis: The axis.
+        mode: `largest` or `smallest`.
+        sorted: Whether they are in order, the best first; they are in any case.
+
+    Returns:
+        The elements, and their int32 indices along the axis; of equal elements the first ones.
+        NaN counts as the largest, and -0.0 as less than 0.0.
+
+    Raises:
+        ParameterError: for another mode, or a `k` that is negative or too large.
+        DTypeError: for complex numbers.
+
+    >>> import axir.numpy as jnp
+    >>> jnp.top_k(jnp.array([1, 4, 2, 3]), 2)
+    (Array([4, 3], dtype=int32), Array([1, 3], dtype=int32))
+    """
+    values = array_argument("top_k", a)
+    axis = canonical_axis("top_k", axis, values.ndim)
+    if mode not in ("largest", "smallest"):
+        raise ParameterError(f"jnp.top_k: mode is {mode!r}.", "It is 'largest' or 'smallest'.")
+    if mode == "largest":
+        return lax_top_k(values, k, axis=axis)
+    if not 0 <= index(k) <= values.shape[axis]:
+        raise ParameterError(
+            f"jnp.top_k: k={k} must lie between 0 and the size of axis {axis} of {values.type}."
+        )
+    require_real("top_k", values)
+    places = broadcasted_iota(np.dtype(np.int32), values.shape, axis)
+    keys = (values, logical_not(signbit(values))) if dtypes.is_float(values.dtype) else (values,)
+    ordered, *_, order = lax_sort((*keys, places), axis, num_keys=len(keys))
+    return (
+        slice_in_dim(ordered, 0, index(k), axis=axis), slice_in_dim(order, 0, index(k), axis=axis)
+    )  # fmt: skip
+
+
+def lexsort(keys: ArrayLike, axis: int = -1, *, batch_size: int = 16) -> Value:
     """Returns the indices that sort by several keys, the last of which counts most.
 
     Args:
         keys: Sequence of arrays of equal shape, or an array of keys along its first axis.
         axis: Axis of each key to sort along.
+        batch_size: How many keys one sort compares at most. More keys of one dtype are sorted by
+            so many at a time, those that count least first; the result is the same.
 
     Raises:
         ParameterError: if there are no keys, or their shapes differ.
@@ -164,13 +213,22 @@ def lexsort(keys: ArrayLike, axis: int = -1) -> Value:
             f"{', '.join(str(key.shape) for key in arrays)}.",
             "Broadcast them first.",
         )
+    if batch_size < 1:
+        raise ParameterError(f"jnp.lexsort: batch_size is {batch_size}.", "It is at least 1.")
     shape = arrays[0].shape
     dtype = dtypes.canonicalize_dtype(np.int64)
     if not shape:
         return constant(0, dtype)
     axis = canonical_axis("lexsort", axis, len(shape))
-    places = broadcasted_iota(dtype, shape, axis)
-    return lax_sort((*arrays[::-1], places), axis, num_keys=len(arrays))[-1]
+    places: Value = broadcasted_iota(dtype, shape, axis)
+    is_one_dtype = all(key.dtype == arrays[0].dtype for key in arrays)
+    size = batch_size if is_one_dtype else len(arrays)
+    for start in range(0, len(arrays), size):
+        batch = arrays[start : start + size]
+        if start:
+            batch = [take_along_axis(key, places, axis) for key in batch]
+        places = lax_sort((*batch[::-1], places), axis, num_keys=len(batch))[-1]
+    return places
 
 
 def partition(a: ArrayLike, kth: int, axis: int = -1) -> Value:

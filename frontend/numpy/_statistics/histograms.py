@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from axir._devices.result_layouts import lies_where_told
+from axir._devices.result_layouts import laid_out, lies_where_told
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import ArrayLike, UserObject
 from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError
@@ -172,6 +172,7 @@ def histogram(
     range: UserObject = None,
     weights: UserObject = None,
     density: bool | None = None,
+    out_sharding: UserObject = None,
 ) -> tuple[Value, Value]:
     """Counts the elements in each bin.
 
@@ -181,6 +182,7 @@ def histogram(
         range: See there.
         weights: What each element counts, of the shape of `a`; 1 by default.
         density: Whether to divide by the sum and the width of the bins, for an integral of 1.
+        out_sharding: Where the counts are to lie: a sharding, or a `PartitionSpec`.
 
     Returns:
         The counts, and the edges, one more. A bin contains its lower edge; the last bin both.
@@ -201,6 +203,8 @@ def histogram(
     counts = update(counts, numbers, "add", flat, mode="drop")[1:]
     if density:
         counts = divide(divide(counts, diff(edges)), sum(counts))
+    if out_sharding is not None:
+        counts = laid_out(counts, "histogram", out_sharding)
     return counts, edges
 
 

@@ -55,7 +55,7 @@ from ._integrals import (
     spence,
     wofz,
 )
-from ._normal import boxcox, boxcox1p, log_ndtr, ndtri
+from ._normal import boxcox, boxcox1p, erfcinv, log_ndtr, ndtri
 
 __all__ = [
     "bernoulli",
@@ -71,6 +71,7 @@ __all__ = [
     "entr",
     "erf",
     "erfc",
+    "erfcinv",
     "erfcx",
     "erfinv",
     "exp1",

@@ -1,4 +1,4 @@
-"""The normal distribution in `axir.scipy.special`: tails and quantiles; Box and Cox' transforms."""
+"""The normal distribution in `axir.scipy.special`: tails, quantiles; Box and Cox' transforms."""
 
 from __future__ import annotations
 
@@ -56,6 +56,27 @@ def ndtri(p: ArrayLike) -> Value:
     Array(0., dtype=float32, weak_type=True)
     """
     return quantile(*real_arguments("ndtri", p))
+
+
+def erfcinv(y: ArrayLike) -> Value:
+    """Returns the inverse of the complementary error function, exact also for small `y`.
+
+    It is -sqrt(1/2) times the quantile of y/2 of the normal distribution (DLMF 7.17).
+
+    Args:
+        y: Array of real numbers; 0 gives inf, 2 gives -inf, and what is not in [0, 2] nan.
+
+    >>> from axir.scipy.special import erfcinv
+    >>> erfcinv(0.5)
+    Array(0.47693628, dtype=float32, weak_type=True)
+    """
+    return _erfcinv(*real_arguments("erfcinv", y))
+
+
+@evaluated_by("erfcinv")
+def _erfcinv(y: Value) -> Value:
+    half, factor = weak_constant(0.5, y), weak_constant(-math.sqrt(0.5), y)
+    return mul(factor, quantile(mul(half, y)))
 
 
 def boxcox(x: ArrayLike, lmbda: UserObject) -> Value:

@@ -146,7 +146,10 @@ class gaussian_kde:
         return jnp.sum(self.weights * jnp.exp(exponents), axis=-1)
 
     __call__ = evaluate
-    pdf = evaluate
+
+    def pdf(self, x: ArrayLike) -> Value:
+        """Returns the density at points; see `evaluate`."""
+        return self.evaluate(x)
 
     def logpdf(self, x: ArrayLike) -> Value:
         """Returns the logarithm of the density at points."""
@@ -216,7 +219,9 @@ class gaussian_kde:
         size = math.sqrt(2 * math.pi) ** self.d * jnp.prod(jnp.diagonal(root))
         return self.weights @ jnp.exp(-0.5 * squares) @ weights / size
 
-    def integrate_box(self, low_bounds: ArrayLike, high_bounds: ArrayLike) -> Value:
+    def integrate_box(
+        self, low_bounds: ArrayLike, high_bounds: ArrayLike, maxpts: int | None = None
+    ) -> Value:
         """Raises: in more dimensions a box has no closed integral; `integrate_box_1d` has."""
         raise NotImplementedError(
             "gaussian_kde.integrate_box: only intervals in one dimension, by integrate_box_1d."

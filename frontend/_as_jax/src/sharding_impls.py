@@ -1,0 +1,29 @@
+"""Names of `jax._src.sharding_impls`: those of `axir.sharding`, and places that are not named."""
+
+from __future__ import annotations
+
+from axir._devices.partitions import as_sharding
+from axir.dialect.core.annotations import UserObject
+from axir.sharding import *  # noqa: F403
+from axir.sharding import NamedSharding, PartitionSpec
+
+# No place: `in_shardings` and `out_shardings` are None then.
+UNSPECIFIED = None
+UnspecifiedValue = type(None)
+
+
+def canonicalize_sharding(
+    sharding: UserObject, api_name: str, check_mesh_consistency: bool = True
+) -> NamedSharding | None:
+    """Returns a sharding over a mesh as it is, and a specification as one over the mesh in use.
+
+    Raises:
+        TypeError: for something else.
+        MissingMeshError: for a specification where no mesh is in use.
+    """
+    if sharding is None or (isinstance(sharding, NamedSharding) and sharding.mesh.empty):
+        return None
+    if not isinstance(sharding, (NamedSharding, PartitionSpec)):
+        raise TypeError(f"{api_name}: out_sharding is a {type(sharding).__name__}: {sharding}.")
+    found = as_sharding(sharding, api_name)
+    return found if isinstance(found, NamedSharding) else None

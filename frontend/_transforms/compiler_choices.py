@@ -1,0 +1,25 @@
+"""Words that tell XLA's compiler how to work, which programs pass; axir's decides by itself."""
+
+from __future__ import annotations
+
+import enum
+
+
+class CompilerEffortLevel(enum.Enum):
+    """How long a compiler may work on a program. `axir_opt_level` is what axir's has."""
+
+    UNKNOWN = 0
+    O0 = 9
+    O1 = 19
+    O2 = 29
+    O3 = 39
+
+
+class Inline(enum.Enum):
+    """Where a function that is compiled within another one becomes part of it: always at once."""
+
+    JAX_EARLY = "jax_early"
+    JAX_LATE = "jax_late"
+    XLA_EARLY = "xla_early"
+    XLA_LATE = "xla_late"
+    AUTO = "auto"

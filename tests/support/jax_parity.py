@@ -1,0 +1,160 @@
+"""Which names and keywords of a JAX axir has, and which not: compared with what was written down.
+
+`python -m support.jax_parity [FILE]` in `tests/` prints what is missing, and the share that is
+there; FILE is what `support.jax_record` wrote under that JAX, and by default that of the newest.
+What is left out on purpose stands in `support/jax_left_out.json`, with the reasons.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import axir.numpy as jnp
+from axir.experimental.pallas._accelerators import AcceleratorOnlyError
+
+NEWEST = Path(__file__).parents[1] / "frontend/jax_newest.json"
+LEFT_OUT = Path(__file__).with_name("jax_left_out.json")
+_NOTHING = object()
+
+
+class Missing(NamedTuple):
+    """A name or keyword that axir lacks: `jax.numpy.sum(where)` is a keyword."""
+
+    name: str
+    keyword: str | None = None
+
+    def __str__(self) -> str:
+        return self.name if self.keyword is None else f"{self.name}({self.keyword})"
+
+
+def ours(module: str, name: str) -> Any:
+    """Returns what axir has under a name of a module of JAX, or `_NOTHING`."""
+    own = "axir" + module.removeprefix("jax")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            found: Any = importlib.import_module(own)
+            for part in name.split("."):
+                found = getattr(found, part)
+        except AcceleratorOnlyError:  # it says itself what it is for
+            return None
+        except (ImportError, AttributeError):
+            try:
+                return importlib.import_module(f"{own}.{name}")
+            except ImportError:
+                return _NOTHING
+    return found
+
+
+def keywords(parameters: list[str] | None) -> list[str]:
+    """Returns the names by which arguments can be passed."""
+    names = [p for p in parameters or () if not p.startswith(("/", "*"))]
+    return [p.lstrip(",").rstrip("=") for p in names]
+
+
+def accepted(value: Any) -> set[str] | None:
+    """Returns the keywords that something of axir's takes, or None if it takes any."""
+    if isinstance(value, jnp.ufunc):
+        return {"out", "where"}
+    if inspect.isclass(value) or isinstance(value, property) or not callable(value):
+        return None
+    try:
+        signature = inspect.signature(value)
+    except (ValueError, TypeError):
+        return None
+    kinds = {p.kind for p in signature.parameters.values()}
+    if inspect.Parameter.VAR_KEYWORD in kinds:
+        return None
+    by_place = inspect.Parameter.POSITIONAL_ONLY
+    return {p.name for p in signature.parameters.values() if p.kind is not by_place}
+
+
+def lacking(module: str, name: str, parameters: list[str] | None) -> Iterator[Missing]:
+    """Yields the name if axir has it not, and else the keywords that it does not take."""
+    full = f"{module}.{name}"
+    value = ours(module, name)
+    if value is _NOTHING:
+        yield Missing(full)
+        return
+    taken = accepted(value)
+    if taken is not None:
+        yield from (Missing(full, word) for word in keywords(parameters) if word not in taken)
+
+
+def left_out() -> dict[str, str]:
+    """Returns the reasons by what is left out: a module, a name or a keyword of one."""
+    by_reason: dict[str, list[str]] = json.loads(LEFT_OUT.read_text())
+    return {name: reason for reason, names in by_reason.items() for name in names}
+
+
+def reason_for_name(name: str, reasons: dict[str, str]) -> str | None:
+    """Returns the name that a name is left out by: its own, its function's, class' or module's."""
+    while name and name not in reasons:
+        name = name.rpartition("(" if name.endswith(")") else ".")[0]
+    return name or None
+
+
+def reason_for(missing: Missing, reasons: dict[str, str]) -> str | None:
+    """Returns why something is left out."""
+    name = reason_for_name(str(missing), reasons)
+    return None if name is None else reasons[name]
+
+
+class Comparison(NamedTuple):
+    """What a comparison found.
+
+    Attributes:
+        version: Of the JAX.
+        total: How many names and keywords it has.
+        missing: Those that axir lacks, and no reason says why.
+        on_purpose: Those that axir lacks for a reason.
+    """
+
+    version: str
+    total: int
+    missing: list[Missing]
+    on_purpose: dict[Missing, str]
+
+    @property
+    def share(self) -> float:
+        """The part that is there of all that is not left out for a reason."""
+        return 1 - len(self.missing) / (self.total - len(self.on_purpose))
+
+
+def compare(path: Path = NEWEST) -> Comparison:
+    """Compares axir with the JAX of which a file tells."""
+    recorded = json.loads(path.read_text())
+    reasons = left_out()
+    total, missing, on_purpose = 0, [], {}
+    for module, names in recorded["modules"].items():
+        for name, parameters in names.items():
+            total += 1 + len(keywords(parameters))
+            for lack in lacking(module, name, parameters):
+                reason = reason_for(lack, reasons)
+                if reason is None:
+                    missing.append(lack)
+                else:
+                    on_purpose[lack] = reason
+    return Comparison(recorded["version"], total, missing, on_purpose)
+
+
+def report(path: Path = NEWEST) -> None:
+    """Prints what is missing, and how much is there."""
+    found = compare(path)
+    for lack in found.missing:
+        print(lack)
+    print(
+        f"JAX {found.version}: {found.total} names and keywords, {len(found.missing)} missing, "
+        f"{len(found.on_purpose)} left out; {found.share:.1%} of the others are there"
+    )
+
+
+if __name__ == "__main__":
+    report(*map(Path, sys.argv[1:]))
