@@ -19,11 +19,12 @@ from axir._arguments.symbolic_shapes import SymbolicScope, symbolic_shape
 from axir._bundles.bundle import Bundle, open_bundle
 from axir._bundles.captures import shared
 from axir._bundles.exported import Exported
+from axir._bundles.module_functions import functions_of_module
 from axir._bundles.safety_checks import DisabledSafetyCheck
 from axir._bundles.symbolic import SymbolicExported, needs_sizes
 from axir._bundles.tracing import specs_of, trace
 from axir._devices.shape_dtype_struct import ShapeDtypeStruct
-from axir._programs.compiled_modules import open_module, open_program, raise_module
+from axir._programs.compiled_modules import compile_program, open_module, open_program
 from axir._trees import tree
 from axir._trees.serialized import (
     register_namedtuple_serialization,
@@ -31,7 +32,6 @@ from axir._trees.serialized import (
 )
 from axir.dialect.core.annotations import Options, PyTree, UserFunction, UserObject
 from axir.dialect.core.errors import ParameterError
-from axir.dialect.text.signature import signatures
 from axir.runtime import default_device
 from axir.runtime.compiler.target import BACKENDS
 
@@ -281,12 +281,12 @@ def load(path: str | Path, *, compiled: bool = False) -> UserObject:
     if compiled or Path(path).suffix == ".vmfb":
         return open_program(path)
     module, dialect = open_module(path)
-    if raise_module(module, dialect) != "jaxpr":
-        return open_program(path)
-    public = list(signatures(module))
-    # Other programs call their only function as they like.
-    is_named = dialect == "stablehlo" and len(public) == 1
-    return Exported.from_module(module, str(path), public[0] if is_named else "main")
+    if dialect not in ("jaxpr", "stablehlo"):
+        return compile_program(module, dialect, Path(path).stem)
+    functions = functions_of_module(module, dialect, str(path))
+    if len(functions) == 1:
+        return next(iter(functions.values()))
+    return functions["main"] if "main" in functions else Bundle(functions)
 
 
 def deserialize(blob: bytes | bytearray) -> UserObject:

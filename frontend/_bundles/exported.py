@@ -18,14 +18,13 @@ from axir._trees import text as tree_text
 from axir._trees import tree
 from axir.dialect.core.annotations import Options, UserObject
 from axir.dialect.core.array import ConcreteArray
-from axir.dialect.core.errors import ParameterError, TreeError, VerificationError
+from axir.dialect.core.errors import ParameterError, TreeError
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.calls.jit_call import call
 from axir.dialect.program.function import Function
 from axir.dialect.program.module_writer import embed_captures
 from axir.dialect.program.tracer import Tracer
-from axir.dialect.text.module_reader import read_module
-from axir.dialect.text.signature import Argument, Signature, annotate, signatures
+from axir.dialect.text.signature import Argument, Signature, annotate
 from axir.passes.transforms.lower_to_stablehlo import lower_functions
 from axir.runtime.calls.compiled_function import compiled
 from axir.runtime.spmd.placed_calls import device_of
@@ -82,24 +81,6 @@ class Exported(Facts):
         self._whole: dict[int, Function] = {}
         # The arguments with so many rows.
         self._rows_of: dict[int, tuple[Argument, ...]] = {}
-
-    @staticmethod
-    def from_module(module: UserObject, where: str, symbol: str = "main") -> Exported:
-        """Returns a function of a module, verified.
-
-        Raises:
-            UnknownOpError, VerificationError: if the module is not valid.
-            ParseError: if its trees are not those of the function.
-        """
-        functions = read_module(module)
-        found = signatures(module)
-        if symbol not in found:
-            raise VerificationError(
-                f"{where} has no public function {symbol!r}.",
-                f"It has {', '.join(found) or 'none at all'}.",
-                where="",
-            )
-        return Exported.of_signature(symbol, found[symbol], functions[symbol], where)
 
     @staticmethod
     def of_signature(

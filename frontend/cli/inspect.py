@@ -39,7 +39,7 @@ from .group import Verb, module_argument, read_input, verbose_option
 def inspect(
     file: Path, as_json: bool, mesh: str | None, inputs: str | None, outputs: str | None
 ) -> None:
-    """Show functions, their arguments, ops, costs and constants of FILE.
+    """Show functions, their arguments, ops, costs, constants and weights of FILE.
 
     FILE is a bundle (.axir), whose checksums are compared, a module (.mlir, .mlirbc, - for stdin)
     of any dialect, or a compiled program (.vmfb). Costs of a function are the arithmetic
@@ -70,6 +70,10 @@ def _describe_module(file: Path) -> dict[str, Options]:
     module, dialect = read_input(file)
     summary = summarize(module)
     lines = {place: size for place, size in summary.constants.most_common() if size}
+    weights = [
+        {**_row(Argument(name, kind)), "bytes": kind.size * kind.dtype.itemsize}
+        for name, kind in summary.weights.items()
+    ]
     functions = {name: _rows(found) for name, found in signatures(module).items()}
     if dialect == "jaxpr":
         read = read_module(module)
@@ -81,6 +85,7 @@ def _describe_module(file: Path) -> dict[str, Options]:
         "functions": functions,
         "operations": dict(summary.operations.most_common()),
         "constants": {"bytes": sum(lines.values()), "lines": lines},
+        "parameters": weights,
     }
 
 
@@ -211,8 +216,9 @@ def _print(description: dict[str, Options]) -> None:
         click.echo(f"\nconstants: {constants['bytes']:,} bytes")
         for place, count in constants["lines"].items():
             click.echo(f"  {count:>10,}  {place}")
-    if description["kind"] == "bundle":
+    if description["kind"] == "bundle" or description.get("parameters"):
         _print_parameters(description["parameters"])
+    if description["kind"] == "bundle":
         _print_programs(description["programs"])
 
 

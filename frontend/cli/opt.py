@@ -8,19 +8,20 @@ from typing import ClassVar
 
 import click
 
-from axir._bundles.bundle import Bundle, open_bundle
+from axir._bundles.bundle import Bundle
+from axir._bundles.modules import module_of
 from axir._programs.compiled_modules import verify_module
 from axir._programs.files import write_file, write_module_file
 from axir.dialect.core.annotations import UserObject
 from axir.dialect.text.signature import annotate, signatures
 from axir.dialect.text.summary import summarize
 from axir.passes.framework.base import Pass
-from axir.passes.framework.module_functions import linear_arguments
+from axir.passes.framework.module_functions import linear_arguments, swap_with_main
 from axir.passes.framework.naming import signatures_after
 from axir.passes.framework.pipeline import Pipeline
 from axir.passes.framework.registry import takes_jaxpr
 
-from .bundles import BUNDLE, bundle_of_module, changed_bundle, chosen, module_of_function
+from .bundles import BUNDLE, changed_bundle, chosen, module_of_function, open_functions
 from .group import JobError, Verb, module_argument, note, read_input, verbose_option
 
 _LOWERING = "lower-to-stablehlo"
@@ -68,7 +69,7 @@ class _Stage(Pass):
     help="File to write (.mlir, .mlirbc, .axir).",
 )
 @click.option(
-    "--function", metavar="NAME", help="Function of a bundle, by default the only one or main."
+    "--function", metavar="NAME", help="Function to transform, by default the only one or main."
 )
 @click.option("--verify-only", is_flag=True, help="Check the module and print nothing.")
 @click.option(
@@ -115,45 +116,90 @@ def opt(
     """
     pipeline = Pipeline.parse(",".join(pipelines)) if pipelines else Pipeline(())
     _check_printed(printed, pipeline)
-    bundle, module, dialect = _read(file, function)
-    verify_module(module, dialect)
+    source = _Source(file, function, pipeline, target, output)
+    verify_module(source.module, source.dialect)
     if verify_only:
         return
-    stages = _raised(dialect, pipeline.passes, target)
-    if target == "stablehlo" and dialect == "jaxpr" and _LOWERING not in [s.name for s in stages]:
+    stages = _raised(source.dialect, pipeline.passes, target)
+    names = [stage.name for stage in stages]
+    if target == "stablehlo" and source.dialect == "jaxpr" and _LOWERING not in names:
         stages += Pipeline.parse(_LOWERING).passes
-    run_stages(module, stages, print_ir_after_all, printed, timing)
-    dialect = summarize(module).dialect
-    verify_module(module, dialect)
+    source.run(stages, print_ir_after_all, printed, timing)
+    dialect = summarize(source.module).dialect
+    verify_module(source.module, dialect)
     if target == "jaxpr" and dialect != "jaxpr":
         raise JobError(f"The result is a module of {dialect}, which cannot become one of jaxpr.")
     if output is not None and output.suffix == BUNDLE:
-        _write_bundle(bundle, function, module, dialect, output)
+        source.write_bundle(dialect, output)
     else:
-        write_module(module, output, generic, debug_info)
+        write_module(source.module, output, generic, debug_info)
 
 
-def _read(file: Path, function: str | None) -> tuple[Bundle | None, UserObject, str]:
-    """Returns the bundle in a file, if it is one, and the module to transform with its dialect."""
-    if file.suffix != BUNDLE:
-        if function is not None:
-            raise click.UsageError("--function is for bundles: passes work on main.")
-        return None, *read_input(file)
-    bundle = open_bundle(file)
-    return bundle, module_of_function(bundle[chosen(bundle, function)]), "jaxpr"
+class _Source:
+    """What is transformed: a module, or a function of a bundle as a module.
 
+    A module that becomes a bundle is a bundle from the beginning, so that its weights are
+    parameters.
 
-def _write_bundle(
-    bundle: Bundle | None, function: str | None, module: UserObject, dialect: str, output: Path
-) -> None:
-    if dialect != "jaxpr":
-        raise JobError(f"{output}: a bundle holds a module of jaxpr, not of {dialect}.")
-    if bundle is None:
-        bundle = bundle_of_module(module, str(output))
-    else:
-        bundle = changed_bundle(bundle, chosen(bundle, function), module)
-    bundle.save(output)
-    note(f"wrote {output}")
+    Args:
+        file: The file.
+        function: The name of the function, if one is named.
+        pipeline: The passes that the user named.
+        target: The dialect to end in, if it is named.
+        output: The file to write.
+
+    Attributes:
+        module: The module, which passes change.
+        dialect: The dialect it was in.
+    """
+
+    def __init__(
+        self,
+        file: Path,
+        function: str | None,
+        pipeline: Pipeline,
+        target: str | None,
+        output: Path | None,
+    ):
+        self._bundle: Bundle | None = None
+        self._name: str | None = function
+        becomes_bundle = output is not None and output.suffix == BUNDLE
+        if file.suffix != BUNDLE and not (becomes_bundle and target != "stablehlo"):
+            self.module, self.dialect = read_input(file)
+            return
+        self._bundle, self.dialect = open_functions(file), "jaxpr"
+        if file.suffix != BUNDLE and function is None and not pipeline.passes:
+            self._name = None
+            self.module = module_of({name: each.function for name, each in self._bundle.items()})
+            return
+        self._name = chosen(self._bundle, function)
+        self.module = module_of_function(self._bundle[self._name])
+
+    def run(
+        self, stages: tuple[Pass, ...], prints_all: bool, printed: tuple[str, ...], timing: bool
+    ) -> None:
+        """Runs passes, which work on `main`: the function that is meant is called so meanwhile."""
+        name = self._name
+        if self._bundle is None and any(takes_jaxpr(stage.name) for stage in stages):
+            public = signatures(self.module)
+            if name is not None or (len(public) == 1 and "main" not in public):
+                name = chosen(public, name)
+        is_called_otherwise = self._bundle is None and name not in (None, "main")
+        if is_called_otherwise:
+            swap_with_main(self.module, str(name))
+        run_stages(self.module, stages, prints_all, printed, timing)
+        if is_called_otherwise:
+            swap_with_main(self.module, str(name))
+
+    def write_bundle(self, dialect: str, output: Path) -> None:
+        """Writes a bundle, with what became of the function."""
+        if dialect != "jaxpr" or self._bundle is None:
+            raise JobError(f"{output}: a bundle holds a module of jaxpr, not of {dialect}.")
+        made = self._bundle
+        if self._name is not None:
+            made = changed_bundle(made, self._name, self.module)
+        made.save(output)
+        note(f"wrote {output}")
 
 
 def _raised(dialect: str, stages: tuple[Pass, ...], target: str | None) -> tuple[Pass, ...]:

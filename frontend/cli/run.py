@@ -7,21 +7,11 @@ from pathlib import Path
 
 import click
 
-from axir._bundles.bundle import open_bundle
-from axir._programs.compiled_modules import (
-    Program,
-    compile_program,
-    open_program,
-    raise_module,
-)
+from axir._programs.compiled_modules import Program, compile_program, open_program
 from axir.dialect.core.annotations import UserObject
-from axir.dialect.core.array import ConcreteArray
-from axir.dialect.core.errors import ParameterError
 from axir.dialect.core.extended_dtypes import words_of
-from axir.dialect.text.module_reader import read_module
-from axir.dialect.text.signature import Signature, signatures
 
-from .bundles import BUNDLE, BundleProgram, chosen
+from .bundles import BUNDLE, BundleProgram, chosen, open_functions
 from .group import Verb, module_argument, read_input, verbose_option
 from .inputs import read_inputs
 from .outputs import check_outputs, print_json, print_results, save_results
@@ -77,20 +67,12 @@ def run(
       axir run model.mlir zeros:3xf32 --eager --json
       axir run model.axir --function predict x=@rows.npy
     """
-    if eager and file.suffix != BUNDLE:
-        function = function or "main"
-        signature, call = _open_eager(file, function)
-    else:
-        program = open_for_running(file, device, inputs, eager)
-        name = function = chosen(program.signatures, function)
-        signature = program.signature(name)
-
-        def call(values: Sequence[ConcreteArray]) -> Sequence[ConcreteArray]:
-            return program.run(values, name)
-
+    program = open_for_running(file, device, inputs, eager)
+    name = chosen(program.signatures, function)
+    signature = program.signature(name)
     check_outputs(outputs, len(signature.results))
-    values = read_inputs(inputs, signature, function)
-    results = [words_of(x.host()) for x in call(values)]
+    values = read_inputs(inputs, signature, name)
+    results = [words_of(x.host()) for x in program.run(values, name)]
     if outputs:
         save_results(results, signature, outputs)
     elif as_json:
@@ -112,24 +94,13 @@ def open_for_running(
         file: What to open.
         device: The platform to run on.
         inputs: What the command line gives, which tells how many rows there are.
-        is_eager: Whether a bundle's functions are evaluated op by op.
+        is_eager: Whether functions are evaluated op by op.
         marks_dispatches: Whether a program tells of its dispatches; that of a bundle does so if a
             timeline asks for it.
     """
-    if file.suffix == BUNDLE:
-        return BundleProgram(open_bundle(file), inputs, device, is_eager)
+    if file.suffix == BUNDLE or is_eager:
+        return BundleProgram(open_functions(file), inputs, device, is_eager)
     if str(file) != "-":
         return open_program(file, device, marks_dispatches=marks_dispatches)
     module, dialect = read_input(file)
     return compile_program(module, dialect, "stdin", device, marks_dispatches=marks_dispatches)
-
-
-def _open_eager(file: Path, function: str) -> tuple[Signature, UserObject]:
-    module, dialect = read_input(file)
-    raise_module(module, dialect)
-    functions, found = read_module(module), signatures(module)
-    if function not in found:
-        raise ParameterError(
-            f"There is no function {function!r}.", f"The functions are {', '.join(found)}.", ""
-        )
-    return found[function], lambda values: functions[function].evaluate(*values)

@@ -9,15 +9,17 @@ lowering are, since patterns go beyond them; others stay functions.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
+import numpy as np
 from iree.compiler import ir
 
 from axir.dialect.core.annotations import HostArray, Param
 from axir.dialect.core.array import Array, ConcreteArray
 from axir.dialect.core.config import config
 from axir.dialect.core.context import context, describe_location
-from axir.dialect.core.errors import AxirError
-from axir.dialect.core.state import attributed, outside_traces
+from axir.dialect.core.errors import AxirError, WeightsError
+from axir.dialect.core.state import attributed, outside_traces, state
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.calls.jit_call import call
 from axir.dialect.program.function import Function
@@ -46,7 +48,7 @@ from . import (
 from .attributes import dense
 from .table import RULES, Raised, Region, raised_type, refusal, result_type
 
-__all__ = ["raise_module"]
+__all__ = ["RaisedModule", "raise_module"]
 
 _FAMILIES = (
     chlo,
@@ -73,18 +75,34 @@ _DIALECTS = ("stablehlo", "chlo")
 _IGNORED = ("sdy.mesh",)
 # Functions of up to so many operations are written in place.
 _SMALL = 8
+# So many bytes of arrays are compared before all of them are.
+_COMPARED_FIRST = 64
 
 
-def raise_module(module: ir.Module) -> dict[str, Function]:
+class RaisedModule(NamedTuple):
+    """What became of a module of StableHLO.
+
+    Attributes:
+        functions: Its public functions, which capture its weights.
+        weights: Names of weights, by the identities of the arrays.
+    """
+
+    functions: dict[str, Function]
+    weights: dict[int, str]
+
+
+def raise_module(module: ir.Module) -> RaisedModule:
     """Returns the public functions of a module of StableHLO as functions of the jaxpr dialect.
 
     Raises:
         RaisingError: if an operation has no counterpart, or types are not static.
+        WeightsError: if weights are missing or damaged.
     """
     raising = _Raising(module)
     # Types are those of the module: nothing is narrowed.
     with context(), ir.Location.unknown(), config(jax_enable_x64=True), outside_traces():
-        return {symbol: raising.function(symbol) for symbol in raising.public}
+        functions = {symbol: raising.function(symbol) for symbol in raising.public}
+    return RaisedModule(functions, raising.weight_names)
 
 
 class _Raising:
@@ -100,6 +118,8 @@ class _Raising:
         self._in_progress: set[str] = set()
         self._values: dict[ir.Value, Value] = {}
         self._replaced: dict[ir.Operation, Sequence[Value]] = {}
+        self.weight_names: dict[int, str] = {}
+        self._weights: list[ConcreteArray] = []
 
     def _add(self, op: ir.Operation) -> None:
         if op.name in _IGNORED:
@@ -201,6 +221,8 @@ class _Raising:
             raised = rule(self, op, *[self._values[v] for v in op.operands])
             results = list(raised) if isinstance(raised, (list, tuple)) else [raised]
             _check(op, results)
+        except WeightsError:
+            raise
         except RaisingError as error:
             if error.where:
                 raise
@@ -226,6 +248,24 @@ class _Raising:
 
     # Values -------------------------------------------------------------------------------------
 
+    def weights(self, array: HostArray, name: str | None) -> Value:
+        """Returns weights as a value: equal ones are one, with the name that came first.
+
+        Uniform ones are their own: biases of zeros are equal only until they are trained.
+        """
+        for known in self._weights:
+            if known.host() is array or _are_equal(known.host(), array):
+                break
+        else:
+            known = ConcreteArray(ShapedArray(array.shape, array.dtype), array)
+            self._weights.append(known)
+        if name is not None:
+            self.weight_names.setdefault(id(known), name)
+        if state.ambient is None:
+            return known
+        captured: Param = state.ambient.capture(known)
+        return captured
+
     def value(self, value: ir.Value) -> Value:
         """Returns what a value became."""
         return self._values[value]
@@ -242,7 +282,7 @@ class _Raising:
         if not isinstance(value, ir.OpResult):
             return None
         op = value.owner.operation if isinstance(value.owner, ir.OpView) else value.owner
-        if op.name == "stablehlo.constant":
+        if op.name in ("stablehlo.constant", "arith.constant"):
             return dense(op.attributes["value"])
         if op.name not in RULES or len(op.regions) or not op.name.startswith(_DIALECTS):
             return None
@@ -257,6 +297,18 @@ class _Raising:
             raised: Param = RULES[op.name](self, op, *arrays)
         results = raised if isinstance(raised, (list, tuple)) else [raised]
         return results[value.result_number].host()
+
+
+def _are_equal(a: HostArray, b: HostArray) -> bool:
+    """Tells whether arrays hold the same bytes; looks at few of them first."""
+    if (a.shape, a.dtype) != (b.shape, b.dtype):
+        return False
+    left, right = a.reshape(-1).view(np.uint8), b.reshape(-1).view(np.uint8)
+    step = max(1, len(left) // _COMPARED_FIRST)
+    if not np.array_equal(left[::step], right[::step]) or not np.array_equal(left, right):
+        return False
+    elements = left.reshape(a.size or 1, -1)
+    return not (elements == elements[:1]).all()
 
 
 def _check(op: ir.Operation, results: Sequence[Raised]) -> None:

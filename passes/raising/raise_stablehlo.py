@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from iree.compiler import ir
 
+from axir.dialect.program.function import Function
 from axir.dialect.program.module_writer import embed_captures, write_into
 from axir.dialect.text.signature import Argument, Signature, annotate, default_names
 from axir.passes.framework.base import Pass
@@ -44,17 +45,46 @@ class RaiseStableHLO(Pass):
 
     def run(self, module: ir.Module) -> None:
         """Replaces the functions of the module by functions of the jaxpr dialect."""
-        functions = raise_module(module)
-        names = {symbol: _names(module, symbol) for symbol in functions}
+        functions = raise_functions(module)
         for view in list(module.body.operations):
             view.operation.erase()
-        write_into(module, {s: embed_captures(f) for s, f in functions.items()})
-        for symbol, (arguments, results) in names.items():
-            function = functions[symbol]
-            given = tuple(map(Argument, arguments, function.input_types))
-            made = tuple(map(Argument, results, function.output_types))
-            if arguments != default_names("arg", len(given)):
-                annotate(module, symbol, Signature(given, made, is_named=True))
+        write_into(module, {s: embed_captures(f.function) for s, f in functions.items()})
+        for symbol, raised in functions.items():
+            if raised.signature.is_named:
+                annotate(module, symbol, raised.signature)
+
+
+class RaisedFunction(NamedTuple):
+    """A function of StableHLO that was raised.
+
+    Attributes:
+        function: What it became; weights are its captures.
+        signature: Names and types of its arguments and results.
+        weights: Names of weights, by the identities of the arrays.
+    """
+
+    function: Function
+    signature: Signature
+    weights: dict[int, str]
+
+
+def raise_functions(module: ir.Module) -> dict[str, RaisedFunction]:
+    """Returns the public functions of a module of StableHLO, which stays as it is.
+
+    Raises:
+        RaisingError: if an operation has no counterpart, or types are not static.
+        WeightsError: if weights are missing or damaged.
+    """
+    raised = raise_module(module)
+    found = {}
+    for symbol, function in raised.functions.items():
+        arguments, results = _names(module, symbol)
+        given = tuple(map(Argument, arguments, function.input_types))
+        made = tuple(map(Argument, results, function.output_types))
+        is_named = arguments != default_names("arg", len(given))
+        signature = Signature(given, made, is_named=is_named)
+        found[symbol] = RaisedFunction(function, signature, raised.weights)
+    return found
 
 
 def _names(module: ir.Module, symbol: str) -> tuple[list[str], list[str]]:

@@ -14,17 +14,25 @@ from axir.dialect.ops.shape.constants import broadcasted_iota
 from axir.dialect.ops.shape.padding import pad
 from axir.dialect.ops.shape.rearranging import reshape, rev, transpose
 from axir.dialect.program.rules import Value
+from axir.dialect.text.resources import resource_name
 
 from .attributes import dense, integer, integers
 from .table import RaisingContext, raises, recorded, result_type
 
 # So many integers are computed with, since shapes and indices follow from them.
 _FEW = 16
+# Constants that are larger are weights.
+_SMALL_BYTES = 1024
 
 
-@raises("stablehlo.constant", "chlo.constant")
+@raises("stablehlo.constant", "chlo.constant", "arith.constant")
 def _constant(context: RaisingContext, operation: ir.Operation) -> Value:
-    array = dense(operation.attributes["value"])
+    attribute = operation.attributes["value"]
+    array = dense(attribute)
+    name = resource_name(attribute)
+    is_splat = isinstance(attribute, ir.DenseElementsAttr) and attribute.is_splat
+    if name is not None or (array.nbytes > _SMALL_BYTES and not is_splat):
+        return context.weights(array, name)
     if not array.shape:
         return from_numpy(array)
     made = recorded("constant", (), value=array)

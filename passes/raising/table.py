@@ -38,6 +38,10 @@ class RaisingContext(Protocol):
         """Returns the elements of a value that depends on constants alone; None for others."""
         ...
 
+    def weights(self, array: HostArray, name: str | None) -> Value:
+        """Returns weights, perhaps with a name, as a value: the function will capture them."""
+        ...
+
     def value(self, value: ir.Value) -> Value:
         """Returns what a value became."""
         ...
