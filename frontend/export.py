@@ -256,7 +256,12 @@ def to_cpp(
     return writing.write_cpp(functions, Path(directory), options)
 
 
-def load(path: str | Path, *, compiled: bool = False) -> UserObject:
+def load(
+    path: str | Path,
+    *,
+    compiled: bool = False,
+    shapes: Mapping[str, Sequence[int]] = MappingProxyType({}),
+) -> UserObject:
     """Loads what was saved: a bundle, a module of the jaxpr dialect, or StableHLO from anywhere.
 
     Args:
@@ -264,6 +269,7 @@ def load(path: str | Path, *, compiled: bool = False) -> UserObject:
             portable artifact.
         compiled: Whether to compile a module as it is, which gives a program that can be called
             but not transformed.
+        shapes: Shapes of arguments of StableHLO whose extents are open there, by their names.
 
     Returns:
         An `Exported`, whose trees are those it was saved with; of a bundle of several functions a
@@ -275,6 +281,8 @@ def load(path: str | Path, *, compiled: bool = False) -> UserObject:
         BundleError, BundleVersionError: if a bundle is damaged, or of a newer axir.
         ParseError, UnknownOpError, VerificationError: if the file holds no valid module.
         RaisingError: if StableHLO holds what the jaxpr dialect has no counterpart for.
+        ShapeError: if a shape does not fit, or there is no such argument.
+        WeightsError: if weights of the module are missing or damaged.
     """
     if Path(path).suffix == ".axir":
         return _only(open_bundle(path))
@@ -283,7 +291,7 @@ def load(path: str | Path, *, compiled: bool = False) -> UserObject:
     module, dialect = open_module(path)
     if dialect not in ("jaxpr", "stablehlo"):
         return compile_program(module, dialect, Path(path).stem)
-    functions = functions_of_module(module, dialect, str(path))
+    functions = functions_of_module(module, dialect, str(path), shapes)
     if len(functions) == 1:
         return next(iter(functions.values()))
     return functions["main"] if "main" in functions else Bundle(functions)

@@ -8,12 +8,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
+
+import click
 
 from axir._bundles.bundle import Bundle, open_bundle
 from axir._bundles.captures import with_captures, without_parameters
 from axir._bundles.exported import Exported, in_rows
 from axir._bundles.manifest import FunctionEntry
 from axir._bundles.module_functions import functions_of_module
+from axir._bundles.modules import module_of
 from axir._bundles.programs import flat_signature
 from axir.dialect.core.annotations import UserObject
 from axir.dialect.core.array import ConcreteArray
@@ -32,20 +36,67 @@ from .inputs import normal_name, shape_of_input
 BUNDLE = ".axir"
 
 
-def open_functions(file: Path) -> Bundle:
+def shape_option(command: UserObject) -> UserObject:
+    """Gives a verb the option of filling open shapes."""
+
+    def read(
+        context: click.Context, option: click.Parameter, texts: Sequence[str]
+    ) -> dict[str, tuple[int, ...]]:
+        found = {}
+        for text in texts:
+            name, _, extents = text.rpartition("=")
+            words = extents.split("x")
+            if not name or not all(word.isdecimal() for word in words):
+                raise click.UsageError(f"--shape {text}: write the shape as NAME=8x64.")
+            found[name] = tuple(map(int, words))
+        return found
+
+    return click.option(
+        "--shape",
+        "shapes",
+        multiple=True,
+        callback=read,
+        metavar="NAME=8x64",
+        help="Shape of an argument of StableHLO that is open there; once for each.",
+    )(command)
+
+
+def open_functions(
+    file: Path, shapes: Mapping[str, tuple[int, ...]] = MappingProxyType({})
+) -> Bundle:
     """Opens a bundle, or a module as its public functions; StableHLO is raised.
 
     Args:
         file: What to open; `-` is a module from stdin.
+        shapes: Shapes of arguments that StableHLO leaves open.
 
     Raises:
         ParseError: if it is a module of another dialect.
         RaisingError: if StableHLO holds what the jaxpr dialect has no counterpart for.
+        ShapeError: if a shape does not fit.
         WeightsError: if weights of a module are missing or damaged.
     """
     if file.suffix == BUNDLE:
+        refuse_shapes(file, shapes)
         return open_bundle(file)
-    return Bundle(functions_of_module(*read_input(file), str(file)))
+    return Bundle(functions_of_module(*read_input(file), str(file), shapes))
+
+
+def refuse_shapes(file: Path, shapes: Mapping[str, tuple[int, ...]]) -> None:
+    """Refuses shapes for what has its own."""
+    if shapes:
+        raise click.UsageError(f"--shape is for modules of StableHLO, which {file} is not.")
+
+
+def read_filled(file: Path, shapes: Mapping[str, tuple[int, ...]]) -> tuple[UserObject, str]:
+    """Reads a module, and fills open shapes; returns it and its dialect."""
+    if not shapes:
+        return read_input(file)
+    functions = open_functions(file, shapes)
+    module = module_of({name: embed_captures(each.function) for name, each in functions.items()})
+    for name, each in functions.items():
+        annotate(module, name, each.signature)
+    return module, "jaxpr"
 
 
 def chosen(functions: Mapping[str, UserObject], name: str | None) -> str:

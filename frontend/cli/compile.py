@@ -20,9 +20,9 @@ from axir.runtime import Target, compile_command
 from axir.runtime.compiler.target import BACKENDS
 from axir.runtime.cpp.emitting.names import identifier
 
-from .bundles import BUNDLE
+from .bundles import BUNDLE, read_filled, refuse_shapes, shape_option
 from .emit_cpp import emit_cpp
-from .group import JobError, Verb, module_argument, note, read_input, verbose_option
+from .group import JobError, Verb, module_argument, note, verbose_option
 from .progress import progress
 
 # The compiler does not survive the name of a machine that it does not know.
@@ -78,6 +78,7 @@ _KNOWN = re.compile(r"List of accepted CPUs: (.*)")
     metavar="N,...",
     help="Numbers of rows for functions whose leading dimension is open: 1,8,64.",
 )
+@shape_option
 @click.option(
     "-o",
     "--output",
@@ -117,6 +118,7 @@ def compile_(
     target_gpu: str | None,
     opt_level: int,
     rows: str | None,
+    shapes: dict[str, tuple[int, ...]],
     output: Path | None,
     emit: str,
     name: str | None,
@@ -150,9 +152,10 @@ def compile_(
             _check_machine(TargetWithFlags("cpu", cpu, opt_level, triple=target_triple))
         model = name or identifier(file.stem, "model")
         options = CppOptions(model, errors, cpus, target_triple, opt_level, embed_limit)
-        emit_cpp(file, output or Path(f"{model}_cpp"), _row_counts(rows), options)
+        emit_cpp(file, output or Path(f"{model}_cpp"), _row_counts(rows), shapes, options)
         return
     if file.suffix == BUNDLE:
+        refuse_shapes(file, shapes)
         machines = [
             Target(target, cpu, opt_level, None, target_gpu, triple=target_triple) for cpu in cpus
         ]
@@ -165,10 +168,15 @@ def compile_(
     only = TargetWithFlags(
         target, cpus[0], opt_level, None, target_gpu, triple=target_triple, extra=flags
     )
-    _compile_module(file, only, output)
+    _compile_module(file, only, output, shapes)
 
 
-def _compile_module(file: Path, target: TargetWithFlags, output: Path | None) -> None:
+def _compile_module(
+    file: Path,
+    target: TargetWithFlags,
+    output: Path | None,
+    shapes: dict[str, tuple[int, ...]],
+) -> None:
     """Writes a program."""
     if output is None:
         if str(file) == "-":
@@ -176,7 +184,7 @@ def _compile_module(file: Path, target: TargetWithFlags, output: Path | None) ->
         output = Path(file.stem).with_suffix(".vmfb")
     if output.suffix != ".vmfb":
         raise click.UsageError(f"-o {output}: a compiled program is a .vmfb file.")
-    module, dialect = read_input(file)
+    module, dialect = read_filled(file, shapes)
     if not output.parent.is_dir():
         raise JobError(f"There is no folder {output.parent}.")
     _check_machine(target)

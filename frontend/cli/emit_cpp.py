@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from axir._cpp.writing import CppOptions, write_cpp
@@ -13,19 +13,26 @@ from .group import note
 from .progress import progress
 
 
-def emit_cpp(file: Path, directory: Path, rows: Sequence[int], options: CppOptions) -> None:
+def emit_cpp(
+    file: Path,
+    directory: Path,
+    rows: Sequence[int],
+    shapes: Mapping[str, tuple[int, ...]],
+    options: CppOptions,
+) -> None:
     """Writes functions as the methods of a C++ model: all of a bundle, the public ones of a module.
 
     Args:
         file: A bundle, or a module of jaxpr or StableHLO.
         directory: The folder to write.
         rows: Numbers of rows for functions whose leading dimension is open, if they name none.
+        shapes: Shapes of arguments that StableHLO leaves open.
         options: As for `axir.export.to_cpp`.
     """
     start = time.perf_counter()
     functions = {
         name: each.with_rows(*rows) if rows and each.batch else each
-        for name, each in open_functions(file).items()
+        for name, each in open_functions(file, shapes).items()
     }
     with progress(f"compiling {', '.join(functions)} as C++"):
         files = write_cpp(functions, directory, options)

@@ -17,7 +17,7 @@ from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.costs import arithmetic_operations, temporary_bytes
 from axir.dialect.program.function import Function
 from axir.dialect.text.module_reader import read_module
-from axir.dialect.text.signature import Argument, Signature, signatures
+from axir.dialect.text.signature import Argument, Signature, open_types, signatures
 from axir.dialect.text.summary import summarize
 from axir.passes.partition.layout_text import read_layouts, read_mesh, write_layouts
 from axir.passes.partition.partition import Partition, partition_function
@@ -74,7 +74,9 @@ def _describe_module(file: Path) -> dict[str, Options]:
         {**_row(Argument(name, kind)), "bytes": kind.size * kind.dtype.itemsize}
         for name, kind in summary.weights.items()
     ]
-    functions = {name: _rows(found) for name, found in signatures(module).items()}
+    functions: dict[str, Options] = open_types(module)
+    if not functions:
+        functions = {name: _rows(found) for name, found in signatures(module).items()}
     if dialect == "jaxpr":
         read = read_module(module)
         for name, described in functions.items():

@@ -21,8 +21,16 @@ from axir.passes.framework.naming import signatures_after
 from axir.passes.framework.pipeline import Pipeline
 from axir.passes.framework.registry import takes_jaxpr
 
-from .bundles import BUNDLE, changed_bundle, chosen, module_of_function, open_functions
-from .group import JobError, Verb, module_argument, note, read_input, verbose_option
+from .bundles import (
+    BUNDLE,
+    changed_bundle,
+    chosen,
+    module_of_function,
+    open_functions,
+    read_filled,
+    shape_option,
+)
+from .group import JobError, Verb, module_argument, note, verbose_option
 
 _LOWERING = "lower-to-stablehlo"
 _RAISING = "raise-stablehlo"
@@ -71,6 +79,7 @@ class _Stage(Pass):
 @click.option(
     "--function", metavar="NAME", help="Function to transform, by default the only one or main."
 )
+@shape_option
 @click.option("--verify-only", is_flag=True, help="Check the module and print nothing.")
 @click.option(
     "--print-ir-after-all", is_flag=True, help="Print the module after each pass (stderr)."
@@ -92,6 +101,7 @@ def opt(
     target: str | None,
     output: Path | None,
     function: str | None,
+    shapes: dict[str, tuple[int, ...]],
     verify_only: bool,
     print_ir_after_all: bool,
     printed: tuple[str, ...],
@@ -116,7 +126,7 @@ def opt(
     """
     pipeline = Pipeline.parse(",".join(pipelines)) if pipelines else Pipeline(())
     _check_printed(printed, pipeline)
-    source = _Source(file, function, pipeline, target, output)
+    source = _Source(file, function, shapes, pipeline, target, output)
     verify_module(source.module, source.dialect)
     if verify_only:
         return
@@ -144,6 +154,7 @@ class _Source:
     Args:
         file: The file.
         function: The name of the function, if one is named.
+        shapes: Shapes of arguments that StableHLO leaves open.
         pipeline: The passes that the user named.
         target: The dialect to end in, if it is named.
         output: The file to write.
@@ -157,6 +168,7 @@ class _Source:
         self,
         file: Path,
         function: str | None,
+        shapes: dict[str, tuple[int, ...]],
         pipeline: Pipeline,
         target: str | None,
         output: Path | None,
@@ -165,9 +177,9 @@ class _Source:
         self._name: str | None = function
         becomes_bundle = output is not None and output.suffix == BUNDLE
         if file.suffix != BUNDLE and not (becomes_bundle and target != "stablehlo"):
-            self.module, self.dialect = read_input(file)
+            self.module, self.dialect = read_filled(file, shapes)
             return
-        self._bundle, self.dialect = open_functions(file), "jaxpr"
+        self._bundle, self.dialect = open_functions(file, shapes), "jaxpr"
         if file.suffix != BUNDLE and function is None and not pipeline.passes:
             self._name = None
             self.module = module_of({name: each.function for name, each in self._bundle.items()})

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 import click
 
@@ -11,8 +12,15 @@ from axir._programs.compiled_modules import Program, compile_program, open_progr
 from axir.dialect.core.annotations import UserObject
 from axir.dialect.core.extended_dtypes import words_of
 
-from .bundles import BUNDLE, BundleProgram, chosen, open_functions
-from .group import Verb, module_argument, read_input, verbose_option
+from .bundles import (
+    BUNDLE,
+    BundleProgram,
+    chosen,
+    open_functions,
+    read_filled,
+    shape_option,
+)
+from .group import Verb, module_argument, verbose_option
 from .inputs import read_inputs
 from .outputs import check_outputs, print_json, print_results, save_results
 
@@ -22,6 +30,7 @@ def program_options(command: UserObject) -> UserObject:
     command = click.option(
         "--function", metavar="NAME", help="Function to call, by default the only one or main."
     )(command)
+    command = shape_option(command)
     return click.option(
         "--device", type=click.Choice(["cpu", "vulkan", "cuda"]), help="Where to run."
     )(command)
@@ -46,6 +55,7 @@ def run(
     inputs: tuple[str, ...],
     function: str | None,
     device: str | None,
+    shapes: dict[str, tuple[int, ...]],
     outputs: tuple[Path, ...],
     as_json: bool,
     eager: bool,
@@ -67,7 +77,7 @@ def run(
       axir run model.mlir zeros:3xf32 --eager --json
       axir run model.axir --function predict x=@rows.npy
     """
-    program = open_for_running(file, device, inputs, eager)
+    program = open_for_running(file, device, inputs, eager, shapes=shapes)
     name = chosen(program.signatures, function)
     signature = program.signature(name)
     check_outputs(outputs, len(signature.results))
@@ -87,6 +97,7 @@ def open_for_running(
     inputs: Sequence[str] = (),
     is_eager: bool = False,
     marks_dispatches: bool = False,
+    shapes: Mapping[str, tuple[int, ...]] = MappingProxyType({}),
 ) -> Program | BundleProgram:
     """Opens a module, a compiled program or a bundle; `-` is a module from stdin.
 
@@ -97,10 +108,11 @@ def open_for_running(
         is_eager: Whether functions are evaluated op by op.
         marks_dispatches: Whether a program tells of its dispatches; that of a bundle does so if a
             timeline asks for it.
+        shapes: Shapes of arguments that StableHLO leaves open.
     """
     if file.suffix == BUNDLE or is_eager:
-        return BundleProgram(open_functions(file), inputs, device, is_eager)
-    if str(file) != "-":
+        return BundleProgram(open_functions(file, shapes), inputs, device, is_eager)
+    if str(file) != "-" and not shapes:
         return open_program(file, device, marks_dispatches=marks_dispatches)
-    module, dialect = read_input(file)
+    module, dialect = read_filled(file, shapes)
     return compile_program(module, dialect, "stdin", device, marks_dispatches=marks_dispatches)

@@ -14,7 +14,14 @@ from axir.dialect.core.errors import ParameterError
 from axir.dialect.text.signature import Argument, signatures
 from axir.passes.framework.pipeline import Pipeline
 
-from .bundles import BUNDLE, changed_bundle, chosen, module_of_function, open_functions
+from .bundles import (
+    BUNDLE,
+    changed_bundle,
+    chosen,
+    module_of_function,
+    open_functions,
+    shape_option,
+)
 from .group import JobError, Verb, module_argument, note, verbose_option
 from .inputs import normal_name
 from .opt import run_stages, write_module
@@ -32,7 +39,7 @@ def _transform_options(command: UserObject) -> UserObject:
         ),
     ):
         command = option(command)
-    return command
+    return shape_option(command)
 
 
 @click.command(cls=Verb)
@@ -56,6 +63,7 @@ def grad(
     function: str | None,
     name: str | None,
     output: Path | None,
+    shapes: dict[str, tuple[int, ...]],
 ) -> None:
     """Differentiate a function of FILE (.axir, .mlir, .mlirbc, -), a real scalar.
 
@@ -67,7 +75,7 @@ def grad(
       axir grad model.axir --function loss --wrt params -o model.axir
       axir grad loss.mlir --wrt w --value -o gradient.mlir
     """
-    source = _Source(file, function, output)
+    source = _Source(file, function, output, shapes)
     arguments = source.arguments
     if names:
         argnums = [n for wanted in names for n in _matching(wanted, arguments)]
@@ -100,6 +108,7 @@ def vmap(
     function: str | None,
     name: str | None,
     output: Path | None,
+    shapes: dict[str, tuple[int, ...]],
 ) -> None:
     """Vectorize a function of FILE (.axir, .mlir, .mlirbc, -) over a new leading axis.
 
@@ -110,7 +119,7 @@ def vmap(
       axir vmap model.axir --size 8 -o batched.axir
       axir vmap model.mlir --size 8 --in x -o batched.mlir
     """
-    source = _Source(file, function, output)
+    source = _Source(file, function, output, shapes)
     if source.exported.batch is not None:
         raise JobError(
             f"@{source.name} takes any number of rows already.\n"
@@ -137,9 +146,15 @@ class _Source:
         exported: The function.
     """
 
-    def __init__(self, file: Path, function: str | None, output: Path | None):
+    def __init__(
+        self,
+        file: Path,
+        function: str | None,
+        output: Path | None,
+        shapes: dict[str, tuple[int, ...]],
+    ):
         self._is_bundle = file.suffix == BUNDLE
-        self._bundle = open_functions(file)
+        self._bundle = open_functions(file, shapes)
         self.name = chosen(self._bundle, function)
         self.exported = self._bundle[self.name]
         becomes_bundle = output is not None and output.suffix == BUNDLE

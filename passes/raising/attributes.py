@@ -37,6 +37,9 @@ def dense(attribute: ir.Attribute) -> HostArray:
         WeightsError: if it names weights that are missing, or of another size.
     """
     if isinstance(attribute, ir.DenseElementsAttr):
+        shaped = ir.ShapedType(attribute.type)
+        if isinstance(shaped.element_type, ir.IndexType):
+            return np.array(list(attribute), np.int64).reshape(tuple(shaped.shape))
         return dense_to_numpy(attribute)
     if isinstance(attribute, (ir.IntegerAttr, ir.FloatAttr, ir.BoolAttr)):
         kind = ir.Attribute(attribute).type

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import ClassVar, NamedTuple
 
 from iree.compiler import ir
@@ -12,9 +13,8 @@ from axir.dialect.program.module_writer import embed_captures, write_into
 from axir.dialect.text.signature import Argument, Signature, annotate, default_names
 from axir.passes.framework.base import Pass
 
-from .module import raise_module
-
-_RESULT_INFO = "jax.result_info"
+from .module import Shapes, raise_module
+from .names import names_of
 
 
 @dataclass(frozen=True)
@@ -68,53 +68,17 @@ class RaisedFunction(NamedTuple):
     weights: dict[int, str]
 
 
-def raise_functions(module: ir.Module) -> dict[str, RaisedFunction]:
-    """Returns the public functions of a module of StableHLO, which stays as it is.
-
-    Raises:
-        RaisingError: if an operation has no counterpart, or types are not static.
-        WeightsError: if weights are missing or damaged.
-    """
-    raised = raise_module(module)
+def raise_functions(
+    module: ir.Module, shapes: Shapes = MappingProxyType({})
+) -> dict[str, RaisedFunction]:
+    """Returns the public functions of a module of StableHLO, with names; see `raise_module`."""
+    raised = raise_module(module, shapes)
     found = {}
     for symbol, function in raised.functions.items():
-        arguments, results = _names(module, symbol)
+        arguments, results = names_of(module, symbol)
         given = tuple(map(Argument, arguments, function.input_types))
         made = tuple(map(Argument, results, function.output_types))
         is_named = arguments != default_names("arg", len(given))
         signature = Signature(given, made, is_named=is_named)
         found[symbol] = RaisedFunction(function, signature, raised.weights)
     return found
-
-
-def _names(module: ir.Module, symbol: str) -> tuple[list[str], list[str]]:
-    """Returns names of arguments and results: those in locations and `jax.result_info`."""
-    for view in module.body.operations:
-        op = view.operation
-        if ir.StringAttr(op.attributes["sym_name"]).value == symbol:
-            break
-    arguments = list(op.regions[0].blocks[0].arguments)
-    named = [_scope(argument.location) for argument in arguments]
-    results = _result_names(op)
-    return _distinct(named, "arg"), _distinct(results, "result")
-
-
-def _scope(location: ir.Location) -> str | None:
-    return location.name_str if isinstance(location, ir.NameLoc) else None
-
-
-def _result_names(op: ir.Operation) -> list[str | None]:
-    count = len(ir.FunctionType(ir.TypeAttr(op.attributes["function_type"]).value).results)
-    if "res_attrs" not in op.attributes:
-        return [None] * count
-    entries = ir.ArrayAttr(op.attributes["res_attrs"])
-    return [
-        ir.StringAttr(marks[_RESULT_INFO]).value if _RESULT_INFO in marks else None
-        for marks in entries
-    ]
-
-
-def _distinct(names: list[str | None], kind: str) -> list[str]:
-    """Returns names if all are there and differ, else numbers."""
-    given = [name for name in names if name]
-    return given if len(set(given)) == len(names) else default_names(kind, len(names))

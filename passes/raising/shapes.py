@@ -6,6 +6,7 @@ import numpy as np
 from iree.compiler import ir
 
 from axir.dialect.core.array import ConcreteArray, from_numpy
+from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.indexing.dynamic_slicing import dynamic_slice, dynamic_update_slice
 from axir.dialect.ops.indexing.static_slicing import slice
 from axir.dialect.ops.shape.broadcasting import broadcast_in_dim
@@ -41,12 +42,11 @@ def _constant(context: RaisingContext, operation: ir.Operation) -> Value:
 
 @raises("stablehlo.iota")
 def _iota(context: RaisingContext, operation: ir.Operation) -> Value:
-    return iota(operation, integer(operation, "iota_dimension"))
+    return iota(result_type(operation), integer(operation, "iota_dimension"))
 
 
-def iota(operation: ir.Operation, dimension: int) -> Value:
-    """Returns positions along a dimension, in the type of an operation's result."""
-    wanted = result_type(operation)
+def iota(wanted: ShapedArray, dimension: int) -> Value:
+    """Returns positions along a dimension, in an array of a type."""
     params = {"dtype": wanted.dtype, "shape": wanted.shape, "dimension": dimension}
     made = recorded("iota", (), **params)
     return broadcasted_iota(wanted.dtype, wanted.shape, dimension) if made is None else made
