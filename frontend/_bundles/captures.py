@@ -25,6 +25,8 @@ from axir.dialect.program.function import Function
 from axir.dialect.program.module_writer import embed_captures
 from axir.dialect.program.rules import Value
 
+from .manifest import FunctionEntry
+
 # Arrays without a name, and not larger than this, are constants of the program.
 _SMALL_BYTES = 1024
 _ANONYMOUS = "constant"
@@ -51,7 +53,8 @@ def _surroundings(fun: UserFunction) -> Iterator[tuple[str, UserObject]]:
             continue
         seen.add(id(fun))
         for name, value in _variables(fun):
-            if isinstance(value, (FunctionType, MethodType, functools.partial)):
+            is_exported = isinstance(getattr(value, "entry", None), FunctionEntry)
+            if isinstance(value, (FunctionType, MethodType, functools.partial)) or is_exported:
                 pending.append(value)
             elif hasattr(value, "__wrapped__"):
                 pending.append(value.__wrapped__)
@@ -62,7 +65,10 @@ def _surroundings(fun: UserFunction) -> Iterator[tuple[str, UserObject]]:
 def _variables(fun: UserFunction) -> Iterator[tuple[str, UserObject]]:
     """Yields the variables around a function, and what it is bound to."""
     fun = inspect.unwrap(fun)
-    if isinstance(fun, functools.partial):
+    if isinstance(getattr(fun, "entry", None), FunctionEntry):  # exported itself
+        parameters: UserObject = fun.__dict__["parameters"]
+        yield from parameters.items()
+    elif isinstance(fun, functools.partial):
         yield "", fun.func
         yield from zip(inspect.signature(fun.func).parameters, fun.args, strict=False)
         yield from fun.keywords.items()

@@ -6,6 +6,8 @@ What does not live here: how it comes to be (`axir.export`), files (`saving.py`,
 
 from __future__ import annotations
 
+import inspect
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -37,7 +39,7 @@ from .manifest import Batch, FunctionEntry, ProgramEntry
 from .modules import module_of
 from .programs import Programs
 from .pullbacks import pullback, pullback_signature
-from .saving import bundle_entries, save_bundle
+from .saving import bundle_entries, is_function_name, save_bundle
 
 # Numbers of rows of which functions are remembered.
 _MOST_COUNTS = 64
@@ -96,6 +98,39 @@ class Exported(Facts):
         if not isinstance(self._function, Function):
             self._function = self._function()
         return self._function
+
+    @property
+    def __name__(self) -> str:
+        return self.entry.name
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        """What `inspect` says of it: its positional arguments and those by keyword."""
+        numbers: UserObject = self.in_tree.unflatten(range(self.in_tree.num_leaves))
+        args, kwargs = numbers
+        names: list[str] = []
+        for number, value in enumerate(args):
+            leaves = tree.leaves(value)
+            name = re.split(r"[\[.]", self.argument_names[leaves[0]])[0] if leaves else ""
+            is_free = is_function_name(name) and name not in (*names, *kwargs)
+            names.append(name if is_free else f"arg{number}")
+        kinds = inspect.Parameter
+        return inspect.Signature(
+            [kinds(name, kinds.POSITIONAL_OR_KEYWORD) for name in names]
+            + [kinds(name, kinds.KEYWORD_ONLY) for name in sorted(kwargs)]
+        )
+
+    def __getattr__(self, name: str) -> Exported:
+        # A bundle of one function is that function, and has it by its name as all bundles do.
+        if name != "entry" and name == self.entry.name:
+            return self
+        raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}.")
+
+    def __getitem__(self, name: str) -> Exported:
+        """Returns itself by its name, as a bundle returns its functions."""
+        if name != self.entry.name:
+            raise KeyError(name)
+        return self
 
     @property
     def fun_name(self) -> str:

@@ -23,7 +23,7 @@ from axir.runtime.cpp.emitting.names import identifier
 from .bundles import BUNDLE, read_filled, refuse_shapes, shape_option
 from .emit_cpp import emit_cpp
 from .group import JobError, Verb, module_argument, note, verbose_option
-from .progress import progress
+from .progress import progress, timed_steps
 
 # The compiler does not survive the name of a machine that it does not know.
 _PROBE = """
@@ -108,6 +108,7 @@ _KNOWN = re.compile(r"List of accepted CPUs: (.*)")
     metavar="BYTES",
     help="Parameters of up to so many bytes become part of the C++ program.",
 )
+@click.option("--timing", is_flag=True, help="Print how long each step takes (stderr).")
 @verbose_option
 def compile_(
     file: Path,
@@ -124,6 +125,7 @@ def compile_(
     name: str | None,
     errors: str,
     embed_limit: int,
+    timing: bool,
 ) -> None:
     """Compile the module in FILE, of jaxpr or StableHLO, to an IREE program (.vmfb).
 
@@ -142,6 +144,8 @@ def compile_(
       axir compile model.mlir --target-triple aarch64-linux-gnu -o model.vmfb
       axir compile model.axir --emit cpp --target-cpu x86-64,x86-64-v3 -o model_cpp/
     """
+    if timing:
+        click.get_current_context().call_on_close(timed_steps())
     cpus = [word.strip() for word in target_cpu.split(",") if word.strip()]
     if not cpus:
         raise click.UsageError("--target-cpu names no CPU.")
@@ -182,16 +186,21 @@ def _compile_module(
         if str(file) == "-":
             raise click.UsageError("A module from stdin needs -o FILE.")
         output = Path(file.stem).with_suffix(".vmfb")
-    if output.suffix != ".vmfb":
+    is_shown = str(output) in ("-", os.devnull)
+    if output.suffix != ".vmfb" and not is_shown:
         raise click.UsageError(f"-o {output}: a compiled program is a .vmfb file.")
     module, dialect = read_filled(file, shapes)
-    if not output.parent.is_dir():
+    if not is_shown and not output.parent.is_dir():
         raise JobError(f"There is no folder {output.parent}.")
     _check_machine(target)
     start = time.perf_counter()
     with progress(f"compiling {file.name} for {target.backend}"):
-        binary = compile_saved(module, dialect, target, output.stem)
+        binary = compile_saved(module, dialect, target, "stdin" if str(file) == "-" else file.name)
     note(compile_command(target.flags(), "MODULE.mlir", str(output)))
+    if is_shown:
+        if str(output) == "-":
+            sys.stdout.buffer.write(binary)
+        return
     write_file(output, binary)
     seconds = time.perf_counter() - start
     note(f"wrote {output}: {len(binary):,} bytes for {target.backend}, {seconds:.2f} s")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import io
+import os
 from pathlib import Path
 from typing import ClassVar
 
@@ -253,7 +255,13 @@ def write_module(
     generic: bool = False,
     debug_info: bool | None = None,
 ) -> None:
-    """Writes a module to a file, or prints it."""
+    """Writes a module to a file, or prints it; `-` is stdout."""
+    if output is not None and str(output) in ("-", os.devnull):
+        text = module.operation.get_asm(
+            enable_debug_info=bool(debug_info), print_generic_op_form=generic
+        )
+        click.echo(text.rstrip("\n"), file=None if str(output) == "-" else io.StringIO())
+        return
     is_located = debug_info if debug_info is not None else output is not None
     if output is not None and (not generic or output.suffix != ".mlir"):
         if generic:

@@ -93,7 +93,7 @@ class TestHelp:
 
     def test_wrong_usage_exits_with_2(self, model: Path) -> None:
         assert "No such option" in fails("opt", model, "--bogus", code=2)
-        assert "No such command" in fails("bogus", code=2)
+        assert "There is no verb" in fails("bogus", code=2)
         assert "Missing argument 'FILE'" in fails("run", code=2)
 
 
