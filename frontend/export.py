@@ -19,11 +19,12 @@ from axir._arguments.symbolic_shapes import SymbolicScope, symbolic_shape
 from axir._bundles.bundle import Bundle, open_bundle
 from axir._bundles.captures import shared
 from axir._bundles.exported import Exported
+from axir._bundles.module_functions import functions_of_module
 from axir._bundles.safety_checks import DisabledSafetyCheck
 from axir._bundles.symbolic import SymbolicExported, needs_sizes
 from axir._bundles.tracing import specs_of, trace
 from axir._devices.shape_dtype_struct import ShapeDtypeStruct
-from axir._programs.compiled_modules import open_module, open_program, raise_module
+from axir._programs.compiled_modules import compile_program, open_module, open_program
 from axir._trees import tree
 from axir._trees.serialized import (
     register_namedtuple_serialization,
@@ -31,7 +32,6 @@ from axir._trees.serialized import (
 )
 from axir.dialect.core.annotations import Options, PyTree, UserFunction, UserObject
 from axir.dialect.core.errors import ParameterError
-from axir.dialect.text.signature import signatures
 from axir.runtime import default_device
 from axir.runtime.compiler.target import BACKENDS
 
@@ -259,7 +259,12 @@ def to_cpp(
     return writing.write_cpp(functions, Path(directory), options)
 
 
-def load(path: str | Path, *, compiled: bool = False) -> UserObject:
+def load(
+    path: str | Path,
+    *,
+    compiled: bool = False,
+    shapes: Mapping[str, Sequence[int]] = MappingProxyType({}),
+) -> UserObject:
     """Loads what was saved: a bundle, a module of the jaxpr dialect, or StableHLO from anywhere.
 
     Args:
@@ -267,6 +272,7 @@ def load(path: str | Path, *, compiled: bool = False) -> UserObject:
             portable artifact.
         compiled: Whether to compile a module as it is, which gives a program that can be called
             but not transformed.
+        shapes: Shapes of arguments of StableHLO whose extents are open there, by their names.
 
     Returns:
         An `Exported`, whose trees are those it was saved with; of a bundle of several functions a
@@ -278,18 +284,20 @@ def load(path: str | Path, *, compiled: bool = False) -> UserObject:
         BundleError, BundleVersionError: if a bundle is damaged, or of a newer axir.
         ParseError, UnknownOpError, VerificationError: if the file holds no valid module.
         RaisingError: if StableHLO holds what the jaxpr dialect has no counterpart for.
+        ShapeError: if a shape does not fit, or there is no such argument.
+        WeightsError: if weights of the module are missing or damaged.
     """
     if Path(path).suffix == ".axir":
         return _only(open_bundle(path))
     if compiled or Path(path).suffix == ".vmfb":
         return open_program(path)
     module, dialect = open_module(path)
-    if raise_module(module, dialect) != "jaxpr":
-        return open_program(path)
-    public = list(signatures(module))
-    # Other programs call their only function as they like.
-    is_named = dialect == "stablehlo" and len(public) == 1
-    return Exported.from_module(module, str(path), public[0] if is_named else "main")
+    if dialect not in ("jaxpr", "stablehlo"):
+        return compile_program(module, dialect, Path(path).stem)
+    functions = functions_of_module(module, dialect, str(path), shapes)
+    if len(functions) == 1:
+        return next(iter(functions.values()))
+    return functions["main"] if "main" in functions else Bundle(functions)
 
 
 def deserialize(blob: bytes | bytearray) -> UserObject:

@@ -280,6 +280,10 @@ class ParseError(AxirError, ValueError):
     """A text is not a module that axir can read."""
 
 
+class WeightsError(ParseError):
+    """The weights of a module from elsewhere are missing, damaged, or of another size."""
+
+
 class VerificationError(AxirError, ValueError):
     """A module breaks a rule of the dialect."""
 

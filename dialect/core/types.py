@@ -260,7 +260,8 @@ def type_of_mlir(value_type: ir.Type, weak_type: bool = False) -> ShapedArray:
     if not value_type.has_static_shape:
         raise ShapeError(
             f"MLIR type {value_type} has a dynamic extent; axir's are static.",
-            "Write extents as numbers: export the function for arrays of given shapes.",
+            "Write extents as numbers; or say which they are, where StableHLO leaves them open: "
+            "--shape x=8x64, load(path, shapes={...}).",
         )
     return ShapedArray(
         tuple(value_type.shape),

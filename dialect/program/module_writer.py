@@ -46,7 +46,7 @@ def write_into(module: ir.Module, functions: Mapping[str, Function]) -> None:
             renamed[ir.StringAttr(callee.op.attributes["sym_name"]).value] = new
             renamed[named] = new
         if renamed:
-            _rename_callees(op, renamed)
+            rename_callees(op, renamed)
 
 
 def _callees(function: Function) -> Iterator[tuple[str, Function]]:
@@ -86,7 +86,9 @@ def _assign_symbols(functions: Mapping[str, Function]) -> dict[str, tuple[Functi
     return symbols
 
 
-def _rename_callees(op: ir.Operation, symbols: Mapping[str, str]) -> None:
+def rename_callees(op: ir.Operation, symbols: Mapping[str, str]) -> None:
+    """Changes names of functions in an operation and those in it."""
+
     def rename(inner: ir.Operation) -> ir.WalkResult:
         for attribute in list(inner.attributes):
             renamed = _renamed(inner.attributes[attribute], symbols)
@@ -110,15 +112,19 @@ def _renamed(attribute: ir.Attribute, symbols: Mapping[str, str]) -> ir.Attribut
 
 
 def embed_captures(
-    function: Function, is_embedded: Callable[[ConcreteArray], bool] = lambda array: True
+    function: Function,
+    is_embedded: Callable[[ConcreteArray], bool] = lambda array: True,
+    captures_others: bool = False,
 ) -> Function:
     """Returns a function whose captured arrays are `jaxpr.constant` ops: one that can be saved.
 
     Args:
         function: The function.
         is_embedded: Which arrays; the others stay captures.
+        captures_others: Whether arrays that are constants already become captures if they are not
+            to be embedded.
     """
-    if not function.captures:
+    if not function.captures and not captures_others:
         return function
     with Trace(function.name) as trace:
 

@@ -1,53 +1,63 @@
-"""MLIR bytecode with attributes of dialects that the wheel does not know.
+"""MLIR bytecode, read and rewritten: without attributes of dialects that the wheel does not know.
 
 JAX marks calls of LAPACK with attributes of `sdy`, which say how to distribute them. Nobody needs
 them here, but nobody can read bytecode that holds them either: how they are encoded is known to
-their dialect alone. They are replaced by `unit` before the bytecode is read. The format is that of
-MLIR's documentation, "MLIR Bytecode Format".
+their dialect alone. They are replaced by `unit`. The format is that of MLIR's documentation, "MLIR
+Bytecode Format". What does not live here: weights (`bytecode_weights.py`).
 """
 
 from __future__ import annotations
 
 import dataclasses
+import mmap
 from collections.abc import Iterator, Sequence
+from typing import TypeAlias
 
-__all__ = ["without_foreign_attributes"]
+__all__ = ["BYTECODE", "Content", "without_foreign_attributes"]
 
-_MAGIC = b"ML\xefR"
-_STRINGS, _DIALECTS, _VALUES, _OFFSETS = 0, 1, 2, 3
+BYTECODE = b"ML\xefR"
+"""What bytecode begins with."""
+
+Content: TypeAlias = bytes | mmap.mmap
+"""The content of a file, read or mapped."""
+
+STRINGS, DIALECTS, VALUES, OFFSETS, BLOBS, BLOB_OFFSETS = 0, 1, 2, 3, 5, 6
+"""Kinds of sections: texts, names of dialects, attributes with types and where these begin,
+resources and where these begin."""
 _FILLING = b"\xcb"
 _FOREIGN = frozenset({b"sdy"})
 _UNIT = b"unit\0"
 
 
-def without_foreign_attributes(data: bytes) -> bytes:
+def without_foreign_attributes(data: Content) -> Content:
     """Returns bytecode without attributes that nobody here can read; damaged one as it is.
 
     >>> without_foreign_attributes(b"ML?")
     b'ML?'
     """
-    if not any(name + b"\0" in data for name in _FOREIGN):
+    if not any(data.find(name + b"\0") >= 0 for name in _FOREIGN):
         return data
     try:
-        return _rewritten(data)
-    except (IndexError, ValueError):  # whoever reads it says what is wrong
+        return _without_foreign(data)
+    except (IndexError, ValueError, KeyError):  # whoever reads it says what is wrong
         return data
 
 
 @dataclasses.dataclass
-class _Section:
+class Section:
     """A section of bytecode: what kind, what is in it, and where it must begin."""
 
     kind: int
-    data: bytes
+    data: bytes | memoryview
     alignment: int = 1
+    start: int = 0
 
 
-class _Reader:
+class Reader:
     """Reads numbers, texts and sections one after the other."""
 
-    def __init__(self, data: bytes, position: int = 0):
-        self.data, self.position = data, position
+    def __init__(self, data: Content | memoryview, position: int = 0):
+        self.data, self.position = memoryview(data), position
 
     def number(self) -> int:
         """Reads a number whose first byte says by trailing zeros how many bytes follow."""
@@ -58,15 +68,15 @@ class _Reader:
             return int.from_bytes(taken[1:], "little")
         return int.from_bytes(taken, "little") >> (count + 1)
 
-    def taken(self, count: int) -> bytes:
-        """Reads so many bytes."""
+    def taken(self, count: int) -> memoryview:
+        """Reads so many bytes, where they lie."""
         end = self.position + count
         if end > len(self.data):
             raise ValueError("the bytecode ends too early")
         part, self.position = self.data[self.position : end], end
         return part
 
-    def section(self) -> _Section:
+    def section(self) -> Section:
         """Reads a section."""
         (kind,) = self.taken(1)
         length = self.number()
@@ -74,7 +84,8 @@ class _Reader:
         if kind & 0x80:
             alignment = self.number()
             self.taken(-self.position % alignment)
-        return _Section(kind & 0x7F, self.taken(length), alignment)
+        start = self.position
+        return Section(kind & 0x7F, self.taken(length), alignment, start)
 
     @property
     def is_at_end(self) -> bool:
@@ -82,79 +93,96 @@ class _Reader:
         return self.position >= len(self.data)
 
 
-def _written(value: int) -> bytes:
-    """Returns a number as `_Reader.number` reads it."""
+def written(value: int) -> bytes:
+    """Returns a number as `Reader.number` reads it."""
     for count in range(8):
         if value < 1 << (7 * (count + 1)):
             return ((value << (count + 1)) | (1 << count)).to_bytes(count + 1, "little")
     return b"\0" + value.to_bytes(8, "little")
 
 
-def _rewritten(data: bytes) -> bytes:
-    reader = _Reader(data, len(_MAGIC))
+def sections_of(data: Content) -> tuple[bytes, list[Section]]:
+    """Returns what stands before the sections of bytecode, and these."""
+    reader = Reader(data, len(BYTECODE))
     reader.number()
-    reader.position = data.index(b"\0", reader.position) + 1  # behind the producer's name
-    head = data[: reader.position]
+    end = data.find(b"\0", reader.position) + 1  # behind the producer's name
+    if not end:
+        raise ValueError("the bytecode ends too early")
+    reader.position = end
     sections = []
     while not reader.is_at_end:
         sections.append(reader.section())
-    found = {section.kind: section for section in sections}
-    foreign = _foreign_dialects(found[_DIALECTS].data, _texts(found[_STRINGS].data))
-    offsets, values = _replaced(found[_OFFSETS].data, found[_VALUES].data, foreign)
-    found[_OFFSETS].data, found[_VALUES].data = offsets, values
+    return data[:end], sections
+
+
+def assembled(head: bytes, sections: Sequence[Section]) -> bytes:
     made = bytearray(head)
     for section in sections:
         _append(made, section)
     return bytes(made)
 
 
-def _append(made: bytearray, section: _Section) -> None:
+def _without_foreign(data: Content) -> bytes:
+    head, sections = sections_of(data)
+    found = {section.kind: section for section in sections}
+    foreign = dialects_of(found[DIALECTS].data, texts_of(found[STRINGS].data), _FOREIGN)
+    offsets, values = _replaced(found[OFFSETS].data, found[VALUES].data, foreign)
+    found[OFFSETS].data, found[VALUES].data = offsets, values
+    return assembled(head, sections)
+
+
+def _append(made: bytearray, section: Section) -> None:
     is_aligned = section.alignment > 1
     made.append(section.kind | (0x80 if is_aligned else 0))
-    made += _written(len(section.data))
+    made += written(len(section.data))
     if is_aligned:
-        made += _written(section.alignment)
+        made += written(section.alignment)
         made += _FILLING * (-len(made) % section.alignment)
     made += section.data
 
 
-def _texts(data: bytes) -> list[bytes]:
-    reader = _Reader(data)
+def texts_of(data: bytes | memoryview) -> list[bytes]:
+    reader = Reader(data)
     count = reader.number()
     sizes = [reader.number() for _ in range(count)][::-1]  # written from the last to the first
-    return [reader.taken(size)[:-1] for size in sizes]
+    return [bytes(reader.taken(size)[:-1]) for size in sizes]
 
 
-def _foreign_dialects(data: bytes, texts: Sequence[bytes]) -> set[int]:
-    reader = _Reader(data)
+def dialects_of(
+    data: bytes | memoryview, texts: Sequence[bytes], wanted: frozenset[bytes] | set[bytes]
+) -> set[int]:
+    """Returns the numbers of dialects of given names."""
+    reader = Reader(data)
     found = set()
     for index in range(reader.number()):
         name = reader.number()
         if name & 1:
             reader.section()  # the dialect's version
-        if texts[name >> 1] in _FOREIGN:
+        if texts[name >> 1] in wanted:
             found.add(index)
     return found
 
 
-def _replaced(offsets: bytes, values: bytes, foreign: set[int]) -> tuple[bytes, bytes]:
+def _replaced(
+    offsets: bytes | memoryview, values: bytes | memoryview, foreign: set[int]
+) -> tuple[bytes, bytes]:
     """Returns both sections with the attributes of foreign dialects replaced."""
-    reader, contents = _Reader(offsets), _Reader(values)
+    reader, contents = Reader(offsets), Reader(values)
     counts = [reader.number(), reader.number()]
-    made, kept = bytearray(b"".join(map(_written, counts))), bytearray()
+    made, kept = bytearray(b"".join(map(written, counts))), bytearray()
     for count in counts:
-        for dialect, entries in _groups(reader, count):
-            made += _written(dialect) + _written(len(entries))
+        for dialect, entries in groups_of(reader, count):
+            made += written(dialect) + written(len(entries))
             for entry in entries:
-                content = contents.taken(entry >> 1)
+                content: bytes | memoryview = contents.taken(entry >> 1)
                 if dialect in foreign:
                     content, entry = _UNIT, len(_UNIT) << 1
-                made += _written(entry)
+                made += written(entry)
                 kept += content
     return bytes(made), bytes(kept)
 
 
-def _groups(reader: _Reader, count: int) -> Iterator[tuple[int, list[int]]]:
+def groups_of(reader: Reader, count: int) -> Iterator[tuple[int, list[int]]]:
     """Yields dialects, and of each entry the size and whether its dialect encoded it."""
     while count > 0:
         dialect, size = reader.number(), reader.number()

@@ -26,6 +26,7 @@ from axir.dialect.program.op_table import OPS, USER_OPS
 from axir.dialect.program.primitive import Primitive
 
 from .parsing import parse_module, read_file
+from .resources import resource_array
 from .schema import read_attributes
 from .text_positions import place_in_text
 
@@ -204,8 +205,11 @@ def _read_constant(op: ir.Operation) -> Literal:
             where=_where(op),
         )
     expected = _type_of(op.results[0], op)
+    weights = resource_array(op.attributes["value"])
     try:
-        host = dense_to_numpy(ir.DenseElementsAttr(op.attributes["value"]))
+        host = weights
+        if host is None:
+            host = dense_to_numpy(ir.DenseElementsAttr(op.attributes["value"]))
     except (ValueError, AxirError):
         found = str(op.attributes["value"])[:_SHOWN]
         raise VerificationError(

@@ -5,7 +5,9 @@ What does not live here: what the ops of a module mean (`module_reader.py`).
 
 from __future__ import annotations
 
+import mmap
 import re
+import stat
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,18 +17,25 @@ from iree.compiler import ir
 from axir.dialect.core.context import context, describe_location
 from axir.dialect.core.errors import ParseError, VerificationError
 
-from .bytecode import without_foreign_attributes
+from .bytecode import BYTECODE, Content, without_foreign_attributes
+from .resources import remember_resources, split
 from .text_positions import remember_source
 
-_QUOTED = re.compile(rb'"((?:[^"\\\n]|\\.)*)"')
+# Runs, not characters one by one: constants are strings of many megabytes.
+_STRING = rb'"([^"\\\n]*(?:\\.[^"\\\n]*)*)"'
+_QUOTED = re.compile(_STRING)
+_COLUMN = re.compile(r":(\d+)\)$")
+# So much of a file tells whether it is text.
+_BEGINNING = 1 << 20
+# So much of a line is shown with an error.
+_SHOWN = 90
 _ESCAPED = re.compile(rb"\\([0-9A-F]{2})")
 # The parser calls itself for each bracket and prefix sign that is open: 5,000 overflow its stack.
 _DEEPEST = 1000
-_NO_TOKEN = re.compile(rb'"(?:[^"\\\n]|\\.)*"|//[^\n]*|->')
+_NO_TOKEN = re.compile(_STRING + rb"|//[^\n]*|->")
 _NO_BRACKET = bytes(set(range(256)) - set(b"()[]{}<>"))
 _STEPS = np.zeros(256, np.int8)
 _STEPS[list(b"([{<")], _STEPS[list(b")]}>")] = 1, -1
-_BYTECODE = b"ML\xefR"
 # What to do about the mistakes that editing makes, by what MLIR says of them.
 _WAYS_OUT = {
     "undeclared SSA value": "Define the value above its use, in the same function, or correct its "
@@ -52,30 +61,62 @@ def set_trial(trial: Callable[[bytes], str | None]) -> None:
     _trial = trial
 
 
-def parse_module(text: str | bytes, name: str = "<string>") -> ir.Module:
+def parse_module(
+    text: str | Content, name: str = "<string>", file: Path | None = None
+) -> ir.Module:
     """Parses MLIR text or bytecode.
+
+    Args:
+        text: The content of a module.
+        name: What it is called in errors.
+        file: The file that it was mapped from, which MLIR reads if it may read all of it.
 
     Raises:
         ParseError: with the first diagnostic and its line.
+        WeightsError: if its weights are damaged.
     """
-    if isinstance(text, bytes) and text.startswith(_BYTECODE):
-        text = without_foreign_attributes(text)
-    _check_readable(text.encode(errors="replace") if isinstance(text, str) else text, name)
-    module = _parsed(lambda: ir.Module.parse(text, context=context()), name)
-    if isinstance(text, bytes):
-        text = "" if text.startswith(_BYTECODE) else text.decode()
-    remember_source(module, name, text)
+    content: Content = text.encode(errors="replace") if isinstance(text, str) else text
+    is_bytecode = content[: len(BYTECODE)] == BYTECODE
+    given, resources = split(content, name)
+    if is_bytecode:
+        given = without_foreign_attributes(given)
+    _check_readable(given, name)
+    if file is not None and given is content:
+        module = _parsed(lambda: ir.Module.parseFile(str(file), context=context()), name, given)
+    else:
+        module = _parsed(lambda: ir.Module.parse(given[:], context=context()), name, given)
+        if file is not None and not is_bytecode:
+            _name_locations(module, name)
+    if resources is not None:
+        remember_resources(module, resources)
+    if file is not None and given is content:
+        remember_source(module, name, file)
+    else:
+        remember_source(module, name, "" if is_bytecode else given[:].decode(errors="replace"))
     return module
 
 
-def _check_readable(text: bytes, name: str) -> None:
+def _name_locations(module: ir.Module, name: str) -> None:
+    """Lets operations say that they stand in a file, whose text MLIR was given without its name."""
+
+    def rename(op: ir.Operation) -> ir.WalkResult:
+        place = op.location
+        if isinstance(place, ir.FileLineColLoc) and place.filename == "-":
+            op.location = ir.Location.file(name, place.start_line, place.start_col)
+        return ir.WalkResult.ADVANCE
+
+    with context():
+        module.operation.walk(rename)
+
+
+def _check_readable(text: Content, name: str) -> None:
     """Refuses what the parser would not survive: damaged bytecode, text nested too deeply.
 
     Raises:
         ParseError: if it is that.
     """
-    if text.startswith(_BYTECODE):
-        crash = None if _trial is None else _trial(text)
+    if text[: len(BYTECODE)] == BYTECODE:
+        crash = None if _trial is None else _trial(text[:])
         if crash is not None:
             raise ParseError(
                 f"{name} is damaged bytecode: reading it crashes ({crash}).",
@@ -97,19 +138,19 @@ def _check_readable(text: bytes, name: str) -> None:
         )
 
 
-def _parsed(parse: Callable[[], ir.Module], name: str) -> ir.Module:
+def _parsed(parse: Callable[[], ir.Module], name: str, text: Content) -> ir.Module:
     try:
         module = parse()
     except ir.MLIRError as error:
-        raise _syntax_error(error, name) from None
+        raise _syntax_error(error, name, text) from None
     except (ValueError, RuntimeError) as error:  # the latter of names that are not UTF-8
         raise ParseError(f"{name} is neither MLIR text nor bytecode: {error}", where=name) from None
     check_names(module)
     return module
 
 
-def _syntax_error(error: ir.MLIRError, name: str) -> ParseError:
-    """Returns the first diagnostic, with its notes and what to do about it."""
+def _syntax_error(error: ir.MLIRError, name: str, text: Content = b"") -> ParseError:
+    """Returns the first diagnostic, with its notes, what stands there, and what to do about it."""
     for diagnostic in error.error_diagnostics:
         message = diagnostic.message.splitlines()[0]
         ways_out = (way_out for part, way_out in _WAYS_OUT.items() if part in message)
@@ -117,13 +158,33 @@ def _syntax_error(error: ir.MLIRError, name: str) -> ParseError:
             line = _line(note.location)
             if line and "see current operation" not in note.message:
                 message += f" ({note.message.splitlines()[0]}: line {line})"
-        line = _line(diagnostic.location)
+        line, column = _line(diagnostic.location), _column(diagnostic.location)
+        place = ":".join(filter(None, (name, line, line and column)))
         return ParseError(
-            f"{name} is not valid MLIR: {f'line {line}: ' if line else ''}{message}.",
+            f"{name} is not valid MLIR: {f'line {line}: ' if line else ''}{message}."
+            + _shown(text, line, column),
             next(ways_out, _WAY_OUT),
-            where=f"{name}:{line}" if line else name,
+            where=place,
         )
     return ParseError(f"{name} is not valid MLIR.", "Export it again.", where=name)
+
+
+def _shown(text: Content, line: str | None, column: str | None) -> str:
+    """Returns a line of a text, with a mark below a column; nothing for bytecode."""
+    if not (line and column) or text[: len(BYTECODE)] == BYTECODE:
+        return ""
+    begin = 0
+    for _ in range(int(line) - 1):
+        begin = text.find(b"\n", begin) + 1
+        if not begin:
+            return ""
+    end = text.find(b"\n", begin)
+    place = begin + int(column) - 1
+    first = max(begin, place - _SHOWN // 2)
+    part = text[first : min(len(text) if end < 0 else end, first + _SHOWN)]
+    before = text[first:place].decode(errors="replace")
+    mark = "".join("\t" if sign == "\t" else " " for sign in before)
+    return f"\n{part.decode(errors='replace')}\n{mark}^"
 
 
 def verify_operations(module: ir.Module, name: str) -> None:
@@ -142,6 +203,11 @@ def verify_operations(module: ir.Module, name: str) -> None:
 def _line(location: ir.Location) -> str | None:
     place = describe_location(location)
     return re.split("[ :]", place)[-1] if place else None
+
+
+def _column(location: ir.Location) -> str | None:
+    found = _COLUMN.search(str(location))
+    return found[1] if found else None
 
 
 def check_names(module: ir.Module) -> None:
@@ -166,25 +232,29 @@ def check_names(module: ir.Module) -> None:
 
 
 def read_file(path: str | Path) -> ir.Module:
-    """Reads and parses a file of MLIR text or bytecode."""
+    """Reads and parses a file of MLIR text or bytecode, once: it may be a pipe."""
     path = Path(path)
-    data = path.read_bytes()
-    if not data.strip():
+    data, is_mapped = contents(path)
+    if not data[:_BEGINNING].strip() and not data[:].strip():
         raise ParseError(
             f"{path} is empty.", "Write modules with axir.export or `axir opt -o`.", str(path)
         )
-    if data.startswith(_BYTECODE):
-        return parse_module(data, str(path))
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        raise ParseError(
-            f"{path} is neither MLIR text nor bytecode.",
-            "Compiled .vmfb files are run with `axir run`, not read as modules.",
-            str(path),
-        ) from None
-    _check_readable(data, str(path))
-    # Not the text read above: parsing the file gives ops locations that name it.
-    module = _parsed(lambda: ir.Module.parseFile(str(path), context=context()), str(path))
-    remember_source(module, str(path), path)
-    return module
+    if data[: len(BYTECODE)] != BYTECODE:
+        try:
+            data[:_BEGINNING].decode()
+        except UnicodeDecodeError as error:
+            if error.start < _BEGINNING - 4:  # else a letter is cut in two
+                raise ParseError(
+                    f"{path} is neither MLIR text nor bytecode.",
+                    "Compiled .vmfb files are run with `axir run`, not read as modules.",
+                    str(path),
+                ) from None
+    return parse_module(data, str(path), path if is_mapped else None)
+
+
+def contents(path: Path) -> tuple[Content, bool]:
+    """Returns what is in a file, mapped where it can be, and whether it is."""
+    with path.open("rb") as file:
+        if stat.S_ISREG(path.stat().st_mode) and path.stat().st_size:
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), True
+        return file.read(), False

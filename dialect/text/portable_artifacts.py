@@ -17,6 +17,8 @@ from iree.compiler import ir
 from axir.dialect.core.context import context, describe_location
 from axir.dialect.core.errors import ParseError
 
+from .resources import remember_resources, resources_of
+
 __all__ = ["is_portable_artifact", "to_stablehlo"]
 
 _VERSION = re.compile(r"_v\d+$")
@@ -24,6 +26,8 @@ _WRAPPED = re.compile(r"#vhlo\.(\w+?)_v\d+<")
 _ENUMERATION = re.compile(r"#vhlo<(\w+?)_v\d+ (\w+)>")
 _ELEMENT = re.compile(r"!vhlo\.(\w+?)_v\d+(?!\w|<)")
 _GENERIC = re.compile(r"!vhlo\.(tensor|complex|tuple)_v\d+<")
+# What stands for a constant that was taken out of the artifact.
+_WEIGHTS = re.compile(r'#vhlo\.string_v\d+<"(axir\.\d+\.#\d+)">$')
 _DENSE = re.compile(r"dense<(.*)> : tensor<(\d+)xi(64|1)>$", re.DOTALL)
 _ELEMENTS = {"bool": "i1", "token": "!stablehlo.token", "none": "none"}
 _SYMBOLS = ("callee", "decomposition")
@@ -113,6 +117,9 @@ def to_stablehlo(module: ir.Module) -> ir.Module:
         with ir.InsertionPoint(made.body):
             for view in module.body.operations:
                 _rebuild(view.operation, values, in_function=False)
+    resources = resources_of(module)
+    if resources is not None:
+        remember_resources(made, resources)
     return made
 
 
@@ -175,6 +182,8 @@ def _attributes(op: ir.Operation, name: str) -> Iterator[tuple[str, ir.Attribute
         whole, beginning, parts = _NUMBERS[name]
         entries = ", ".join(f"{part} = {_dimensions(texts.pop(part))}" for part in parts)
         yield whole, _parse(f"{beginning}{entries}>")
+    if name == "stablehlo.constant" and (weights := _WEIGHTS.match(texts["value"])):
+        texts["value"] = f'dense_resource<"{weights[1]}"> : {_type_text(str(op.results[0].type))}'
     for key, text in texts.items():
         if key in _DROPPED or text == "#vhlo<comparison_type_v1 NOTYPE>":
             continue
@@ -271,14 +280,27 @@ def _plain(text: str) -> str:
     return _type_text(_ENUMERATION.sub(r"#stablehlo<\1 \2>", text)) if "vhlo" in text else text
 
 
-_BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|->|[<>]')
+_BRACKETS = re.compile(r'"|->|[<>]')
 
 
 def _closing(text: str, position: int) -> int:
     """Returns where the bracket `<` before a position is closed."""
     depth = 1
-    for found in _BRACKETS.finditer(text, position):
+    while found := _BRACKETS.search(text, position):
+        position = found.end()
+        if found[0] == '"':
+            position = _end_of_string(text, position)
         depth += {"<": 1, ">": -1}.get(found[0], 0)
         if depth == 0:
             return found.start()
+    return len(text)
+
+
+def _end_of_string(text: str, position: int) -> int:
+    """Returns where the string ends that begins before a position."""
+    while (end := text.find('"', position)) >= 0:
+        before = text[position:end]
+        if (len(before) - len(before.rstrip("\\"))) % 2 == 0:
+            return end + 1
+        position = end + 1
     return len(text)

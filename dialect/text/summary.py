@@ -9,7 +9,9 @@ from iree.compiler import ir
 
 from axir.dialect.core.context import describe_location
 from axir.dialect.core.errors import AxirError
-from axir.dialect.core.types import numpy_dtype
+from axir.dialect.core.types import ShapedArray, numpy_dtype, type_of_mlir
+
+from .resources import resource_name
 
 _CONTAINERS = ("builtin.module", "func.func")
 _NEUTRAL = (*_CONTAINERS, "func.return", "func.call")
@@ -23,12 +25,14 @@ class Summary:
         dialect: `jaxpr`, or the dialect that most ops belong to: `stablehlo`, ...
         operations: How often each op occurs.
         constants: Bytes of the constants, by the user's line that they come from.
+        weights: Types of the constants that are weights with names of their own.
         foreign_calls: What `stablehlo.custom_call` refers to: functions of another program.
     """
 
     dialect: str = "jaxpr"
     operations: Counter[str] = field(default_factory=Counter)
     constants: Counter[str] = field(default_factory=Counter)
+    weights: dict[str, ShapedArray] = field(default_factory=dict)
     foreign_calls: set[str] = field(default_factory=set)
 
 
@@ -43,8 +47,12 @@ def summarize(module: ir.Module) -> Summary:
         if name == "stablehlo.custom_call":
             summary.foreign_calls.add(ir.StringAttr(op.attributes["call_target_name"]).value)
         if name.endswith(".constant") and "value" in op.attributes:
-            place = describe_location(op.location) or "unknown"
-            summary.constants[place] += _constant_bytes(op)
+            name = resource_name(op.attributes["value"])
+            if name is not None:
+                summary.weights[name] = type_of_mlir(op.results[0].type)
+            else:
+                place = describe_location(op.location) or "unknown"
+                summary.constants[place] += _constant_bytes(op)
         return ir.WalkResult.ADVANCE
 
     module.operation.walk(visit)

@@ -17,12 +17,15 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from axir._trees import tree
-from axir.dialect.core.annotations import UserFunction, UserObject
+from axir.dialect.core.annotations import HostArray, UserFunction, UserObject
 from axir.dialect.core.array import ConcreteArray, as_array
 from axir.dialect.core.extended_dtypes import words_of
+from axir.dialect.program.equation import Literal
 from axir.dialect.program.function import Function
 from axir.dialect.program.module_writer import embed_captures
 from axir.dialect.program.rules import Value
+
+from .manifest import FunctionEntry
 
 # Arrays without a name, and not larger than this, are constants of the program.
 _SMALL_BYTES = 1024
@@ -50,7 +53,8 @@ def _surroundings(fun: UserFunction) -> Iterator[tuple[str, UserObject]]:
             continue
         seen.add(id(fun))
         for name, value in _variables(fun):
-            if isinstance(value, (FunctionType, MethodType, functools.partial)):
+            is_exported = isinstance(getattr(value, "entry", None), FunctionEntry)
+            if isinstance(value, (FunctionType, MethodType, functools.partial)) or is_exported:
                 pending.append(value)
             elif hasattr(value, "__wrapped__"):
                 pending.append(value.__wrapped__)
@@ -61,7 +65,10 @@ def _surroundings(fun: UserFunction) -> Iterator[tuple[str, UserObject]]:
 def _variables(fun: UserFunction) -> Iterator[tuple[str, UserObject]]:
     """Yields the variables around a function, and what it is bound to."""
     fun = inspect.unwrap(fun)
-    if isinstance(fun, functools.partial):
+    if isinstance(getattr(fun, "entry", None), FunctionEntry):  # exported itself
+        parameters: UserObject = fun.__dict__["parameters"]
+        yield from parameters.items()
+    elif isinstance(fun, functools.partial):
         yield "", fun.func
         yield from zip(inspect.signature(fun.func).parameters, fun.args, strict=False)
         yield from fun.keywords.items()
@@ -97,21 +104,41 @@ def parametrized(
     """Splits what a function captured into parameters, which stay captures, and constants.
 
     Args:
-        function: A traced function whose captures are arrays.
+        function: A traced function whose captures are arrays, or one that was read from a module,
+            whose large constants become parameters, too.
         names: Names of arrays; see `names_in`.
         bound: Values of its last inputs, by name, which become parameters as well.
     """
     name_of = {id(x): _name(x, names) for x in map(as_array, function.captured)}
 
     def is_embedded(array: ConcreteArray) -> bool:
-        return name_of.get(id(array)) is None and array.nbytes <= _SMALL_BYTES
+        if name_of.get(id(array)) is None and array.nbytes <= _SMALL_BYTES:
+            return True
+        return id(array) not in name_of and _is_uniform(array.host())
 
-    function = embed_captures(function, is_embedded)
+    if function.captures or _has_large_constants(function):
+        function = embed_captures(function, is_embedded, captures_others=True)
     named = dict(bound)
     for x in map(as_array, function.captured):
         named[_free_name(name_of.get(id(x)) or _ANONYMOUS, named)] = x
     count = len(function.inputs) - len(bound)
     return Parametrized(with_captures(function, count, list(named.values())), named)
+
+
+def _has_large_constants(function: Function) -> bool:
+    """Tells whether a function, such as one of a module, holds what should be parameters."""
+    values = [*function.outputs, *(x for e in function.equations for x in e.operands)]
+    return any(
+        isinstance(x, Literal) and x.type.size * x.type.dtype.itemsize > _SMALL_BYTES
+        for x in values
+    )
+
+
+def _is_uniform(host: HostArray) -> bool:
+    """Tells whether all elements of an array are the same, bit by bit."""
+    content = np.ascontiguousarray(words_of(host)).reshape(-1).view(np.uint8)
+    words = content.reshape(host.size or 1, -1)
+    return bool((words[1:2] == words[:1]).all() and (words == words[:1]).all())
 
 
 def _name(x: ConcreteArray, names: Mapping[_Place, str]) -> str | None:

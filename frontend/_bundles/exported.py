@@ -6,6 +6,8 @@ What does not live here: how it comes to be (`axir.export`), files (`saving.py`,
 
 from __future__ import annotations
 
+import inspect
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,14 +20,13 @@ from axir._trees import text as tree_text
 from axir._trees import tree
 from axir.dialect.core.annotations import Options, UserObject
 from axir.dialect.core.array import ConcreteArray
-from axir.dialect.core.errors import ParameterError, TreeError, VerificationError
+from axir.dialect.core.errors import ParameterError, TreeError
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.calls.jit_call import call
 from axir.dialect.program.function import Function
 from axir.dialect.program.module_writer import embed_captures
 from axir.dialect.program.tracer import Tracer
-from axir.dialect.text.module_reader import read_module
-from axir.dialect.text.signature import Argument, Signature, annotate, signatures
+from axir.dialect.text.signature import Argument, Signature, annotate
 from axir.passes.transforms.lower_to_stablehlo import lower_functions
 from axir.runtime.calls.compiled_function import compiled
 from axir.runtime.spmd.placed_calls import device_of
@@ -38,7 +39,7 @@ from .manifest import Batch, FunctionEntry, ProgramEntry
 from .modules import module_of
 from .programs import Programs
 from .pullbacks import pullback, pullback_signature
-from .saving import bundle_entries, save_bundle
+from .saving import bundle_entries, is_function_name, save_bundle
 
 # Numbers of rows of which functions are remembered.
 _MOST_COUNTS = 64
@@ -84,24 +85,6 @@ class Exported(Facts):
         self._rows_of: dict[int, tuple[Argument, ...]] = {}
 
     @staticmethod
-    def from_module(module: UserObject, where: str, symbol: str = "main") -> Exported:
-        """Returns a function of a module, verified.
-
-        Raises:
-            UnknownOpError, VerificationError: if the module is not valid.
-            ParseError: if its trees are not those of the function.
-        """
-        functions = read_module(module)
-        found = signatures(module)
-        if symbol not in found:
-            raise VerificationError(
-                f"{where} has no public function {symbol!r}.",
-                f"It has {', '.join(found) or 'none at all'}.",
-                where="",
-            )
-        return Exported.of_signature(symbol, found[symbol], functions[symbol], where)
-
-    @staticmethod
     def of_signature(
         name: str, signature: Signature, function: Function, where: str = ""
     ) -> Exported:
@@ -115,6 +98,39 @@ class Exported(Facts):
         if not isinstance(self._function, Function):
             self._function = self._function()
         return self._function
+
+    @property
+    def __name__(self) -> str:
+        return self.entry.name
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        """What `inspect` says of it: its positional arguments and those by keyword."""
+        numbers: UserObject = self.in_tree.unflatten(range(self.in_tree.num_leaves))
+        args, kwargs = numbers
+        names: list[str] = []
+        for number, value in enumerate(args):
+            leaves = tree.leaves(value)
+            name = re.split(r"[\[.]", self.argument_names[leaves[0]])[0] if leaves else ""
+            is_free = is_function_name(name) and name not in (*names, *kwargs)
+            names.append(name if is_free else f"arg{number}")
+        kinds = inspect.Parameter
+        return inspect.Signature(
+            [kinds(name, kinds.POSITIONAL_OR_KEYWORD) for name in names]
+            + [kinds(name, kinds.KEYWORD_ONLY) for name in sorted(kwargs)]
+        )
+
+    def __getattr__(self, name: str) -> Exported:
+        # A bundle of one function is that function, and has it by its name as all bundles do.
+        if name != "entry" and name == self.entry.name:
+            return self
+        raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}.")
+
+    def __getitem__(self, name: str) -> Exported:
+        """Returns itself by its name, as a bundle returns its functions."""
+        if name != self.entry.name:
+            raise KeyError(name)
+        return self
 
     @property
     def fun_name(self) -> str:

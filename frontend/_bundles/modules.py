@@ -12,6 +12,7 @@ from axir.dialect.ops import OPS
 from axir.dialect.program.function import Function
 from axir.dialect.program.module_writer import write_module
 from axir.dialect.text.module_reader import read_module
+from axir.dialect.text.resources import write_out
 
 
 def module_of(functions: Mapping[str, Function]) -> UserObject:
@@ -34,6 +35,7 @@ def module_of(functions: Mapping[str, Function]) -> UserObject:
             "rule return a derivative for it, of zeros perhaps.",
             where=error.where,
         ) from error
+    write_out(module.operation)
     read_module(module)  # raises for parameters without a textual form
     return module
 

@@ -169,7 +169,8 @@ class _Called:
         self._named = {k: v for k, v in kwargs.items() if k in jitted._static.names}
         self.args = tuple(args[n] for n in self._numbers)
         self.kwargs = {k: v for k, v in kwargs.items() if k not in self._named}
-        functools.update_wrapper(self, self.function)
+        # Not what the function has as attributes: a function that was loaded has `parameters`.
+        functools.update_wrapper(self, self.function, updated=())
 
     def __call__(
         self,

@@ -19,10 +19,8 @@ from axir.dialect.core.context import describe_location
 from axir.dialect.core.errors import ParameterError
 from axir.dialect.core.extended_dtypes import words_of
 from axir.dialect.core.types import ShapedArray
-from axir.dialect.program.equation import Equation, Literal
 from axir.dialect.program.function import Function
-from axir.dialect.program.rules import HostCall, Results, Value
-from axir.dialect.program.tracer import Trace
+from axir.dialect.program.rules import HostCall
 from axir.dialect.text.signature import Argument
 from axir.runtime.cpp.emitting.names import argument_name, identifier, unique_names
 from axir.runtime.cpp.program.interface import (
@@ -37,22 +35,8 @@ from axir.runtime.cpp.program.interface import (
 
 from .in_place import updates_in_place
 
-# Constants of single functions that are larger than this are no part of the program's code.
-_SMALL_BYTES = 1024
 # One step of a path into a tree: `['w']`, `[0]`, `.mean`.
 _STEP = re.compile(r"\[[^\]]*\]|\.\w+")
-
-
-def capture_constants(function: Function) -> Function:
-    """Returns the function with its constant arrays as captures: arguments after the inputs."""
-    with Trace(function.name) as trace:
-
-        def record(equation: Equation, operands: Sequence[Value]) -> Results:
-            # Recorded even where all operands are known: folding would compute here.
-            return trace.record(equation.primitive, operands, equation.params)
-
-        inputs = [trace.add_input(v.type) for v in function.inputs]
-        return trace.finish(function.interpret([*inputs, *function.captured], record))
 
 
 class ModelBuilder:
@@ -159,8 +143,6 @@ class ModelBuilder:
 
     def _program(self, symbol: str, exported: Exported, rows: int = 0) -> Compiled:
         function = exported.function
-        if not exported.parameters and _has_large_constants(function):
-            function = capture_constants(function)  # as in modules of a single function
         self.functions[symbol] = function
         self.donated[symbol] = {}
         kept = [self._places[label] for label in exported.parameters]
@@ -218,14 +200,6 @@ class ModelBuilder:
             place = self._anonymous[key] = Kept(len(self.parameters), False)
             self.parameters.append(Parameter(name, name, value.type.words, host))
         return place
-
-
-def _has_large_constants(function: Function) -> bool:
-    return any(
-        isinstance(x, Literal) and x.type.size * x.type.dtype.itemsize > _SMALL_BYTES
-        for equation in function.equations
-        for x in equation.operands
-    )
 
 
 def _short_paths(labels: Sequence[str], replaced: Sequence[bool]) -> list[str]:

@@ -19,6 +19,7 @@ from axir.dialect.program.rules import Value
 from axir.dialect.text.module_reader import parse_module, read_file, read_module
 from axir.dialect.text.parsing import verify_operations
 from axir.dialect.text.portable_artifacts import is_portable_artifact, to_stablehlo
+from axir.dialect.text.resources import write_out
 from axir.dialect.text.signature import (
     Signature,
     attach_reflection,
@@ -44,6 +45,8 @@ from axir.runtime.compiler.function_compilation import prepare_for_target
 
 from .saved_arguments import conform
 
+# Dialects that exporters of StableHLO use beside it.
+_BESIDE = ("arith.", "shape.", "tensor.")
 # Devices that programs for other targets run on.
 RUNS_ON = {"vmvx": "cpu"}
 # What only others run, and what IREE's runtime calls it.
@@ -128,10 +131,14 @@ def raise_module(module: UserObject, dialect: str) -> str:
 
 
 def _raise_calls(module: UserObject, dialect: str) -> str:
-    """Raises a module of StableHLO that names what only lowering writes out: calls of LAPACK."""
+    """Raises a module of StableHLO that names what only lowering writes out: calls of LAPACK.
+
+    So does what exporters write beside StableHLO, of which legalizations know nothing.
+    """
     summary = summarize(module)
     has_calls = summary.foreign_calls or "stablehlo.composite" in summary.operations
-    return raise_module(module, dialect) if has_calls else dialect
+    is_mixed = any(name.startswith(_BESIDE) for name in summary.operations)
+    return raise_module(module, dialect) if has_calls or is_mixed else dialect
 
 
 def compile_saved(module: UserObject, dialect: str, target: Target, name: str) -> bytes:
@@ -158,6 +165,8 @@ def compile_saved(module: UserObject, dialect: str, target: Target, name: str) -
         raise ParseError(f"{name} has no public function.", "Make one public.", where="")
     if dialect == "jaxpr":
         run_passes(module, f"lower-to-stablehlo{{platform={target.backend}}}")
+    else:
+        write_out(module.operation)
     prepare_for_target(module, target)
     attach_reflection(module, found, target.backend)
     try:

@@ -40,7 +40,11 @@ def conform(value: UserObject, argument: Argument) -> UserObject:
         and dtypes.promote([(value.type.dtype, True), (wanted.dtype, False)])[0] == wanted.dtype
     ):
         return convert_element_type(value, wanted.dtype)
+    is_narrowed = dtypes.canonicalize_dtype(wanted.dtype) != wanted.dtype
     raise DTypeError(
         f"Argument {argument.name!r} must have dtype {wanted.dtype}, not {value.type.dtype}.",
-        f"Convert it: {argument.name}.astype({str(wanted.dtype)!r}).",
+        "Arrays of 64 bits need the option jax_enable_x64: JAX_ENABLE_X64=1, or "
+        "axir.config.update('jax_enable_x64', True) at the beginning."
+        if is_narrowed
+        else f"Convert it: {argument.name}.astype({str(wanted.dtype)!r}).",
     )

@@ -66,6 +66,7 @@ def bench(
     inputs: tuple[str, ...],
     function: str | None,
     device: str | None,
+    shapes: dict[str, tuple[int, ...]],
     repeat: int | None,
     warm_up: int,
     as_json: bool,
@@ -84,10 +85,10 @@ def bench(
         raise ParameterError(
             "--profile reads the module twice, which stdin is not for.", "Save it first.", ""
         )
-    program = open_for_running(file, device, inputs)
+    program = open_for_running(file, device, inputs, shapes=shapes)
     marked: Program | BundleProgram | None = None
     if profile:
-        marked = open_for_running(file, device, inputs, marks_dispatches=True)
+        marked = open_for_running(file, device, inputs, marks_dispatches=True, shapes=shapes)
     function = chosen(program.signatures, function)
     values = read_inputs(inputs, program.signature(function), function, fills_missing=True)
     for _ in range(warm_up):

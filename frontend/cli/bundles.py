@@ -8,57 +8,95 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
+
+import click
 
 from axir._bundles.bundle import Bundle, open_bundle
 from axir._bundles.captures import with_captures, without_parameters
 from axir._bundles.exported import Exported, in_rows
 from axir._bundles.manifest import FunctionEntry
+from axir._bundles.module_functions import functions_of_module
+from axir._bundles.modules import module_of
 from axir._bundles.programs import flat_signature
-from axir._programs.compiled_modules import open_module, raise_module
 from axir.dialect.core.annotations import UserObject
 from axir.dialect.core.array import ConcreteArray
-from axir.dialect.core.errors import ParameterError, ParseError
+from axir.dialect.core.errors import ParameterError
 from axir.dialect.program.function import Function
 from axir.dialect.program.module_writer import embed_captures, write_module
 from axir.dialect.program.tracer import Trace
 from axir.dialect.text.module_reader import read_module
+from axir.dialect.text.resources import write_out
 from axir.dialect.text.signature import Signature, annotate, signatures
 from axir.runtime import devices
 
+from .group import read_input
 from .inputs import normal_name, shape_of_input
 
 BUNDLE = ".axir"
 
 
-def open_functions(file: Path) -> Bundle:
-    """Opens a bundle, or a module as one of its public functions; StableHLO is raised.
+def shape_option(command: UserObject) -> UserObject:
+    """Gives a verb the option of filling open shapes."""
+
+    def read(
+        context: click.Context, option: click.Parameter, texts: Sequence[str]
+    ) -> dict[str, tuple[int, ...]]:
+        found = {}
+        for text in texts:
+            name, _, extents = text.rpartition("=")
+            words = extents.split("x")
+            if not name or not all(word.isdecimal() for word in words):
+                raise click.UsageError(f"--shape {text}: write the shape as NAME=8x64.")
+            found[name] = tuple(map(int, words))
+        return found
+
+    return click.option(
+        "--shape",
+        "shapes",
+        multiple=True,
+        callback=read,
+        metavar="NAME=8x64",
+        help="Shape of an argument of StableHLO that is open there; once for each.",
+    )(command)
+
+
+def open_functions(
+    file: Path, shapes: Mapping[str, tuple[int, ...]] = MappingProxyType({})
+) -> Bundle:
+    """Opens a bundle, or a module as its public functions; StableHLO is raised.
+
+    Args:
+        file: What to open; `-` is a module from stdin.
+        shapes: Shapes of arguments that StableHLO leaves open.
 
     Raises:
         ParseError: if it is a module of another dialect.
         RaisingError: if StableHLO holds what the jaxpr dialect has no counterpart for.
+        ShapeError: if a shape does not fit.
+        WeightsError: if weights of a module are missing or damaged.
     """
     if file.suffix == BUNDLE:
+        refuse_shapes(file, shapes)
         return open_bundle(file)
-    module, dialect = open_module(file)
-    dialect = raise_module(module, dialect)
-    if dialect != "jaxpr":
-        raise ParseError(
-            f"{file} is a module of {dialect}, which cannot be transformed.",
-            "Lower it to StableHLO with the program that wrote it.",
-            where="",
-        )
-    return bundle_of_module(module, str(file))
+    return Bundle(functions_of_module(*read_input(file), str(file), shapes))
 
 
-def bundle_of_module(module: UserObject, where: str) -> Bundle:
-    """Returns the public functions of a module of the jaxpr dialect."""
-    functions = read_module(module)
-    return Bundle(
-        {
-            name: Exported.of_signature(name, signature, functions[name], where)
-            for name, signature in signatures(module).items()
-        }
-    )
+def refuse_shapes(file: Path, shapes: Mapping[str, tuple[int, ...]]) -> None:
+    """Refuses shapes for what has its own."""
+    if shapes:
+        raise click.UsageError(f"--shape is for modules of StableHLO, which {file} is not.")
+
+
+def read_filled(file: Path, shapes: Mapping[str, tuple[int, ...]]) -> tuple[UserObject, str]:
+    """Reads a module, and fills open shapes; returns it and its dialect."""
+    if not shapes:
+        return read_input(file)
+    functions = open_functions(file, shapes)
+    module = module_of({name: embed_captures(each.function) for name, each in functions.items()})
+    for name, each in functions.items():
+        annotate(module, name, each.signature)
+    return module, "jaxpr"
 
 
 def chosen(functions: Mapping[str, UserObject], name: str | None) -> str:
@@ -144,6 +182,7 @@ def module_of_function(exported: Exported) -> UserObject:
     """Returns a module of one function, `main`, which takes the parameters after its arguments."""
     whole = without_parameters(exported.function, len(exported.parameters))
     module = write_module({"main": embed_captures(whole)})
+    write_out(module.operation)
     annotate(
         module, "main", flat_signature(exported) if exported.parameters else exported.signature
     )

@@ -20,10 +20,10 @@ from axir.runtime import Target, compile_command
 from axir.runtime.compiler.target import BACKENDS
 from axir.runtime.cpp.emitting.names import identifier
 
-from .bundles import BUNDLE
+from .bundles import BUNDLE, read_filled, refuse_shapes, shape_option
 from .emit_cpp import emit_cpp
-from .group import JobError, Verb, module_argument, note, read_input, verbose_option
-from .progress import progress
+from .group import JobError, Verb, module_argument, note, verbose_option
+from .progress import progress, timed_steps
 
 # The compiler does not survive the name of a machine that it does not know.
 _PROBE = """
@@ -78,6 +78,7 @@ _KNOWN = re.compile(r"List of accepted CPUs: (.*)")
     metavar="N,...",
     help="Numbers of rows for functions whose leading dimension is open: 1,8,64.",
 )
+@shape_option
 @click.option(
     "-o",
     "--output",
@@ -107,6 +108,7 @@ _KNOWN = re.compile(r"List of accepted CPUs: (.*)")
     metavar="BYTES",
     help="Parameters of up to so many bytes become part of the C++ program.",
 )
+@click.option("--timing", is_flag=True, help="Print how long each step takes (stderr).")
 @verbose_option
 def compile_(
     file: Path,
@@ -117,11 +119,13 @@ def compile_(
     target_gpu: str | None,
     opt_level: int,
     rows: str | None,
+    shapes: dict[str, tuple[int, ...]],
     output: Path | None,
     emit: str,
     name: str | None,
     errors: str,
     embed_limit: int,
+    timing: bool,
 ) -> None:
     """Compile the module in FILE, of jaxpr or StableHLO, to an IREE program (.vmfb).
 
@@ -140,6 +144,8 @@ def compile_(
       axir compile model.mlir --target-triple aarch64-linux-gnu -o model.vmfb
       axir compile model.axir --emit cpp --target-cpu x86-64,x86-64-v3 -o model_cpp/
     """
+    if timing:
+        click.get_current_context().call_on_close(timed_steps())
     cpus = [word.strip() for word in target_cpu.split(",") if word.strip()]
     if not cpus:
         raise click.UsageError("--target-cpu names no CPU.")
@@ -150,9 +156,10 @@ def compile_(
             _check_machine(TargetWithFlags("cpu", cpu, opt_level, triple=target_triple))
         model = name or identifier(file.stem, "model")
         options = CppOptions(model, errors, cpus, target_triple, opt_level, embed_limit)
-        emit_cpp(file, output or Path(f"{model}_cpp"), _row_counts(rows), options)
+        emit_cpp(file, output or Path(f"{model}_cpp"), _row_counts(rows), shapes, options)
         return
     if file.suffix == BUNDLE:
+        refuse_shapes(file, shapes)
         machines = [
             Target(target, cpu, opt_level, None, target_gpu, triple=target_triple) for cpu in cpus
         ]
@@ -165,25 +172,35 @@ def compile_(
     only = TargetWithFlags(
         target, cpus[0], opt_level, None, target_gpu, triple=target_triple, extra=flags
     )
-    _compile_module(file, only, output)
+    _compile_module(file, only, output, shapes)
 
 
-def _compile_module(file: Path, target: TargetWithFlags, output: Path | None) -> None:
+def _compile_module(
+    file: Path,
+    target: TargetWithFlags,
+    output: Path | None,
+    shapes: dict[str, tuple[int, ...]],
+) -> None:
     """Writes a program."""
     if output is None:
         if str(file) == "-":
             raise click.UsageError("A module from stdin needs -o FILE.")
         output = Path(file.stem).with_suffix(".vmfb")
-    if output.suffix != ".vmfb":
+    is_shown = str(output) in ("-", os.devnull)
+    if output.suffix != ".vmfb" and not is_shown:
         raise click.UsageError(f"-o {output}: a compiled program is a .vmfb file.")
-    module, dialect = read_input(file)
-    if not output.parent.is_dir():
+    module, dialect = read_filled(file, shapes)
+    if not is_shown and not output.parent.is_dir():
         raise JobError(f"There is no folder {output.parent}.")
     _check_machine(target)
     start = time.perf_counter()
     with progress(f"compiling {file.name} for {target.backend}"):
-        binary = compile_saved(module, dialect, target, output.stem)
+        binary = compile_saved(module, dialect, target, "stdin" if str(file) == "-" else file.name)
     note(compile_command(target.flags(), "MODULE.mlir", str(output)))
+    if is_shown:
+        if str(output) == "-":
+            sys.stdout.buffer.write(binary)
+        return
     write_file(output, binary)
     seconds = time.perf_counter() - start
     note(f"wrote {output}: {len(binary):,} bytes for {target.backend}, {seconds:.2f} s")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import inspect
 import logging
@@ -90,6 +91,17 @@ class Group(_AsWritten, click.Group):
             self.add_command(getattr(module, name))
         return super().get_command(ctx, cmd_name)
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Returns the verb that is meant."""
+        word = args[0]
+        if self.get_command(ctx, word) is None and not word.startswith("-"):
+            near = difflib.get_close_matches(word, self.list_commands(ctx), n=3, cutoff=0.5)
+            hint = f"Did you mean {' or '.join(near)}?" if near else "`axir --help` lists them."
+            raise click.UsageError(f"There is no verb {word!r}. {hint}", ctx)
+        return super().resolve_command(ctx, args)
+
     def invoke(self, ctx: click.Context) -> UserObject:
         """Runs a verb."""
         try:
@@ -115,6 +127,8 @@ def describe(error: Exception) -> str:
         return f"There is no file or folder {error.filename}."
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}."
+    if isinstance(error, OSError) and error.strerror:
+        return f"The system says: {error.strerror}."
     if isinstance(error, MemoryError):
         return "The machine has not enough memory."
     first = (str(error).splitlines() or [""])[0][:200]

@@ -17,7 +17,7 @@ from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.costs import arithmetic_operations, temporary_bytes
 from axir.dialect.program.function import Function
 from axir.dialect.text.module_reader import read_module
-from axir.dialect.text.signature import Argument, Signature, signatures
+from axir.dialect.text.signature import Argument, Signature, open_types, signatures
 from axir.dialect.text.summary import summarize
 from axir.passes.partition.layout_text import read_layouts, read_mesh, write_layouts
 from axir.passes.partition.partition import Partition, partition_function
@@ -39,7 +39,7 @@ from .group import Verb, module_argument, read_input, verbose_option
 def inspect(
     file: Path, as_json: bool, mesh: str | None, inputs: str | None, outputs: str | None
 ) -> None:
-    """Show functions, their arguments, ops, costs and constants of FILE.
+    """Show functions, their arguments, ops, costs, constants and weights of FILE.
 
     FILE is a bundle (.axir), whose checksums are compared, a module (.mlir, .mlirbc, - for stdin)
     of any dialect, or a compiled program (.vmfb). Costs of a function are the arithmetic
@@ -70,7 +70,13 @@ def _describe_module(file: Path) -> dict[str, Options]:
     module, dialect = read_input(file)
     summary = summarize(module)
     lines = {place: size for place, size in summary.constants.most_common() if size}
-    functions = {name: _rows(found) for name, found in signatures(module).items()}
+    weights = [
+        {**_row(Argument(name, kind)), "bytes": kind.size * kind.dtype.itemsize}
+        for name, kind in summary.weights.items()
+    ]
+    functions: dict[str, Options] = open_types(module)
+    if not functions:
+        functions = {name: _rows(found) for name, found in signatures(module).items()}
     if dialect == "jaxpr":
         read = read_module(module)
         for name, described in functions.items():
@@ -81,6 +87,7 @@ def _describe_module(file: Path) -> dict[str, Options]:
         "functions": functions,
         "operations": dict(summary.operations.most_common()),
         "constants": {"bytes": sum(lines.values()), "lines": lines},
+        "parameters": weights,
     }
 
 
@@ -211,8 +218,9 @@ def _print(description: dict[str, Options]) -> None:
         click.echo(f"\nconstants: {constants['bytes']:,} bytes")
         for place, count in constants["lines"].items():
             click.echo(f"  {count:>10,}  {place}")
-    if description["kind"] == "bundle":
+    if description["kind"] == "bundle" or description.get("parameters"):
         _print_parameters(description["parameters"])
+    if description["kind"] == "bundle":
         _print_programs(description["programs"])
 
 

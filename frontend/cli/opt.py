@@ -3,25 +3,36 @@
 from __future__ import annotations
 
 import dataclasses
+import io
+import os
 from pathlib import Path
 from typing import ClassVar
 
 import click
 
-from axir._bundles.bundle import Bundle, open_bundle
+from axir._bundles.bundle import Bundle
+from axir._bundles.modules import module_of
 from axir._programs.compiled_modules import verify_module
 from axir._programs.files import write_file, write_module_file
 from axir.dialect.core.annotations import UserObject
 from axir.dialect.text.signature import annotate, signatures
 from axir.dialect.text.summary import summarize
 from axir.passes.framework.base import Pass
-from axir.passes.framework.module_functions import linear_arguments
+from axir.passes.framework.module_functions import linear_arguments, swap_with_main
 from axir.passes.framework.naming import signatures_after
 from axir.passes.framework.pipeline import Pipeline
 from axir.passes.framework.registry import takes_jaxpr
 
-from .bundles import BUNDLE, bundle_of_module, changed_bundle, chosen, module_of_function
-from .group import JobError, Verb, module_argument, note, read_input, verbose_option
+from .bundles import (
+    BUNDLE,
+    changed_bundle,
+    chosen,
+    module_of_function,
+    open_functions,
+    read_filled,
+    shape_option,
+)
+from .group import JobError, Verb, module_argument, note, verbose_option
 
 _LOWERING = "lower-to-stablehlo"
 _RAISING = "raise-stablehlo"
@@ -68,8 +79,9 @@ class _Stage(Pass):
     help="File to write (.mlir, .mlirbc, .axir).",
 )
 @click.option(
-    "--function", metavar="NAME", help="Function of a bundle, by default the only one or main."
+    "--function", metavar="NAME", help="Function to transform, by default the only one or main."
 )
+@shape_option
 @click.option("--verify-only", is_flag=True, help="Check the module and print nothing.")
 @click.option(
     "--print-ir-after-all", is_flag=True, help="Print the module after each pass (stderr)."
@@ -91,6 +103,7 @@ def opt(
     target: str | None,
     output: Path | None,
     function: str | None,
+    shapes: dict[str, tuple[int, ...]],
     verify_only: bool,
     print_ir_after_all: bool,
     printed: tuple[str, ...],
@@ -115,45 +128,92 @@ def opt(
     """
     pipeline = Pipeline.parse(",".join(pipelines)) if pipelines else Pipeline(())
     _check_printed(printed, pipeline)
-    bundle, module, dialect = _read(file, function)
-    verify_module(module, dialect)
+    source = _Source(file, function, shapes, pipeline, target, output)
+    verify_module(source.module, source.dialect)
     if verify_only:
         return
-    stages = _raised(dialect, pipeline.passes, target)
-    if target == "stablehlo" and dialect == "jaxpr" and _LOWERING not in [s.name for s in stages]:
+    stages = _raised(source.dialect, pipeline.passes, target)
+    names = [stage.name for stage in stages]
+    if target == "stablehlo" and source.dialect == "jaxpr" and _LOWERING not in names:
         stages += Pipeline.parse(_LOWERING).passes
-    run_stages(module, stages, print_ir_after_all, printed, timing)
-    dialect = summarize(module).dialect
-    verify_module(module, dialect)
+    source.run(stages, print_ir_after_all, printed, timing)
+    dialect = summarize(source.module).dialect
+    verify_module(source.module, dialect)
     if target == "jaxpr" and dialect != "jaxpr":
         raise JobError(f"The result is a module of {dialect}, which cannot become one of jaxpr.")
     if output is not None and output.suffix == BUNDLE:
-        _write_bundle(bundle, function, module, dialect, output)
+        source.write_bundle(dialect, output)
     else:
-        write_module(module, output, generic, debug_info)
+        write_module(source.module, output, generic, debug_info)
 
 
-def _read(file: Path, function: str | None) -> tuple[Bundle | None, UserObject, str]:
-    """Returns the bundle in a file, if it is one, and the module to transform with its dialect."""
-    if file.suffix != BUNDLE:
-        if function is not None:
-            raise click.UsageError("--function is for bundles: passes work on main.")
-        return None, *read_input(file)
-    bundle = open_bundle(file)
-    return bundle, module_of_function(bundle[chosen(bundle, function)]), "jaxpr"
+class _Source:
+    """What is transformed: a module, or a function of a bundle as a module.
 
+    A module that becomes a bundle is a bundle from the beginning, so that its weights are
+    parameters.
 
-def _write_bundle(
-    bundle: Bundle | None, function: str | None, module: UserObject, dialect: str, output: Path
-) -> None:
-    if dialect != "jaxpr":
-        raise JobError(f"{output}: a bundle holds a module of jaxpr, not of {dialect}.")
-    if bundle is None:
-        bundle = bundle_of_module(module, str(output))
-    else:
-        bundle = changed_bundle(bundle, chosen(bundle, function), module)
-    bundle.save(output)
-    note(f"wrote {output}")
+    Args:
+        file: The file.
+        function: The name of the function, if one is named.
+        shapes: Shapes of arguments that StableHLO leaves open.
+        pipeline: The passes that the user named.
+        target: The dialect to end in, if it is named.
+        output: The file to write.
+
+    Attributes:
+        module: The module, which passes change.
+        dialect: The dialect it was in.
+    """
+
+    def __init__(
+        self,
+        file: Path,
+        function: str | None,
+        shapes: dict[str, tuple[int, ...]],
+        pipeline: Pipeline,
+        target: str | None,
+        output: Path | None,
+    ):
+        self._bundle: Bundle | None = None
+        self._name: str | None = function
+        becomes_bundle = output is not None and output.suffix == BUNDLE
+        if file.suffix != BUNDLE and not (becomes_bundle and target != "stablehlo"):
+            self.module, self.dialect = read_filled(file, shapes)
+            return
+        self._bundle, self.dialect = open_functions(file, shapes), "jaxpr"
+        if file.suffix != BUNDLE and function is None and not pipeline.passes:
+            self._name = None
+            self.module = module_of({name: each.function for name, each in self._bundle.items()})
+            return
+        self._name = chosen(self._bundle, function)
+        self.module = module_of_function(self._bundle[self._name])
+
+    def run(
+        self, stages: tuple[Pass, ...], prints_all: bool, printed: tuple[str, ...], timing: bool
+    ) -> None:
+        """Runs passes, which work on `main`: the function that is meant is called so meanwhile."""
+        name = self._name
+        if self._bundle is None and any(takes_jaxpr(stage.name) for stage in stages):
+            public = signatures(self.module)
+            if name is not None or (len(public) == 1 and "main" not in public):
+                name = chosen(public, name)
+        is_called_otherwise = self._bundle is None and name not in (None, "main")
+        if is_called_otherwise:
+            swap_with_main(self.module, str(name))
+        run_stages(self.module, stages, prints_all, printed, timing)
+        if is_called_otherwise:
+            swap_with_main(self.module, str(name))
+
+    def write_bundle(self, dialect: str, output: Path) -> None:
+        """Writes a bundle, with what became of the function."""
+        if dialect != "jaxpr" or self._bundle is None:
+            raise JobError(f"{output}: a bundle holds a module of jaxpr, not of {dialect}.")
+        made = self._bundle
+        if self._name is not None:
+            made = changed_bundle(made, self._name, self.module)
+        made.save(output)
+        note(f"wrote {output}")
 
 
 def _raised(dialect: str, stages: tuple[Pass, ...], target: str | None) -> tuple[Pass, ...]:
@@ -195,7 +255,13 @@ def write_module(
     generic: bool = False,
     debug_info: bool | None = None,
 ) -> None:
-    """Writes a module to a file, or prints it."""
+    """Writes a module to a file, or prints it; `-` is stdout."""
+    if output is not None and str(output) in ("-", os.devnull):
+        text = module.operation.get_asm(
+            enable_debug_info=bool(debug_info), print_generic_op_form=generic
+        )
+        click.echo(text.rstrip("\n"), file=None if str(output) == "-" else io.StringIO())
+        return
     is_located = debug_info if debug_info is not None else output is not None
     if output is not None and (not generic or output.suffix != ".mlir"):
         if generic:

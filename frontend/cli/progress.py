@@ -1,6 +1,6 @@
-"""What a terminal shows while something takes long.
+"""What a terminal shows while something takes long, and what has taken how long.
 
-Only terminals are shown anything, on stderr, and only what takes longer than a second.
+Only terminals are shown progress, on stderr, and only of what takes longer than a second.
 """
 
 from __future__ import annotations
@@ -8,13 +8,18 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import click
 
+from axir.dialect.core.timeline import timeline
+from axir.runtime.calls.compiled_function import begin_timeline
+
 _SILENT_SECONDS = 1.0
 _INTERVAL_SECONDS = 0.1
+_SHOWN_STEPS = 20
 _SIGNS = "|/-\\"
 
 
@@ -44,3 +49,20 @@ def _show(what: str, is_done: threading.Event) -> None:
         seconds = time.perf_counter() - start
         click.echo(f"\r{_SIGNS[number % 4]} {what}, {seconds:.0f} s", nl=False, err=True)
     click.echo("\r\x1b[K", nl=False, err=True)
+
+
+def timed_steps() -> Callable[[], None]:
+    """Looks at what takes time from now on; returns what prints it to stderr, the longest first."""
+    start = time.perf_counter()
+    begin_timeline(shows_dispatches=False)
+
+    def report() -> None:
+        whole = time.perf_counter() - start
+        durations: Counter[str] = Counter()
+        for event in timeline.end():
+            durations[event.name] += event.duration
+        click.echo(f"{whole:9.3f} s  in all", err=True)
+        for name, nanoseconds in durations.most_common(_SHOWN_STEPS):
+            click.echo(f"{nanoseconds / 1e9:9.3f} s  {name}", err=True)
+
+    return report

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 import click
 
-from axir._bundles.bundle import open_bundle
-from axir._programs.compiled_modules import (
-    Program,
-    compile_program,
-    open_program,
-    raise_module,
-)
+from axir._programs.compiled_modules import Program, compile_program, open_program
 from axir.dialect.core.annotations import UserObject
-from axir.dialect.core.array import ConcreteArray
-from axir.dialect.core.errors import ParameterError
 from axir.dialect.core.extended_dtypes import words_of
-from axir.dialect.text.module_reader import read_module
-from axir.dialect.text.signature import Signature, signatures
 
-from .bundles import BUNDLE, BundleProgram, chosen
-from .group import Verb, module_argument, read_input, verbose_option
+from .bundles import (
+    BUNDLE,
+    BundleProgram,
+    chosen,
+    open_functions,
+    read_filled,
+    shape_option,
+)
+from .group import Verb, module_argument, verbose_option
 from .inputs import read_inputs
 from .outputs import check_outputs, print_json, print_results, save_results
 
@@ -32,6 +30,7 @@ def program_options(command: UserObject) -> UserObject:
     command = click.option(
         "--function", metavar="NAME", help="Function to call, by default the only one or main."
     )(command)
+    command = shape_option(command)
     return click.option(
         "--device", type=click.Choice(["cpu", "vulkan", "cuda"]), help="Where to run."
     )(command)
@@ -56,6 +55,7 @@ def run(
     inputs: tuple[str, ...],
     function: str | None,
     device: str | None,
+    shapes: dict[str, tuple[int, ...]],
     outputs: tuple[Path, ...],
     as_json: bool,
     eager: bool,
@@ -77,20 +77,12 @@ def run(
       axir run model.mlir zeros:3xf32 --eager --json
       axir run model.axir --function predict x=@rows.npy
     """
-    if eager and file.suffix != BUNDLE:
-        function = function or "main"
-        signature, call = _open_eager(file, function)
-    else:
-        program = open_for_running(file, device, inputs, eager)
-        name = function = chosen(program.signatures, function)
-        signature = program.signature(name)
-
-        def call(values: Sequence[ConcreteArray]) -> Sequence[ConcreteArray]:
-            return program.run(values, name)
-
+    program = open_for_running(file, device, inputs, eager, shapes=shapes)
+    name = chosen(program.signatures, function)
+    signature = program.signature(name)
     check_outputs(outputs, len(signature.results))
-    values = read_inputs(inputs, signature, function)
-    results = [words_of(x.host()) for x in call(values)]
+    values = read_inputs(inputs, signature, name)
+    results = [words_of(x.host()) for x in program.run(values, name)]
     if outputs:
         save_results(results, signature, outputs)
     elif as_json:
@@ -105,6 +97,7 @@ def open_for_running(
     inputs: Sequence[str] = (),
     is_eager: bool = False,
     marks_dispatches: bool = False,
+    shapes: Mapping[str, tuple[int, ...]] = MappingProxyType({}),
 ) -> Program | BundleProgram:
     """Opens a module, a compiled program or a bundle; `-` is a module from stdin.
 
@@ -112,24 +105,14 @@ def open_for_running(
         file: What to open.
         device: The platform to run on.
         inputs: What the command line gives, which tells how many rows there are.
-        is_eager: Whether a bundle's functions are evaluated op by op.
+        is_eager: Whether functions are evaluated op by op.
         marks_dispatches: Whether a program tells of its dispatches; that of a bundle does so if a
             timeline asks for it.
+        shapes: Shapes of arguments that StableHLO leaves open.
     """
-    if file.suffix == BUNDLE:
-        return BundleProgram(open_bundle(file), inputs, device, is_eager)
-    if str(file) != "-":
+    if file.suffix == BUNDLE or is_eager:
+        return BundleProgram(open_functions(file, shapes), inputs, device, is_eager)
+    if str(file) != "-" and not shapes:
         return open_program(file, device, marks_dispatches=marks_dispatches)
-    module, dialect = read_input(file)
+    module, dialect = read_filled(file, shapes)
     return compile_program(module, dialect, "stdin", device, marks_dispatches=marks_dispatches)
-
-
-def _open_eager(file: Path, function: str) -> tuple[Signature, UserObject]:
-    module, dialect = read_input(file)
-    raise_module(module, dialect)
-    functions, found = read_module(module), signatures(module)
-    if function not in found:
-        raise ParameterError(
-            f"There is no function {function!r}.", f"The functions are {', '.join(found)}.", ""
-        )
-    return found[function], lambda values: functions[function].evaluate(*values)

@@ -8,17 +8,21 @@ from pathlib import Path
 
 import click
 
-from axir._bundles.bundle import Bundle, open_bundle
-from axir._bundles.exported import Exported
-from axir._programs.compiled_modules import verify_module
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import UserObject
 from axir.dialect.core.errors import ParameterError
 from axir.dialect.text.signature import Argument, signatures
 from axir.passes.framework.pipeline import Pipeline
 
-from .bundles import BUNDLE, changed_bundle, chosen, module_of_function
-from .group import JobError, Verb, module_argument, note, read_input, verbose_option
+from .bundles import (
+    BUNDLE,
+    changed_bundle,
+    chosen,
+    module_of_function,
+    open_functions,
+    shape_option,
+)
+from .group import JobError, Verb, module_argument, note, verbose_option
 from .inputs import normal_name
 from .opt import run_stages, write_module
 
@@ -28,10 +32,14 @@ def _transform_options(command: UserObject) -> UserObject:
     for option in (
         click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write."),
         click.option("--name", metavar="NAME", help="What to call the new function of a bundle."),
-        click.option("--function", metavar="NAME", help="Function of a bundle to transform."),
+        click.option(
+            "--function",
+            metavar="NAME",
+            help="Function to transform, by default the only one or main.",
+        ),
     ):
         command = option(command)
-    return command
+    return shape_option(command)
 
 
 @click.command(cls=Verb)
@@ -55,18 +63,19 @@ def grad(
     function: str | None,
     name: str | None,
     output: Path | None,
+    shapes: dict[str, tuple[int, ...]],
 ) -> None:
-    """Differentiate a function of FILE (.axir, .mlir, .mlirbc), a real scalar.
+    """Differentiate a function of FILE (.axir, .mlir, .mlirbc, -), a real scalar.
 
-    Without --wrt these are the parameters of a bundle, or all arguments if it has none. A bundle
-    that is written has the gradient besides its functions, as FUNCTION_grad; a module has it as
-    main.
+    Without --wrt these are the parameters, or all arguments if it has none. A bundle that is
+    written has the gradient besides the functions of FILE, as FUNCTION_grad, and weights of a
+    module are parameters there; a module has it as main, and weights are constants.
 
     Examples:
       axir grad model.axir --function loss --wrt params -o model.axir
       axir grad loss.mlir --wrt w --value -o gradient.mlir
     """
-    source = _Source(file, function)
+    source = _Source(file, function, output, shapes)
     arguments = source.arguments
     if names:
         argnums = [n for wanted in names for n in _matching(wanted, arguments)]
@@ -99,8 +108,9 @@ def vmap(
     function: str | None,
     name: str | None,
     output: Path | None,
+    shapes: dict[str, tuple[int, ...]],
 ) -> None:
-    """Vectorize a function of FILE (.axir, .mlir, .mlirbc) over a new leading axis.
+    """Vectorize a function of FILE (.axir, .mlir, .mlirbc, -) over a new leading axis.
 
     A bundle that is written has the vectorized function besides its functions, as FUNCTION_vmap; a
     module has it as main.
@@ -109,8 +119,8 @@ def vmap(
       axir vmap model.axir --size 8 -o batched.axir
       axir vmap model.mlir --size 8 --in x -o batched.mlir
     """
-    source = _Source(file, function)
-    if source.exported is not None and source.exported.batch is not None:
+    source = _Source(file, function, output, shapes)
+    if source.exported.batch is not None:
         raise JobError(
             f"@{source.name} takes any number of rows already.\n"
             "  `axir compile --batch 1,8,64` makes programs for some."
@@ -131,35 +141,35 @@ class _Source:
         name: What it is called.
         arguments: Its arguments, and its parameters after them.
         results: Its results.
-        parameter_count: How many of the arguments are parameters of a bundle.
-        exported: The function of a bundle; None for one of a module.
+        parameter_count: How many of the arguments are parameters: those of a bundle, or of a
+            module that becomes one.
+        exported: The function.
     """
 
-    def __init__(self, file: Path, function: str | None):
-        self.exported: Exported | None = None
-        self._bundle: Bundle | None = None
-        if file.suffix == BUNDLE:
-            self._bundle = open_bundle(file)
-            self.name = chosen(self._bundle, function)
-            self.exported = self._bundle[self.name]
+    def __init__(
+        self,
+        file: Path,
+        function: str | None,
+        output: Path | None,
+        shapes: dict[str, tuple[int, ...]],
+    ):
+        self._is_bundle = file.suffix == BUNDLE
+        self._bundle = open_functions(file, shapes)
+        self.name = chosen(self._bundle, function)
+        self.exported = self._bundle[self.name]
+        becomes_bundle = output is not None and output.suffix == BUNDLE
+        if self._is_bundle or becomes_bundle:
+            self.parameter_count = len(self.exported.parameters)
             self._module = module_of_function(self.exported)
-        elif function is not None:
-            raise click.UsageError("--function is for bundles: passes work on main.")
-        else:
-            self.name = "main"
-            self._module, dialect = read_input(file)
-            if dialect != "jaxpr":
-                raise JobError(f"{file} is a module of {dialect}, which cannot be transformed.")
-            verify_module(self._module, dialect)
-        found = signatures(self._module).get("main")
-        if found is None:
-            raise JobError(f"{file} has no function main.\n  Rename one to main.")
+        else:  # what a module keeps are constants
+            self.parameter_count = 0
+            self._module = self.exported.module()
+        found = signatures(self._module)["main"]
         self.arguments, self.results = found.arguments, found.results
-        self.parameter_count = len(self.exported.parameters) if self.exported else 0
 
     def check_rows(self, argnums: Sequence[int]) -> None:
         """Refuses gradients in what all rows share, where the number of rows is open."""
-        batch = self.exported.batch if self.exported else None
+        batch = self.exported.batch
         if batch is None:
             return
         for number in argnums:
@@ -179,8 +189,6 @@ class _Source:
         if output is None or output.suffix != BUNDLE:
             write_module(self._module, output)
             return
-        if self._bundle is None or self.exported is None:
-            raise click.UsageError(f"-o {output}: what is made of a module is a .mlir file.")
         made = changed_bundle(self._bundle, self.name, self._module, name)
         if self.exported.batch is not None:
             batch = replace(self.exported.batch, results=(True,) * len(made[name].out_avals))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from iree.compiler import ir
 
 from axir.dialect.program.function import Function
-from axir.dialect.program.module_writer import embed_captures, write_into
+from axir.dialect.program.module_writer import embed_captures, rename_callees, write_into
 from axir.dialect.text.module_reader import read_module
 from axir.dialect.text.signature import is_public
 
@@ -60,6 +60,17 @@ def replace_main(
         return {**functions, name: transform(functions[name])}
 
     replace_functions(module, replace)
+
+
+def swap_with_main(module: ir.Module, name: str) -> None:
+    """Lets a function of a module and `main`, if there is one, change their names."""
+    symbols = {name: "main", "main": name}
+    for op in module.body.operations:
+        symbol = ir.StringAttr(op.attributes["sym_name"]).value
+        if symbol in symbols:
+            with module.context:
+                op.attributes["sym_name"] = ir.StringAttr.get(symbols[symbol])
+        rename_callees(op.operation, symbols)
 
 
 def _mark_linear(op: ir.Operation, count: int) -> None:

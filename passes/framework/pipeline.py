@@ -20,8 +20,10 @@ from collections.abc import Iterable
 from iree.compiler import ir, passmanager
 
 from axir.dialect.core.annotations import Foreign, OptionValue, Returning
+from axir.dialect.core.config import config
 from axir.dialect.core.state import Change
 from axir.dialect.core.timeline import span
+from axir.dialect.text.resources import resources_of, write_out
 
 from .base import LITERALS, NUMBER, WORD, Pass
 from .errors import PassFailedError, PipelineSyntaxError
@@ -77,7 +79,10 @@ class Pipeline:
         pass has left behind.
         """
         failures: list[BaseException] = []
-        with module.context, ir.Location.unknown():
+        if resources_of(module) is not None:
+            write_out(module.operation)
+        # A module says what its types are, whatever the process does with those of new arrays.
+        with module.context, ir.Location.unknown(), config(jax_enable_x64=True):
             manager = passmanager.PassManager("builtin.module")
             manager.enable_verifier(verify)
             for stage in self.passes:

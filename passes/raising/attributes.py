@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 from iree.compiler import ir
 
 from axir.dialect.core.annotations import HostArray, Param
 from axir.dialect.core.attributes import dense_to_numpy
 from axir.dialect.core.errors import ParameterError
+from axir.dialect.core.types import numpy_dtype
+from axir.dialect.text.resources import resource_array
 from axir.passes.legalize.dimension_numbers import DimensionNumbers, dimension_numbers
 
 __all__ = [
@@ -27,17 +30,28 @@ __all__ = [
 
 
 def dense(attribute: ir.Attribute) -> HostArray:
-    """Returns the elements of an attribute that holds an array.
+    """Returns the elements of an attribute that holds an array, or one number.
 
     Raises:
         ParameterError: if they are not in the module.
+        WeightsError: if it names weights that are missing, or of another size.
     """
     if isinstance(attribute, ir.DenseElementsAttr):
+        shaped = ir.ShapedType(attribute.type)
+        if isinstance(shaped.element_type, ir.IndexType):
+            return np.array(list(attribute), np.int64).reshape(tuple(shaped.shape))
         return dense_to_numpy(attribute)
+    if isinstance(attribute, (ir.IntegerAttr, ir.FloatAttr, ir.BoolAttr)):
+        kind = ir.Attribute(attribute).type
+        is_index = isinstance(kind, ir.IndexType)
+        return np.array(attribute.value, np.int64 if is_index else numpy_dtype(kind))
+    found = resource_array(attribute)
+    if found is not None:
+        return found
     shown = str(attribute)
     raise ParameterError(
         f"its elements are {shown[:60]}{'...' if len(shown) > 60 else ''}, which cannot be read.",
-        "Write constants as dense<...>, or save the module as bytecode.",
+        "Write constants as dense<...>.",
     )
 
 

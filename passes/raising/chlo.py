@@ -19,7 +19,7 @@ from axir.dialect.program.rules import Value
 
 from .attributes import integer, integers
 from .shapes import spread
-from .table import RULES, RaisingContext, raises, raises_elementwise, result_type
+from .table import RULES, RaisingContext, raises, raises_elementwise, result_dtype
 
 
 def _infinity(x: Value) -> Value:
@@ -77,11 +77,10 @@ COMPOSITES: dict[str, Returning[Param]] = {
 
 @raises("chlo.constant_like")
 def _constant_like(context: RaisingContext, operation: ir.Operation, x: Value) -> Value:
-    wanted = result_type(operation)
     attribute = operation.attributes["value"]
     number = ir.FloatAttr if isinstance(attribute, ir.FloatAttr) else ir.IntegerAttr
-    value = np.asarray(number(attribute).value).astype(wanted.dtype)
-    return spread(from_numpy(value), wanted.shape, ())
+    value = np.asarray(number(attribute).value).astype(result_dtype(operation))
+    return spread(from_numpy(value), x.shape, ())
 
 
 # Implicit broadcasting --------------------------------------------------------------------------
@@ -92,11 +91,22 @@ _BROADCASTING = (
 ).split()
 
 
+def _common_shape(values: Sequence[Value], dimensions: Sequence[int]) -> tuple[int, ...]:
+    """Returns the shape that values are broadcast to; those of smaller rank along dimensions."""
+    rank = max(x.ndim for x in values)
+    aligned = []
+    for x in values:
+        axes = dimensions if dimensions and x.ndim < rank else range(rank - x.ndim, rank)
+        extents = dict(zip(axes, x.shape, strict=True))
+        aligned.append([extents.get(axis, 1) for axis in range(rank)])
+    return tuple(np.broadcast_shapes(*aligned))
+
+
 @raises(*(f"chlo.broadcast_{name}" for name in _BROADCASTING))
 def _broadcasting(context: RaisingContext, operation: ir.Operation, *values: Value) -> Param:
-    shape = result_type(operation).shape
     dimensions = integers(operation, "broadcast_dimensions")
     rank = max(x.ndim for x in values)
+    shape = _common_shape(values, dimensions)
     name = operation.name.removeprefix("chlo.broadcast_")
     aligned = []
     for x in values:
@@ -111,7 +121,7 @@ def _broadcasting(context: RaisingContext, operation: ir.Operation, *values: Val
 def _broadcasting_special(
     context: RaisingContext, operation: ir.Operation, *values: Value
 ) -> Value:
-    shape = result_type(operation).shape
+    shape = _common_shape(values, ())
     ends = (tuple(range(len(shape) - x.ndim, len(shape))) for x in values)
     aligned = (spread(x, shape, axes) for x, axes in zip(values, ends, strict=True))
     return _FUNCTIONS[operation.name.removeprefix("chlo.broadcast_")](*aligned)

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from iree.compiler import ir
 
 from axir.dialect.core.annotations import Dtype
-from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.contraction.dot_general import dot_general
 from axir.dialect.ops.contraction.ragged_dot import (
     RaggedDotDimensionNumbers,
@@ -24,7 +23,7 @@ from axir.passes.legalize.convolution_attributes import Convolution
 
 from .attributes import DimensionNumbers, dimension_numbers, integers, text, word, words
 from .dynamic_shapes import known
-from .table import RaisingContext, raises, refusal, result_type
+from .table import RaisingContext, raises, refusal, result_dtype
 
 Precision = tuple[str, str] | None
 
@@ -37,11 +36,11 @@ def _precision(operation: ir.Operation) -> Precision:
     return found[0], found[1]
 
 
-def _alike(lhs: Value, rhs: Value, wanted: ShapedArray) -> tuple[Value, Value, Dtype | None]:
+def _alike(lhs: Value, rhs: Value, wanted: Dtype) -> tuple[Value, Value, Dtype | None]:
     """Returns operands of one dtype, and the dtype of the result if it is another one."""
     if lhs.dtype != rhs.dtype:
-        lhs, rhs = (convert_element_type(x, wanted.dtype) for x in (lhs, rhs))
-    return lhs, rhs, None if lhs.dtype == wanted.dtype else wanted.dtype
+        lhs, rhs = (convert_element_type(x, wanted) for x in (lhs, rhs))
+    return lhs, rhs, None if lhs.dtype == wanted else wanted
 
 
 @raises("stablehlo.dot_general")
@@ -59,7 +58,7 @@ def _dot(context: RaisingContext, operation: ir.Operation, lhs: Value, rhs: Valu
 
 
 def _product(operation: ir.Operation, lhs: Value, rhs: Value, numbers: DimensionNumbers) -> Value:
-    lhs, rhs, preferred = _alike(lhs, rhs, result_type(operation))
+    lhs, rhs, preferred = _alike(lhs, rhs, result_dtype(operation))
     sides = ("lhs", "rhs")
     contracting = tuple(numbers[f"{side}_contracting_dimensions"] for side in sides)
     batching = tuple(numbers[f"{side}_batching_dimensions"] for side in sides)
@@ -71,7 +70,7 @@ def _ragged_dot(
     context: RaisingContext, operation: ir.Operation, lhs: Value, rhs: Value, sizes: Value
 ) -> Value:
     numbers = dimension_numbers(operation.attributes["ragged_dot_dimension_numbers"])
-    lhs, rhs, preferred = _alike(lhs, rhs, result_type(operation))
+    lhs, rhs, preferred = _alike(lhs, rhs, result_dtype(operation))
     contracting, batching = (
         tuple(numbers[f"{side}_{kind}_dimensions"] for side in ("lhs", "rhs"))
         for kind in ("contracting", "batching")
@@ -144,7 +143,7 @@ def _convolved(
     read: Convolution,
     padding: Sequence[tuple[int, ...]],
 ) -> Value:
-    lhs, rhs, preferred = _alike(lhs, rhs, result_type(operation))
+    lhs, rhs, preferred = _alike(lhs, rhs, result_dtype(operation))
     reversed_axes = tuple(
         axis for axis, is_reversed in zip(read.rhs[2:], read.reversal, strict=True) if is_reversed
     )

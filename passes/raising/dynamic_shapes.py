@@ -5,6 +5,7 @@ from __future__ import annotations
 from iree.compiler import ir
 
 from axir.dialect.core.annotations import HostArray
+from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.indexing.static_slicing import slice
 from axir.dialect.ops.shape.padding import pad
 from axir.dialect.ops.shape.rearranging import reshape
@@ -12,7 +13,7 @@ from axir.dialect.program.rules import Value
 
 from .attributes import integer, integers
 from .shapes import iota, spread
-from .table import RaisingContext, raises, refusal, result_type
+from .table import RaisingContext, raises, refusal, result_dtype
 
 
 def known(context: RaisingContext, operation: ir.Operation, number: int) -> HostArray:
@@ -39,19 +40,22 @@ def _numbers(context: RaisingContext, operation: ir.Operation, number: int) -> t
 def _dynamic_reshape(
     context: RaisingContext, operation: ir.Operation, x: Value, shape: Value
 ) -> Value:
-    return reshape(x, result_type(operation).shape)
+    return reshape(x, _numbers(context, operation, 1))
 
 
 @raises("stablehlo.dynamic_broadcast_in_dim")
 def _dynamic_broadcast(
     context: RaisingContext, operation: ir.Operation, x: Value, shape: Value
 ) -> Value:
-    return spread(x, result_type(operation).shape, integers(operation, "broadcast_dimensions"))
+    dimensions = integers(operation, "broadcast_dimensions")
+    return spread(x, _numbers(context, operation, 1), dimensions)
 
 
 @raises("stablehlo.dynamic_iota")
 def _dynamic_iota(context: RaisingContext, operation: ir.Operation, shape: Value) -> Value:
-    return iota(operation, integer(operation, "iota_dimension"))
+    extents = _numbers(context, operation, 0)
+    wanted = ShapedArray(extents, result_dtype(operation))
+    return iota(wanted, integer(operation, "iota_dimension"))
 
 
 @raises("stablehlo.dynamic_pad")

@@ -21,7 +21,7 @@ from axir.dialect.ops.elementwise.conversion import bitcast_convert_type, conver
 from axir.dialect.program.rules import Value
 
 from .attributes import integer, word
-from .table import RaisingContext, raises, raises_elementwise, result_type
+from .table import RaisingContext, raises, raises_elementwise, result_dtype
 
 raises_elementwise(
     {
@@ -111,12 +111,12 @@ def _imag(context: RaisingContext, operation: ir.Operation, x: Value) -> Value:
 
 @raises("stablehlo.convert")
 def _convert(context: RaisingContext, operation: ir.Operation, x: Value) -> Value:
-    return convert_element_type(x, result_type(operation).dtype)
+    return convert_element_type(x, result_dtype(operation))
 
 
 @raises("stablehlo.bitcast_convert")
 def _bitcast(context: RaisingContext, operation: ir.Operation, x: Value) -> Value:
-    return bitcast_convert_type(x, result_type(operation).dtype)
+    return bitcast_convert_type(x, result_dtype(operation))
 
 
 @raises("stablehlo.reduce_precision")

@@ -8,17 +8,20 @@ lowering are, since patterns go beyond them; others stay functions.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple, TypeAlias
 
+import numpy as np
 from iree.compiler import ir
 
 from axir.dialect.core.annotations import HostArray, Param
 from axir.dialect.core.array import Array, ConcreteArray
 from axir.dialect.core.config import config
 from axir.dialect.core.context import context, describe_location
-from axir.dialect.core.errors import AxirError
-from axir.dialect.core.state import attributed, outside_traces
-from axir.dialect.core.types import ShapedArray
+from axir.dialect.core.errors import AxirError, ShapeError, WeightsError
+from axir.dialect.core.state import attributed, outside_traces, state
+from axir.dialect.core.types import ShapedArray, numpy_dtype
 from axir.dialect.ops.calls.jit_call import call
 from axir.dialect.program.function import Function
 from axir.dialect.program.rules import Value
@@ -27,6 +30,7 @@ from axir.dialect.text.text_positions import place_in_text
 from axir.passes.framework.errors import RaisingError
 
 from . import (
+    arith,
     chlo,
     contractions,
     control_flow,
@@ -38,17 +42,20 @@ from . import (
     normalization,
     random_bits,
     reductions,
+    shape_arithmetic,
     shapes,
     single_device,
     sorting,
     windows,
 )
 from .attributes import dense
-from .table import RULES, Raised, Region, raised_type, refusal, result_type
+from .names import argument_names
+from .table import RULES, Raised, Region, raised_type, refusal, result_dtype, result_type
 
-__all__ = ["raise_module"]
+__all__ = ["RaisedModule", "raise_module"]
 
 _FAMILIES = (
+    arith,
     chlo,
     contractions,
     control_flow,
@@ -60,6 +67,7 @@ _FAMILIES = (
     normalization,
     random_bits,
     reductions,
+    shape_arithmetic,
     shapes,
     single_device,
     sorting,
@@ -67,31 +75,58 @@ _FAMILIES = (
 )
 """Importing these fills the table."""
 
-_RETURNS = ("func.return", "stablehlo.return")
-_DIALECTS = ("stablehlo", "chlo")
+Shapes: TypeAlias = Mapping[str, Sequence[int]]
+"""Shapes of arguments by name."""
+
+_RETURNS = ("func.return", "shape.assuming_yield", "stablehlo.return")
+_DIALECTS = ("stablehlo", "chlo", "arith", "shape", "tensor")
 # What stands beside functions in modules of JAX, and says how to distribute them.
 _IGNORED = ("sdy.mesh",)
 # Functions of up to so many operations are written in place.
 _SMALL = 8
+# So many bytes of arrays are compared before all of them are.
+_COMPARED_FIRST = 64
 
 
-def raise_module(module: ir.Module) -> dict[str, Function]:
+class RaisedModule(NamedTuple):
+    """What became of a module of StableHLO.
+
+    Attributes:
+        functions: Its public functions, which capture its weights.
+        weights: Names of weights, by the identities of the arrays.
+    """
+
+    functions: dict[str, Function]
+    weights: dict[int, str]
+
+
+def raise_module(module: ir.Module, shapes: Shapes = MappingProxyType({})) -> RaisedModule:
     """Returns the public functions of a module of StableHLO as functions of the jaxpr dialect.
+
+    Args:
+        module: The module, which stays as it is.
+        shapes: Shapes of arguments whose extents the module leaves open, by their names.
 
     Raises:
         RaisingError: if an operation has no counterpart, or types are not static.
+        ShapeError: if a shape does not fit, or there is no such argument.
+        WeightsError: if weights are missing or damaged.
     """
-    raising = _Raising(module)
+    raising = _Raising(module, shapes)
     # Types are those of the module: nothing is narrowed.
     with context(), ir.Location.unknown(), config(jax_enable_x64=True), outside_traces():
-        return {symbol: raising.function(symbol) for symbol in raising.public}
+        functions = {symbol: raising.function(symbol) for symbol in raising.public}
+    raising.check_shapes()
+    return RaisedModule(functions, raising.weight_names)
 
 
 class _Raising:
     """Raises the functions of a module, each once; a `RaisingContext` of the operations in it."""
 
-    def __init__(self, module: ir.Module):
+    def __init__(self, module: ir.Module, shapes: Shapes):
         self._module = module
+        self._shapes = shapes
+        self._names_met: list[str] = []
         self._ops: dict[str, ir.Operation] = {}
         self.public: list[str] = []
         for view in module.body.operations:
@@ -100,6 +135,8 @@ class _Raising:
         self._in_progress: set[str] = set()
         self._values: dict[ir.Value, Value] = {}
         self._replaced: dict[ir.Operation, Sequence[Value]] = {}
+        self.weight_names: dict[int, str] = {}
+        self._weights: list[ConcreteArray] = []
 
     def _add(self, op: ir.Operation) -> None:
         if op.name in _IGNORED:
@@ -132,18 +169,42 @@ class _Raising:
     def _raise_function(self, symbol: str) -> Function:
         op = self._ops[symbol]
         block = self._block_of(op, 0)
-        types = [self._argument_type(op, argument) for argument in block.arguments]
+        names = argument_names(op)
+        types = [
+            self._argument_type(op, argument, name)
+            for argument, name in zip(block.arguments, names, strict=True)
+        ]
         for _ in attributed([op]):
             with Trace(symbol, writes_descriptions=True) as trace:
                 return trace.finish(self._run(block, [trace.add_input(t) for t in types]))
         raise AssertionError("a function has been raised")
 
-    def _argument_type(self, op: ir.Operation, argument: ir.Value) -> ShapedArray:
+    def _argument_type(self, op: ir.Operation, argument: ir.Value, name: str) -> ShapedArray:
+        self._names_met.append(name)
+        kind = argument.type
+        if isinstance(kind, ir.RankedTensorType) and not kind.has_static_shape:
+            given = self._shapes.get(name)
+            if given is not None:
+                return _filled(kind, given, name)
+            raise self._refusal(
+                op,
+                f"The shape of the argument {name!r}, {kind}, is open.",
+                f"Say which it is: --shape {name}={_example(kind)}, or load(path, shapes={{...}}).",
+            )
         try:
-            return raised_type(argument.type)
+            return raised_type(kind)
         except AxirError as error:
             number = argument.arg_number
             raise self._refusal(op, f"Argument {number}: {error.message}", error.way_out) from None
+
+    def check_shapes(self) -> None:
+        """Raises if a shape was given for what is no argument."""
+        unknown = [name for name in self._shapes if name not in self._names_met]
+        if unknown:
+            raise ShapeError(
+                f"There is no argument {unknown[0]!r}, whose shape is given.",
+                f"The arguments are {', '.join(self._names_met)}.",
+            )
 
     def call(self, symbol: str, values: Sequence[Value]) -> list[Value]:
         """Calls a function of the module; a small one is written in place."""
@@ -151,7 +212,9 @@ class _Raising:
             raise refusal(f"The module has no function @{symbol}.", "It is not complete.")
         op = self._ops[symbol]
         block = self._block_of(op, 0)
-        if len(block.operations) <= _SMALL and symbol not in self._in_progress:
+        is_open = not all(map(_is_static, block.arguments))
+        is_small = len(block.operations) <= _SMALL
+        if (is_small or is_open) and symbol not in self._in_progress:
             self._in_progress.add(symbol)
             try:
                 return self._run(block, values)
@@ -195,12 +258,17 @@ class _Raising:
         if replacement is not None:
             return replacement
         rule = RULES.get(op.name)
+        if rule is None and op.results and not any(len(list(x.uses)) for x in op.results):
+            unused: Param = [None] * len(op.results)  # nobody asks for them
+            return unused
         if rule is None:
             raise self._refusal(op, f"{op.name} has no counterpart.", _way_out(op.name))
         try:
             raised = rule(self, op, *[self._values[v] for v in op.operands])
             results = list(raised) if isinstance(raised, (list, tuple)) else [raised]
             _check(op, results)
+        except WeightsError:
+            raise
         except RaisingError as error:
             if error.where:
                 raise
@@ -226,6 +294,24 @@ class _Raising:
 
     # Values -------------------------------------------------------------------------------------
 
+    def weights(self, array: HostArray, name: str | None) -> Value:
+        """Returns weights as a value: equal ones are one, with the name that came first.
+
+        Uniform ones are their own: biases of zeros are equal only until they are trained.
+        """
+        for known in self._weights:
+            if known.host() is array or _are_equal(known.host(), array):
+                break
+        else:
+            known = ConcreteArray(ShapedArray(array.shape, array.dtype), array)
+            self._weights.append(known)
+        if name is not None:
+            self.weight_names.setdefault(id(known), name)
+        if state.ambient is None:
+            return known
+        captured: Param = state.ambient.capture(known)
+        return captured
+
     def value(self, value: ir.Value) -> Value:
         """Returns what a value became."""
         return self._values[value]
@@ -242,7 +328,7 @@ class _Raising:
         if not isinstance(value, ir.OpResult):
             return None
         op = value.owner.operation if isinstance(value.owner, ir.OpView) else value.owner
-        if op.name == "stablehlo.constant":
+        if op.name in ("stablehlo.constant", "arith.constant"):
             return dense(op.attributes["value"])
         if op.name not in RULES or len(op.regions) or not op.name.startswith(_DIALECTS):
             return None
@@ -259,16 +345,59 @@ class _Raising:
         return results[value.result_number].host()
 
 
+def _is_static(value: ir.Value) -> bool:
+    return not isinstance(value.type, ir.RankedTensorType) or value.type.has_static_shape
+
+
+def _filled(kind: ir.RankedTensorType, given: Sequence[int], name: str) -> ShapedArray:
+    """Returns a type with its open extents filled by a shape."""
+    extents = list(kind.shape)
+    if len(given) != len(extents) or any(
+        n != m and m >= 0 for n, m in zip(given, extents, strict=True)
+    ):
+        raise ShapeError(
+            f"The shape {tuple(given)} is none of the argument {name!r}, {kind}.",
+            f"It is like {_example(kind)}.",
+        )
+    return ShapedArray(tuple(given), numpy_dtype(kind.element_type))
+
+
+def _example(kind: ir.RankedTensorType) -> str:
+    return "x".join(str(extent if extent >= 0 else 8) for extent in kind.shape)
+
+
+def _are_equal(a: HostArray, b: HostArray) -> bool:
+    """Tells whether arrays hold the same bytes; looks at few of them first."""
+    if (a.shape, a.dtype) != (b.shape, b.dtype):
+        return False
+    left, right = a.reshape(-1).view(np.uint8), b.reshape(-1).view(np.uint8)
+    step = max(1, len(left) // _COMPARED_FIRST)
+    if not np.array_equal(left[::step], right[::step]) or not np.array_equal(left, right):
+        return False
+    elements = left.reshape(a.size or 1, -1)
+    return not (elements == elements[:1]).all()
+
+
 def _check(op: ir.Operation, results: Sequence[Raised]) -> None:
     """Raises if a rule gave other types than the operation has."""
     for number, value in enumerate(results):
         if not isinstance(value, Array):
             continue
-        wanted = result_type(op, number)
-        if (value.aval.shape, value.aval.dtype) != (wanted.shape, wanted.dtype):
+        kind = op.results[number].type
+        if isinstance(kind, ir.RankedTensorType) and not kind.has_static_shape:
+            extents = zip(value.aval.shape, kind.shape, strict=False)
+            is_right = value.aval.dtype == result_dtype(op, number)
+            is_right = is_right and value.aval.ndim == kind.rank
+            is_right = is_right and all(a == b or b < 0 for a, b in extents)
+        elif isinstance(kind, ir.ShapedType) or type(value) is not ConcreteArray:
+            wanted = result_type(op, number)
+            is_right = (value.aval.shape, value.aval.dtype) == (wanted.shape, wanted.dtype)
+        else:  # what is known of a shape
+            continue
+        if not is_right:
             found = value.aval.strip_weak_type()
             raise refusal(
-                f"{op.name} gives {wanted}, but its operands make it {found}.",
+                f"{op.name} gives {kind}, but its operands make it {found}.",
                 "Correct its type, or its operands.",
             )
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from types import MappingProxyType
+from typing import ClassVar, NamedTuple
 
 from iree.compiler import ir
 
+from axir.dialect.program.function import Function
 from axir.dialect.program.module_writer import embed_captures, write_into
 from axir.dialect.text.signature import Argument, Signature, annotate, default_names
 from axir.passes.framework.base import Pass
 
-from .module import raise_module
-
-_RESULT_INFO = "jax.result_info"
+from .module import Shapes, raise_module
+from .names import names_of
 
 
 @dataclass(frozen=True)
@@ -44,47 +45,40 @@ class RaiseStableHLO(Pass):
 
     def run(self, module: ir.Module) -> None:
         """Replaces the functions of the module by functions of the jaxpr dialect."""
-        functions = raise_module(module)
-        names = {symbol: _names(module, symbol) for symbol in functions}
+        functions = raise_functions(module)
         for view in list(module.body.operations):
             view.operation.erase()
-        write_into(module, {s: embed_captures(f) for s, f in functions.items()})
-        for symbol, (arguments, results) in names.items():
-            function = functions[symbol]
-            given = tuple(map(Argument, arguments, function.input_types))
-            made = tuple(map(Argument, results, function.output_types))
-            if arguments != default_names("arg", len(given)):
-                annotate(module, symbol, Signature(given, made, is_named=True))
+        write_into(module, {s: embed_captures(f.function) for s, f in functions.items()})
+        for symbol, raised in functions.items():
+            if raised.signature.is_named:
+                annotate(module, symbol, raised.signature)
 
 
-def _names(module: ir.Module, symbol: str) -> tuple[list[str], list[str]]:
-    """Returns names of arguments and results: those in locations and `jax.result_info`."""
-    for view in module.body.operations:
-        op = view.operation
-        if ir.StringAttr(op.attributes["sym_name"]).value == symbol:
-            break
-    arguments = list(op.regions[0].blocks[0].arguments)
-    named = [_scope(argument.location) for argument in arguments]
-    results = _result_names(op)
-    return _distinct(named, "arg"), _distinct(results, "result")
+class RaisedFunction(NamedTuple):
+    """A function of StableHLO that was raised.
+
+    Attributes:
+        function: What it became; weights are its captures.
+        signature: Names and types of its arguments and results.
+        weights: Names of weights, by the identities of the arrays.
+    """
+
+    function: Function
+    signature: Signature
+    weights: dict[int, str]
 
 
-def _scope(location: ir.Location) -> str | None:
-    return location.name_str if isinstance(location, ir.NameLoc) else None
-
-
-def _result_names(op: ir.Operation) -> list[str | None]:
-    count = len(ir.FunctionType(ir.TypeAttr(op.attributes["function_type"]).value).results)
-    if "res_attrs" not in op.attributes:
-        return [None] * count
-    entries = ir.ArrayAttr(op.attributes["res_attrs"])
-    return [
-        ir.StringAttr(marks[_RESULT_INFO]).value if _RESULT_INFO in marks else None
-        for marks in entries
-    ]
-
-
-def _distinct(names: list[str | None], kind: str) -> list[str]:
-    """Returns names if all are there and differ, else numbers."""
-    given = [name for name in names if name]
-    return given if len(set(given)) == len(names) else default_names(kind, len(names))
+def raise_functions(
+    module: ir.Module, shapes: Shapes = MappingProxyType({})
+) -> dict[str, RaisedFunction]:
+    """Returns the public functions of a module of StableHLO, with names; see `raise_module`."""
+    raised = raise_module(module, shapes)
+    found = {}
+    for symbol, function in raised.functions.items():
+        arguments, results = names_of(module, symbol)
+        given = tuple(map(Argument, arguments, function.input_types))
+        made = tuple(map(Argument, results, function.output_types))
+        is_named = arguments != default_names("arg", len(given))
+        signature = Signature(given, made, is_named=is_named)
+        found[symbol] = RaisedFunction(function, signature, raised.weights)
+    return found

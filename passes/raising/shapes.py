@@ -6,6 +6,7 @@ import numpy as np
 from iree.compiler import ir
 
 from axir.dialect.core.array import ConcreteArray, from_numpy
+from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.indexing.dynamic_slicing import dynamic_slice, dynamic_update_slice
 from axir.dialect.ops.indexing.static_slicing import slice
 from axir.dialect.ops.shape.broadcasting import broadcast_in_dim
@@ -14,17 +15,25 @@ from axir.dialect.ops.shape.constants import broadcasted_iota
 from axir.dialect.ops.shape.padding import pad
 from axir.dialect.ops.shape.rearranging import reshape, rev, transpose
 from axir.dialect.program.rules import Value
+from axir.dialect.text.resources import resource_name
 
 from .attributes import dense, integer, integers
 from .table import RaisingContext, raises, recorded, result_type
 
 # So many integers are computed with, since shapes and indices follow from them.
 _FEW = 16
+# Constants that are larger are weights.
+_SMALL_BYTES = 1024
 
 
-@raises("stablehlo.constant", "chlo.constant")
+@raises("stablehlo.constant", "chlo.constant", "arith.constant")
 def _constant(context: RaisingContext, operation: ir.Operation) -> Value:
-    array = dense(operation.attributes["value"])
+    attribute = operation.attributes["value"]
+    array = dense(attribute)
+    name = resource_name(attribute)
+    is_splat = isinstance(attribute, ir.DenseElementsAttr) and attribute.is_splat
+    if name is not None or (array.nbytes > _SMALL_BYTES and not is_splat):
+        return context.weights(array, name)
     if not array.shape:
         return from_numpy(array)
     made = recorded("constant", (), value=array)
@@ -33,12 +42,11 @@ def _constant(context: RaisingContext, operation: ir.Operation) -> Value:
 
 @raises("stablehlo.iota")
 def _iota(context: RaisingContext, operation: ir.Operation) -> Value:
-    return iota(operation, integer(operation, "iota_dimension"))
+    return iota(result_type(operation), integer(operation, "iota_dimension"))
 
 
-def iota(operation: ir.Operation, dimension: int) -> Value:
-    """Returns positions along a dimension, in the type of an operation's result."""
-    wanted = result_type(operation)
+def iota(wanted: ShapedArray, dimension: int) -> Value:
+    """Returns positions along a dimension, in an array of a type."""
     params = {"dtype": wanted.dtype, "shape": wanted.shape, "dimension": dimension}
     made = recorded("iota", (), **params)
     return broadcasted_iota(wanted.dtype, wanted.shape, dimension) if made is None else made

@@ -7,9 +7,10 @@ from typing import Protocol, TypeAlias
 
 from iree.compiler import ir
 
-from axir.dialect.core.annotations import Decorated, HostArray, Param, Returning
+from axir.dialect.core import dtypes
+from axir.dialect.core.annotations import Decorated, Dtype, HostArray, Param, Returning
 from axir.dialect.core.state import state
-from axir.dialect.core.types import ShapedArray, type_of_mlir
+from axir.dialect.core.types import ShapedArray, numpy_dtype, type_of_mlir
 from axir.dialect.program.op_table import OPS
 from axir.dialect.program.rules import Value
 from axir.passes.framework.errors import RaisingError
@@ -36,6 +37,10 @@ class RaisingContext(Protocol):
 
     def constant(self, value: ir.Value) -> HostArray | None:
         """Returns the elements of a value that depends on constants alone; None for others."""
+        ...
+
+    def weights(self, array: HostArray, name: str | None) -> Value:
+        """Returns weights, perhaps with a name, as a value: the function will capture them."""
         ...
 
     def value(self, value: ir.Value) -> Value:
@@ -97,13 +102,30 @@ def result_type(operation: ir.Operation, number: int = 0) -> ShapedArray:
     return raised_type(operation.results[number].type)
 
 
+def result_dtype(operation: ir.Operation, number: int = 0) -> Dtype:
+    """Returns the dtype of a result, whose shape may be open."""
+    kind = operation.results[number].type
+    return _dtype(kind.element_type if isinstance(kind, ir.ShapedType) else kind)
+
+
 def raised_type(value_type: ir.Type) -> ShapedArray:
-    """Returns the type that a type of StableHLO becomes.
+    """Returns the type that a type of StableHLO becomes; a number is an array of rank 0.
 
     Raises:
         ShapeError, DTypeError: if there is none.
     """
+    if isinstance(value_type, (ir.IndexType, ir.IntegerType, ir.FloatType)):
+        return ShapedArray((), _dtype(value_type))
+    is_of_indices = isinstance(value_type, ir.RankedTensorType) and isinstance(
+        value_type.element_type, ir.IndexType
+    )
+    if is_of_indices and value_type.has_static_shape:
+        return ShapedArray(tuple(value_type.shape), dtypes.int64)
     return type_of_mlir(value_type)
+
+
+def _dtype(element: ir.Type) -> Dtype:
+    return dtypes.int64 if isinstance(element, ir.IndexType) else numpy_dtype(element)
 
 
 def recorded(name: str, operands: Sequence[Value], **params: Param) -> Value | None:

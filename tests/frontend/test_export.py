@@ -222,7 +222,7 @@ def test_damaged_files_are_refused(exported: Exported, tmp_path: Path) -> None:
         ("", ParseError),
         (text[: len(text) // 2], ParseError),
         (text.replace("jaxpr.tanh", "jaxpr.tahn"), UnknownOpError),
-        (text.replace("@main", "@other"), VerificationError),
+        (text.replace("@main", "private @main"), ParseError),
         (text.replace("{'b': 0, 'w': 1}", "{'b': 0, 'w': 9}"), VerificationError),
         (text.replace("{'b': 0, 'w': 1}", "exit()"), VerificationError),
         (text.replace("{'b': 0, 'w': 1}", "exit(0)(1)"), ParseError),

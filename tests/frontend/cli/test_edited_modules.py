@@ -111,7 +111,7 @@ def test_what_is_no_mlir_names_its_line(
     message = message_of(tmp_path / "edited.mlir", change(text))
     assert expected in message
     assert way_out in message
-    assert re.search(r": line (\d+): .*\n  at \S*edited\.mlir:\1\n", message)
+    assert re.search(r": line (\d+): .*\n.*\n +\^\n  at \S*edited\.mlir:\1:\d+\n", message)
 
 
 def test_a_function_without_its_return(text: str, tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ CONSTANT = '%r = "jaxpr.constant"() {{value = {}}} : () -> tensor<3xf32>'
         (with_main(CONSTANT.format('"a"')),
          '"a" is no array of numbers.\n  at hand.mlir:2\n  Write value'),
         (with_main(CONSTANT.format("dense<[1.0, 2.0]> : tensor<3xf32>")),
-         "does not match type ([3]).\n  at hand.mlir:2\n  Write as many elements as the type has"),
+         "at hand.mlir:2:36\n  Write as many elements as the type has"),
         (with_main(CONSTANT.format("dense<1.0> : tensor<2xf32>")),
          "holds float32[2].\n  at hand.mlir:2\n  Write one type"),
         (with_main(CONSTANT.format("dense<1> : tensor<3xf32>")), "Write 1.0, not 1."),

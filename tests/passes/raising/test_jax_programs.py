@@ -29,7 +29,7 @@ def op_by_op() -> Any:
 
 def raised(program: JaxProgram) -> Function:
     text = jax.jit(program.function).lower(*program.arguments).as_text()
-    return raise_module(parse_module(text))["main"]
+    return raise_module(parse_module(text)).functions["main"]
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

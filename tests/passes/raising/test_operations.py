@@ -323,7 +323,7 @@ case(
 @pytest.mark.parametrize("name", CASES)
 def test_operation(name: str) -> None:
     text, arguments, expected = CASES[name]
-    function = raise_module(parse_module(text))["main"]
+    function = raise_module(parse_module(text)).functions["main"]
     with axir.config(jax_disable_jit=True):
         (found,) = function.evaluate(*map(as_array, arguments))
     np.testing.assert_allclose(np.asarray(found), expected(*arguments), rtol=2e-6, atol=1e-6)

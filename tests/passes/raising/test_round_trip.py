@@ -43,7 +43,7 @@ def test_raised_op_agrees_with_the_op(name: str) -> None:
         cases = {f"{name}_{case.index}": case for case in chosen_cases(name)}
         functions = {symbol: case.function() for symbol, case in cases.items()}
         with np.errstate(over="ignore"):  # constants of formulas, in half precision
-            raised = raise_module(lower_functions(functions, _PORTABLE))
+            raised = raise_module(lower_functions(functions, _PORTABLE)).functions
         assert list(raised) == list(cases)
         problems = [
             problem for symbol in cases for problem in disagreements(cases[symbol], raised[symbol])
@@ -85,7 +85,9 @@ def test_patterns_of_lowering_become_the_op_again() -> None:
     missing = []
     for name in _SAME:
         case = typical_case(name)
-        raised = raise_module(lower_functions({"main": case.function()}, _PORTABLE))["main"]
+        raised = raise_module(lower_functions({"main": case.function()}, _PORTABLE)).functions[
+            "main"
+        ]
         found = {equation.primitive.name for equation in raised.equations}
         wanted = {"split": "slice"}.get(name, name)
         if wanted not in found:

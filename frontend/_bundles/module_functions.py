@@ -1,0 +1,83 @@
+"""Functions of modules, whoever wrote these: raised if need be, their weights as parameters.
+
+What does not live here: reading modules (`frontend/_programs/compiled_modules.py`), exporting
+functions of Python (`axir.export`).
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+from axir.dialect.core.annotations import UserObject
+from axir.dialect.core.errors import ParseError, ShapeError
+from axir.dialect.text.module_reader import read_module
+from axir.dialect.text.resources import offer_archives
+from axir.dialect.text.signature import signatures
+from axir.passes.raising.module import Shapes
+from axir.passes.raising.raise_stablehlo import RaisedFunction, raise_functions
+from axir.runtime.cpp.emitting.names import identifier
+from axir.runtime.device.parameter_archives import read_parameter_archive
+
+from .captures import parametrized, shared
+from .exported import Exported, trees_of
+from .manifest import FunctionEntry
+from .saving import is_function_name
+from .weight_files import read_safetensors
+
+offer_archives(".safetensors", read_safetensors)
+offer_archives(".irpa", read_parameter_archive)
+
+
+def functions_of_module(
+    module: UserObject, dialect: str, where: str, shapes: Shapes = MappingProxyType({})
+) -> dict[str, Exported]:
+    """Returns the public functions of a module of jaxpr or StableHLO, by names that Python has.
+
+    Weights, and other arrays above 1 KiB, become parameters, which the functions share.
+
+    Args:
+        module: The module; it is verified.
+        dialect: The dialect it is in.
+        where: What it is called in errors.
+        shapes: Shapes of arguments whose extents StableHLO leaves open, by their names.
+
+    Raises:
+        ParseError: if it is of another dialect, or has no public function.
+        UnknownOpError, VerificationError: if it is not valid.
+        RaisingError: if StableHLO holds what the jaxpr dialect has no counterpart for.
+        ShapeError: if a shape does not fit, or there is no such argument.
+        WeightsError: if its weights are missing or damaged.
+    """
+    if shapes and dialect == "jaxpr":
+        raise ShapeError(
+            f"The shapes of {where} are given already: it is a module of jaxpr.",
+            "Only modules of StableHLO may leave shapes open.",
+        )
+    if dialect == "stablehlo":
+        found = raise_functions(module, shapes)
+    elif dialect == "jaxpr":
+        read = read_module(module)
+        found = {
+            symbol: RaisedFunction(read[symbol], signature, {})
+            for symbol, signature in signatures(module).items()
+        }
+    else:
+        raise ParseError(
+            f"{where} is a module of {dialect}, which cannot be transformed.",
+            "Lower it to StableHLO with the program that wrote it.",
+            where="",
+        )
+    if not found:
+        raise ParseError(f"{where} has no public function.", "Make one public.", where="")
+    parts = {}
+    for symbol, raised in found.items():
+        names = {("object", place): name for place, name in raised.weights.items()}
+        parts[symbol] = parametrized(raised.function, names, {})
+    made = {}
+    for symbol, part in shared(parts).items():
+        signature = found[symbol].signature
+        trees = trees_of(signature, where)
+        name = symbol if is_function_name(symbol) else identifier(symbol, "function")
+        entry = FunctionEntry(name, signature, tuple(part.parameters))
+        made[name] = Exported(entry, part.function, part.parameters, *trees)
+    return made

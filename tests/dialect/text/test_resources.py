@@ -1,0 +1,181 @@
+"""Weights of modules: taken out of text and bytecode, found beside them, refused if damaged."""
+
+from __future__ import annotations
+
+import os
+import re
+import struct
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from iree.compiler import ir
+
+from axir.dialect.core.context import context
+from axir.dialect.core.errors import ParseError, WeightsError
+from axir.dialect.text.parsing import parse_module, read_file
+from axir.dialect.text.resources import resource_array, resource_name, write_out
+from axir.export import load
+
+MODULE = """func.func @main(%x: tensor<2xf32>) -> (tensor<2xf32>, tensor<3xi1>) {{
+  %w = stablehlo.constant dense_resource<{weights}> : tensor<2xf32>
+  %m = stablehlo.constant dense_resource<mask> : tensor<3xi1>
+  %y = stablehlo.add %x, %w : tensor<2xf32>
+  return %y, %m : tensor<2xf32>, tensor<3xi1>
+}}
+"""
+SECTION = """
+{{-# dialect_resources: {{ builtin: {{
+  {weights}: "0x040000000000803F00000040", mask: "0x01000000010001"
+}} }} #-}}
+"""
+
+
+def arrays(module: ir.Module) -> dict[str | None, np.ndarray]:
+    """Returns the weights of a module by name."""
+    found: dict[str | None, np.ndarray] = {}
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if "value" in op.attributes:
+            array = resource_array(op.attributes["value"])
+            if array is not None:
+                found[resource_name(op.attributes["value"])] = array
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    return found
+
+
+def check(found: dict[str | None, np.ndarray], name: str) -> None:
+    np.testing.assert_array_equal(found[name], np.array([1, 2], np.float32))
+    np.testing.assert_array_equal(found["mask"], [True, False, True])
+    assert not found[name].flags.writeable
+
+
+@pytest.mark.parametrize("name", ["w", '"a name, {with} signs"'])
+def test_weights_in_text(name: str, tmp_path: Path) -> None:
+    text = (MODULE + SECTION).format(weights=name)
+    for _ in range(2):  # MLIR would call the second module's weights otherwise
+        check(arrays(parse_module(text)), name.strip('"'))
+    (tmp_path / "m.mlir").write_text(text)
+    module = read_file(tmp_path / "m.mlir")
+    check(arrays(module), name.strip('"'))
+    assert 'm.mlir":3:' in str(
+        module.body.operations[0].operation.regions[0].blocks[0].operations[1].location
+    )
+    write_out(module.operation)
+    assert "dense<[1.000000e+00, 2.000000e+00]>" in str(module)
+    assert not arrays(module)
+
+
+def test_weights_in_bytecode_are_mapped(tmp_path: Path) -> None:
+    written = ir.Module.parse((MODULE + SECTION).format(weights="in_bytecode"), context())
+    written.operation.write_bytecode(str(tmp_path / "m.mlirbc"))
+    found = arrays(read_file(tmp_path / "m.mlirbc"))
+    name = next(each for each in found if str(each).startswith("in_bytecode"))
+    found["mask"] = found[next(each for each in found if str(each).startswith("mask"))]
+    check(found, str(name))
+    assert not found[name].flags.owndata
+    # Damaged anywhere, it is refused or read, and nothing crashes.
+    content = (tmp_path / "m.mlirbc").read_bytes()
+    for cut in (20, len(content) // 2, len(content) - 3):
+        with pytest.raises(ParseError):
+            parse_module(content[:cut])
+
+
+def test_large_constants_stay_in_their_file(tmp_path: Path) -> None:
+    x = np.arange(20_000, dtype=np.float32).reshape(100, 200)
+    text = (
+        "func.func @main() -> (tensor<100x200xf32>, tensor<20000xi1>) {\n"
+        f'  %c = stablehlo.constant dense<"0x{x.tobytes().hex().upper()}"> : tensor<100x200xf32>\n'
+        f'  %m = stablehlo.constant dense<"0x{"0100" * 10_000}"> : tensor<20000xi1>\n'
+        "  return %c, %m : tensor<100x200xf32>, tensor<20000xi1>\n}\n"
+    )
+    (tmp_path / "m.mlir").write_text(text)
+    module = read_file(tmp_path / "m.mlir")
+    assert len(str(module)) < len(text) // 2
+    np.testing.assert_array_equal(arrays(module)[None], x)
+    ir.Module.parse(text, context()).operation.write_bytecode(str(tmp_path / "m.mlirbc"))
+    np.testing.assert_array_equal(load(tmp_path / "m.mlirbc")()[0], x)
+    mask = np.asarray(load(tmp_path / "m.mlirbc")()[1])
+    np.testing.assert_array_equal(mask, [True, False] * 10_000)
+
+
+def test_a_pipe_is_read_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.mlir")
+    text = (MODULE + SECTION).format(weights="w")
+    writer = threading.Thread(target=lambda: (tmp_path / "pipe.mlir").write_text(text))
+    writer.start()
+    check(arrays(read_file(tmp_path / "pipe.mlir")), "w")
+    writer.join()
+
+
+@pytest.mark.parametrize(
+    ("section", "message"),
+    [
+        ("", "The weights 'w' are not in m.mlir, and no file beside it has them"),
+        (SECTION.replace("00000040", ""), "have 4 bytes, but a float32[2] has 8"),
+        (SECTION.replace("0x04", "0x4"), "are not written in pairs of hexadecimal digits"),
+        (SECTION.replace("040000000000803F00000040", "04"), "are cut off"),
+        (SECTION.replace("0x04", "04"), "'w' is not written in hexadecimal digits"),
+        (SECTION.replace("mask:", "{weights}:"), "two have the name 'w'"),
+        (SECTION[:-12], "they are cut off"),
+        (SECTION[:60], "they are cut off"),
+    ],
+)
+def test_damaged_weights_are_refused(
+    section: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("m.mlir").write_text(MODULE.format(weights="w") + section.format_map({"weights": "w"}))
+    with pytest.raises(WeightsError, match=re.escape(message)):
+        load("m.mlir")
+
+
+def test_elided_weights_are_found_beside_the_module(tmp_path: Path) -> None:
+    (tmp_path / "m.mlir").write_text(MODULE.format(weights="w"))
+    header = (
+        b'{"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},'
+        b'"mask":{"dtype":"BOOL","shape":[3],"data_offsets":[8,11]}}'
+    )
+    content = np.array([1, 2], np.float32).tobytes() + b"\1\0\1"
+    beside = tmp_path / "m.safetensors"
+    beside.write_bytes(struct.pack("<Q", len(header)) + header + content)
+    np.testing.assert_array_equal(load(tmp_path / "m.mlir")(np.ones(2, np.float32))[0], [2, 3])
+    beside.write_bytes(b"no weights at all")
+    with pytest.raises(WeightsError, match=r"m\.safetensors is not a file of safetensors"):
+        load(tmp_path / "m.mlir")
+    beside.unlink()
+    (tmp_path / "m.irpa").write_bytes(b"no weights at all")
+    with pytest.raises(WeightsError, match=r"m\.irpa is not an archive of parameters"):
+        load(tmp_path / "m.mlir")
+    (tmp_path / "m.mlir").write_text(MODULE.format(weights="__elided__"))
+    (tmp_path / "m.irpa").unlink()
+    with pytest.raises(WeightsError, match="was printed without its weights"):
+        load(tmp_path / "m.mlir")
+
+
+def test_weights_become_parameters(tmp_path: Path) -> None:
+    module = """func.func @net(%x: tensor<2xf32>) -> tensor<2xf32> {
+  %w = stablehlo.constant dense_resource<w> : tensor<2xf32>
+  %again = stablehlo.constant dense_resource<tied> : tensor<2xf32>
+  %zeros = stablehlo.constant dense_resource<b> : tensor<2xf32>
+  %other = stablehlo.constant dense_resource<c> : tensor<2xf32>
+  %0 = stablehlo.multiply %x, %w : tensor<2xf32>
+  %1 = stablehlo.add %0, %again : tensor<2xf32>
+  %2 = stablehlo.add %1, %zeros : tensor<2xf32>
+  %3 = stablehlo.add %2, %other : tensor<2xf32>
+  return %3 : tensor<2xf32>
+}
+{-# dialect_resources: { builtin: { w: "0x040000000000803F00000040",
+  tied: "0x040000000000803F00000040", b: "0x040000000000000000000000",
+  c: "0x040000000000000000000000" } } #-}
+"""
+    (tmp_path / "m.mlir").write_text(module)
+    net = load(tmp_path / "m.mlir")
+    # Equal weights are one, but biases of zeros are equal only until they are trained.
+    assert (net.fun_name, list(net.parameters)) == ("net", ["w", "b", "c"])
+    net.save(tmp_path / "m.axir")
+    changed = load(tmp_path / "m.axir").with_parameters({"b": np.ones(2, np.float32)})
+    np.testing.assert_array_equal(changed(np.ones(2, np.float32)), [3, 5])
