@@ -228,7 +228,7 @@ class _Kernel:
                 above, self.strides, window, self.dilation, strict=False
             )
         ]
-        return self.lhs[batch, *before, position, source]
+        return self.lhs[(batch, *before, position, source)]
 
     def _window(self, where: tuple[Scalar | int, ...], lanes: int) -> Scalar:
         return self.rhs[where] if lanes == 1 else self.rhs.read(where, lanes)

@@ -125,7 +125,7 @@ class WindowRows:
 
     def at(self, window: Sequence[Scalar | int], position: Scalar, feature: Scalar) -> Scalar:
         """Returns a number: which row, which position with its padding, and which feature."""
-        return self._memory[self._workgroup, *window, position * self._features + feature]
+        return self._memory[(self._workgroup, *window, position * self._features + feature)]
 
     def _each_window(
         self, outer: tuple[Scalar, ...], body: Callable[[tuple[Scalar, ...]], None]
