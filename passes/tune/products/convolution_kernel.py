@@ -18,7 +18,7 @@ from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.builders.kernels import Memory, dispatch, loop, loops_in_blocks, rows_of
-from axir.dialect.builders.scalars import Scalar, broadcast, constant, multiply_add
+from axir.dialect.builders.scalars import Scalar, broadcast, constant, index, multiply_add
 
 from .window_rows import Padding, WindowRows
 
@@ -216,7 +216,11 @@ class _Kernel:
                     self.result.write(where, x)
 
     def _input(
-        self, place: Sequence[Scalar], window: Sequence[Scalar], position: Scalar, source: Scalar
+        self,
+        place: Sequence[Scalar],
+        window: Sequence[Scalar | int],
+        position: Scalar | int,
+        source: Scalar | int,
     ) -> Scalar:
         """Returns what a place in the window sees, for a row of the result."""
         if self.rows is not None:
@@ -228,7 +232,8 @@ class _Kernel:
                 above, self.strides, window, self.dilation, strict=False
             )
         ]
-        return self.lhs[(batch, *before, position, source)]
+        where = (batch, *before, index(position), index(source))
+        return self.lhs[where]
 
     def _window(self, where: tuple[Scalar | int, ...], lanes: int) -> Scalar:
         return self.rhs[where] if lanes == 1 else self.rhs.read(where, lanes)

@@ -87,8 +87,14 @@ class WindowRows:
         begin, end = self._begin * self._features, self._end * self._features
 
         def row(window: tuple[Scalar, ...]) -> None:
-            for start, stop in ((0, begin), (end, self._length)):
-                self._along(stop - start, lambda i, n, s=start: self._write(window, i + s, n, None))
+            def before(i: Scalar, lanes: int) -> None:
+                self._write(window, i, lanes, self._zeros(lanes))
+
+            def behind(i: Scalar, lanes: int) -> None:
+                self._write(window, i + end, lanes, self._zeros(lanes))
+
+            self._along(begin, before)
+            self._along(self._length - end, behind)
 
         self._each_window((), row)
 
@@ -110,8 +116,9 @@ class WindowRows:
                 nearest = operation("arith.minsi", (nearest, index(extent - 1)))
                 rows.append(nearest)
                 is_same = number.compare("EQ", nearest)
-                both = (is_inside, is_same)
-                is_inside = is_same if is_inside is None else operation("arith.andi", both)
+                if is_inside is not None:
+                    is_same = operation("arith.andi", (is_inside, is_same))
+                is_inside = is_same
 
             def part(i: Scalar, lanes: int) -> None:
                 x = self._read((batch, *rows), i + self._first * self._features, lanes)
@@ -123,9 +130,12 @@ class WindowRows:
 
         self._each_window((), row)
 
-    def at(self, window: Sequence[Scalar | int], position: Scalar, feature: Scalar) -> Scalar:
+    def at(
+        self, window: Sequence[Scalar | int], position: Scalar | int, feature: Scalar | int
+    ) -> Scalar:
         """Returns a number: which row, which position with its padding, and which feature."""
-        return self._memory[(self._workgroup, *window, position * self._features + feature)]
+        where = (self._workgroup, *window, index(position) * self._features + feature)
+        return self._memory[where]
 
     def _each_window(
         self, outer: tuple[Scalar, ...], body: Callable[[tuple[Scalar, ...]], None]
@@ -151,13 +161,12 @@ class WindowRows:
         place = (*row, i)
         return self._input[place] if lanes == 1 else self._input.read(place, lanes)
 
-    def _write(self, window: tuple[Scalar, ...], i: Scalar, lanes: int, x: Scalar | None) -> None:
+    def _write(self, window: tuple[Scalar, ...], i: Scalar, lanes: int, x: Scalar) -> None:
         place = (self._workgroup, *window, i)
-        value = self._zeros(lanes) if x is None else x
         if lanes == 1:
-            self._memory[place] = value
+            self._memory[place] = x
         else:
-            self._memory.write(place, value)
+            self._memory.write(place, x)
 
     def _zeros(self, lanes: int) -> Scalar:
         zero = constant(0, self._memory.element)
