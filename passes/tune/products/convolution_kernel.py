@@ -18,7 +18,9 @@ from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.builders.kernels import Memory, dispatch, loop, loops_in_blocks, rows_of
-from axir.dialect.builders.scalars import Scalar, broadcast, constant, multiply_add
+from axir.dialect.builders.scalars import Scalar, broadcast, constant, index, multiply_add
+
+from .window_rows import Padding, WindowRows
 
 _MOST_WORKGROUPS = 16
 _PRODUCTS_PER_WORKGROUP = 1 << 20
@@ -71,8 +73,9 @@ def convolve(
     strides: Sequence[int],
     dilation: Sequence[int],
     tiling: Tiling,
+    padding: Padding | None = None,
 ) -> ir.Value:
-    """Returns a convolution of an input of [batch, *spatial, features] that needs no padding.
+    """Returns a convolution of an input of [batch, *spatial, features].
 
     Args:
         lhs: The input.
@@ -81,11 +84,12 @@ def convolve(
         strides: Of the window, by spatial dimensions.
         dilation: Of the window.
         tiling: How it is cut.
+        padding: Of the input; None if windows see nothing beside it.
     """
     element = hlo.element_type_of(lhs)
 
     def kernel(workgroup: Scalar, left: Memory, right: Memory, result: Memory) -> None:
-        _Kernel(left, right, result, strides, dilation, tiling).run(workgroup)
+        _Kernel(left, right, result, strides, dilation, tiling, padding).run(workgroup)
 
     [made] = dispatch(
         kernel,
@@ -93,7 +97,7 @@ def convolve(
         [hlo.tensor_type(shape, element)],
         workgroups=tiling.workgroups,
         name="convolution",
-        identity=f"{tiling} {list(strides)} {list(dilation)}",
+        identity=f"{tiling} {list(strides)} {list(dilation)} {padding}",
     )
     return made
 
@@ -109,9 +113,12 @@ class _Kernel:
         strides: Sequence[int],
         dilation: Sequence[int],
         tiling: Tiling,
+        padding: Padding | None,
     ):
         self.lhs, self.rhs, self.result = lhs, rhs, result
         self.strides, self.dilation, self.tiling = strides, dilation, tiling
+        self.padding = padding
+        self.rows: WindowRows | None = None
 
     def run(self, workgroup: Scalar) -> None:
         """Computes the rows of a workgroup: what has the same place but for the last dimension."""
@@ -120,6 +127,13 @@ class _Kernel:
         for extent in outer:
             rows *= extent
         first, end = rows_of(workgroup, rows, self.tiling.workgroups)
+        if self.padding is not None:
+            windows, count = self.rhs.shape[:-2], self.tiling.workgroups
+            steps = (self.strides, self.dilation)
+            self.rows = WindowRows(
+                workgroup, count, self.lhs, windows, *steps, self.padding, self.tiling.lanes
+            )
+            self.rows.clear()
 
         def row(number: Scalar) -> None:
             place: list[Scalar] = []
@@ -132,6 +146,8 @@ class _Kernel:
 
     def _row(self, place: Sequence[Scalar]) -> None:
         tiling = self.tiling
+        if self.rows is not None:
+            self.rows.copy(place)
         features = self.result.shape[-1]
         wide = tiling.lanes * tiling.vectors
         whole = features // wide * wide
@@ -178,18 +194,11 @@ class _Kernel:
             window: tuple[Scalar | int, ...], sums: Sequence[Scalar]
         ) -> tuple[Scalar, ...]:
             *outer, inner, source = window
-            before = [
-                p * stride + w * dilated
-                for p, stride, w, dilated in zip(
-                    above, self.strides, outer, self.dilation, strict=False
-                )
-            ]
             begin = position * self.strides[-1] + inner * self.dilation[-1]
             vectors = [self._window((*outer, inner, source, f), lanes) for f in features]
             found: list[Scalar] = []
             for number in range(count):
-                where = (batch, *before, begin + number * self.strides[-1], source)
-                x = self.lhs[where]
+                x = self._input(place, outer, begin + number * self.strides[-1], source)
                 factor = x if lanes == 1 else broadcast(x, lanes)
                 for n, vector in enumerate(vectors):
                     found.append(multiply_add(factor, vector, sums[number * len(vectors) + n]))
@@ -205,6 +214,26 @@ class _Kernel:
                     self.result[where] = x
                 else:
                     self.result.write(where, x)
+
+    def _input(
+        self,
+        place: Sequence[Scalar],
+        window: Sequence[Scalar | int],
+        position: Scalar | int,
+        source: Scalar | int,
+    ) -> Scalar:
+        """Returns what a place in the window sees, for a row of the result."""
+        if self.rows is not None:
+            return self.rows.at(window, position, source)
+        batch, *above = place
+        before = [
+            p * stride + w * dilated
+            for p, stride, w, dilated in zip(
+                above, self.strides, window, self.dilation, strict=False
+            )
+        ]
+        where = (batch, *before, index(position), index(source))
+        return self.lhs[where]
 
     def _window(self, where: tuple[Scalar | int, ...], lanes: int) -> Scalar:
         return self.rhs[where] if lanes == 1 else self.rhs.read(where, lanes)

@@ -13,6 +13,7 @@ from axir.passes.legalize.convolution_attributes import Convolution
 from axir.passes.legalize.rewriting import RewritePass
 
 from .convolution_kernel import convolve, tile
+from .window_rows import Padding
 
 _FEWEST_FEATURES = 4
 
@@ -27,8 +28,9 @@ class TileConvolutions(RewritePass):
     1. Take convolutions of float32 or float64, without groups, whose input is not dilated, whose
        window is not reversed, of at least 4 output features and `products` multiplications.
     2. Put features last in the input and the result, and the window in the order of its spatial
-       dimensions, input features, output features; pad the input.
-    3. Dispatch the kernel (`convolution_kernel.py`).
+       dimensions, input features, output features.
+    3. Dispatch the kernel (`convolution_kernel.py`), which pads the rows that it works on; an input
+       of very long rows is padded before.
 
     Before::
 
@@ -37,8 +39,7 @@ class TileConvolutions(RewritePass):
 
     After::
 
-        %1 = stablehlo.pad %x, %zero, low = [0, 1, 1, 0], high = [0, 1, 1, 0], …
-        %0 = flow.dispatch @convolution_0::@convolution_0(%1, %k)
+        %0 = flow.dispatch @convolution_0::@convolution_0(%x, %k)
     """
 
     name: ClassVar[str] = "tile-convolutions"
@@ -57,14 +58,24 @@ class TileConvolutions(RewritePass):
         products = math.prod(sizes) * math.prod(kernel[1:])
         if products < self.products:
             return None
-        lhs = _padded(operation.operands[0], convolution, sizes, kernel)
         output, source, *window = convolution.rhs
         rhs = _transposed(operation.operands[1], [*window, source, output])
         shape = [sizes[0], *sizes[2:], sizes[1]]
         width = hlo.element_type_of(result).width
         rows = math.prod(shape[:-2])
         tiling = tile(shape[-2], shape[-1], products, rows, self.vector_bits, width)
-        made = convolve(lhs, rhs, shape, convolution.strides, convolution.rhs_dilation, tiling)
+        batch, feature, *spatial = convolution.lhs
+        lhs = _transposed(operation.operands[0], [batch, *spatial, feature])
+        low, high = _beside(lhs, convolution, sizes, kernel)
+        padding = None
+        if any(low) or max(high) > 0:
+            covered = hlo.shape_of(lhs)[-2] + low[-1] + high[-1]
+            padding = Padding(tuple(low), covered)
+            if not padding.fits(kernel[2:], hlo.shape_of(lhs)[-1], tiling.workgroups, width):
+                padding, lhs = None, _padded(lhs, low, high)
+        made = convolve(
+            lhs, rhs, shape, convolution.strides, convolution.rhs_dilation, tiling, padding
+        )
         rank = len(shape)
         last = (0, rank - 1, *range(1, rank - 1))  # where batch, features, spatial ones are
         order = [last[convolution.result.index(axis)] for axis in range(rank)]
@@ -81,25 +92,29 @@ def _is_plain(operation: ir.Operation, convolution: Convolution) -> bool:
     return is_known and is_one and has_space and not holes and not any(convolution.reversal)
 
 
-def _padded(
+def _beside(
     lhs: ir.Value, convolution: Convolution, sizes: list[int], kernel: list[int]
-) -> ir.Value:
-    """Returns the input, features last, as much of it as the windows cover."""
-    batch, feature, *spatial = convolution.lhs
-    found = _transposed(lhs, [batch, *spatial, feature])
-    low, high = [0] * len(convolution.lhs), [0] * len(convolution.lhs)
-    for index, axis in enumerate(spatial):
+) -> tuple[list[int], list[int]]:
+    """Returns how much windows see before and behind the input, by spatial dimensions.
+
+    It is less than 0 where they see less than the input, whose features are last.
+    """
+    low, high = [], []
+    for axis, extent in enumerate(hlo.shape_of(lhs)[1:-1]):
         covered = (
-            (sizes[index + 2] - 1) * convolution.strides[index]
-            + (kernel[index + 2] - 1) * convolution.rhs_dilation[index]
+            (sizes[axis + 2] - 1) * convolution.strides[axis]
+            + (kernel[axis + 2] - 1) * convolution.rhs_dilation[axis]
             + 1
         )
-        low[index + 1] = convolution.padding[index][0]
-        high[index + 1] = covered - hlo.shape_of(lhs)[axis] - low[index + 1]
-    if not any(low + high):
-        return found
+        low.append(convolution.padding[axis][0])
+        high.append(covered - extent - low[-1])
+    return low, high
+
+
+def _padded(lhs: ir.Value, low: list[int], high: list[int]) -> ir.Value:
+    """Returns the input, as much of it as the windows cover."""
     zero = hlo.full(0, (), hlo.element_type_of(lhs))
-    return hlo.pad(found, zero, low, high, [0] * len(low))
+    return hlo.pad(lhs, zero, [0, *low, 0], [0, *high, 0], [0] * (len(low) + 2))
 
 
 def _transposed(x: ir.Value, order: list[int]) -> ir.Value:

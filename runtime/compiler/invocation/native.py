@@ -51,7 +51,7 @@ _BINDING = re.compile(r"(%\w+): !stream\.binding")
 _WORKGROUP = "stream.dispatch.workgroup.id"
 _ENTRY = "entry"
 # What is left out of code that is soon replaced: other counters of loops, for cheaper addresses,
-# and the order of instructions, which processors find themselves. These take 40 % of LLVM's time,
+# and the order of instructions, which processors find themselves. That takes 40 % of LLVM's time,
 # and few kernels gain; sorts take half as long again without the former.
 _IN_HASTE = ("-disable-lsr=true", "-disable-post-ra=true", "-enable-misched=false")
 _AT_LEISURE = ("-disable-lsr=false", "-disable-post-ra=false", "-enable-misched=true")
