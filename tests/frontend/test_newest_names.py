@@ -384,4 +384,4 @@ def test_handlers_of_xla_are_not_called() -> None:
     with pytest.raises(ffi.XlaHandlerError, match=r"(?s)no headers"):
         ffi.include_dir()
     with pytest.raises(ffi.XlaHandlerError, match=r"(?s)'any' cannot be written.*lower_fun"):
-        ffi.ffi_lowering("any")(None)
+        ffi.build_ffi_lowering_function("any")(None)
