@@ -20,6 +20,7 @@ LEARN = ["quickstart", "sharp_bits", "faq", "autodiff", "custom_derivatives", "p
 LEARN += ["log_densities", "jaxprs", "interpreters", "primitives", "examples"]
 USE = [
     "as_jax",
+    "libraries",
     "devices",
     "distributed",
     "gpus",

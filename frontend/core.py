@@ -22,6 +22,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from axir._arguments.arguments import type_of
+from axir._arguments.dimensions import SymbolicDimError as InconclusiveDimensionOperation
 from axir._transforms.scopes import ensure_compile_time_eval
 from axir._user_primitives import Primitive, gensym, jaxpr_as_fun, new_jaxpr_eqn
 from axir.dialect.core.annotations import Params, UserFunction, UserObject
@@ -41,6 +42,7 @@ __all__ = [
     "ClosedJaxpr",
     "DebugInfo",
     "Function",
+    "InconclusiveDimensionOperation",
     "Jaxpr",
     "JaxprEqn",
     "Literal",

@@ -13,6 +13,7 @@ TracerBoolConversionError
 
 from __future__ import annotations
 
+from axir._arguments.dimensions import SymbolicDimError as InconclusiveDimensionOperation
 from axir.dialect.core.errors import (
     AxirError,
     AxisError,
@@ -122,6 +123,7 @@ __all__ = [
     "HostCallNeededError",
     "ImmutableArrayError",
     "IncompatibleDevicesError",
+    "InconclusiveDimensionOperation",
     "IndexTypeError",
     "JAXIndexError",
     "JAXTypeError",

@@ -21,8 +21,9 @@ from axir.dialect.core.annotations import Options, PyTree, UserFunction, UserObj
 from axir.dialect.core.errors import AxirError, ParameterError
 
 __all__ = [
-    "ffi_call", "ffi_lowering", "include_dir", "pycapsule", "register_ffi_target",
-    "register_ffi_target_as_batch_partitionable", "register_ffi_type", "register_ffi_type_id",
+    "build_ffi_lowering_function", "ffi_call", "ffi_lowering", "include_dir", "pycapsule",
+    "register_ffi_target", "register_ffi_target_as_batch_partitionable", "register_ffi_type",
+    "register_ffi_type_id",
 ]  # fmt: skip
 
 _targets: dict[str, UserObject] = {}
@@ -99,6 +100,11 @@ def ffi_lowering(call_target_name: str, **options: Options) -> UserFunction:
         )
 
     return rule
+
+
+def build_ffi_lowering_function(call_target_name: str, **options: Options) -> UserFunction:
+    """Returns what `ffi_lowering` does: a rule, which raises `XlaHandlerError` when it is used."""
+    return ffi_lowering(call_target_name, **options)
 
 
 def ffi_call(

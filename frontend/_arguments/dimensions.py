@@ -29,7 +29,7 @@ OPERATIONS: Mapping[str, Callable[[int, int], int]] = {
 
 
 class SymbolicDimError(AxirError, ValueError):
-    """A symbolic dimension was used as a number."""
+    """A symbolic dimension was used as a number, or compared where sizes decide."""
 
 
 class SymbolicDim:
@@ -145,8 +145,32 @@ class SymbolicDim:
             "itself is traced for a row, or for the sizes that come.",
         )
 
-    __int__ = __index__ = __bool__ = __float__ = _no_number
-    __lt__ = __le__ = __gt__ = __ge__ = _no_number
+    __int__ = __index__ = __float__ = _no_number
+
+    def _is_positive(self, extent: Extent, is_strict: bool) -> bool:
+        """Tells whether an extent is above zero, or not below it, for all sizes of its names."""
+        low, high = symbolic_dim_bounds(extent)
+        least = 1 if is_strict else 0
+        if low >= least:
+            return True
+        if high < least:
+            return False
+        self._no_number()
+
+    def __bool__(self) -> bool:
+        return self._is_positive(self, True)
+
+    def __ge__(self, other: Extent) -> bool:
+        return self._is_positive(self - other, False)
+
+    def __gt__(self, other: Extent) -> bool:
+        return self._is_positive(self - other, True)
+
+    def __le__(self, other: Extent) -> bool:
+        return self._is_positive(other - self, False)
+
+    def __lt__(self, other: Extent) -> bool:
+        return self._is_positive(other - self, True)
 
 
 def operation(name: str, a: Extent, b: Extent) -> Extent:

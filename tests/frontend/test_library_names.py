@@ -24,6 +24,7 @@ from jax._src import array, checkify, core, dtypes, earray, effects, pretty_prin
 from jax._src import util, xla_bridge
 from jax._src.ad_checkpoint import remat_p
 from jax._src.interpreters.batching import is_vmappable
+from jax._src.tree_util import BuiltInKeyEntry
 from jax._src.pjit import UNSPECIFIED, UnspecifiedValue
 from jax.sharding import NamedSharding, PartitionSpec
 
@@ -58,7 +59,7 @@ partial = util.HashablePartial(max, 1, key=abs)
 assert partial(-2) == -2 and partial == util.HashablePartial(max, 1, key=abs)
 assert hash(partial) == hash(util.HashablePartial(max, 1, key=abs))
 assert xla_bridge.get_backend().platform == "cpu" and "cpu" in xla_bridge.backends()
-assert not is_vmappable([1])
+assert not is_vmappable([1]) and isinstance(jax.tree_util.DictKey("a"), BuiltInKeyEntry)
 print("all")
 """
 

@@ -317,6 +317,15 @@ def test_bounds_of_symbolic_dimensions() -> None:
     ]  # fmt: skip
 
 
+def test_comparisons_of_symbolic_dimensions_that_hold_for_all_sizes() -> None:
+    n, m = axir.export.symbolic_shape("n, m")
+    assert [n >= 1, n > 0, n + m >= 2, bool(n), 2 * n > n, 0 < n, 1 <= m] == [True] * 7
+    assert [n < 1, n + 1 <= 1] == [False] * 2
+    for compare in (lambda: n > 3, lambda: n < m, lambda: bool(n - m), lambda: int(n)):
+        with pytest.raises(axir.errors.InconclusiveDimensionOperation, match="is not known"):
+            compare()
+
+
 # Profiles ----------------------------------------------------------------------------------------
 
 
@@ -375,4 +384,4 @@ def test_handlers_of_xla_are_not_called() -> None:
     with pytest.raises(ffi.XlaHandlerError, match=r"(?s)no headers"):
         ffi.include_dir()
     with pytest.raises(ffi.XlaHandlerError, match=r"(?s)'any' cannot be written.*lower_fun"):
-        ffi.ffi_lowering("any")(None)
+        ffi.build_ffi_lowering_function("any")(None)

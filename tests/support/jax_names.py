@@ -49,7 +49,6 @@ OTHER_MODULES = {
     "jax.extend.pallas": "a kernel language for accelerators",
     "jax.extend.sharding": "XLA's form of shardings",
     "jax.extend.xla": "passes over XLA's modules",
-    "jax.ffi": "XLA's binary interface; axir calls Python (pure_callback) and kernels of its own",
     "jax.interpreters.pxla": "XLA's executables",
     "jax.tools": "programs, not libraries",
 }

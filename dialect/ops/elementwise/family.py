@@ -393,11 +393,12 @@ def binary(
         return bind(x, y)
 
     def apply_in(x: Operand, y: Operand, *, out_dtype: DTypeLike = None) -> Value:
-        if out_dtype is None:
-            return apply(x, y)
-        dtype = dtypes.canonicalize_dtype(out_dtype)
-        convert = conversion.convert_element_type
-        return bind(*(convert(value, dtype) for value in match_scalars(x, y)))
+        if type(x) in _PYTHON_SCALARS or type(y) in _PYTHON_SCALARS:
+            x, y = match_scalars(x, y)
+        if out_dtype is not None:
+            dtype = dtypes.canonicalize_dtype(out_dtype)
+            x, y = (conversion.convert_element_type(value, dtype) for value in (x, y))
+        return bind(x, y)
 
     function = apply_in if has_out_dtype else apply
     return traceable(name_parameters(function, *operands), primitive, _DOCUMENTATION.format(name))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import optree
 
 from axir._trees.paths import NAMESPACE
 from axir.dialect.core.annotations import Foreign, PyTree, UserFunction, UserObject
 from axir.tree_util import *  # noqa: F403
+from axir.tree_util import DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey
 from axir.tree_util import flatten_one_level as flatten_one_level
 
 
@@ -50,6 +51,8 @@ class _Registry(Container[type]):
 
 
 _registry = _Registry()
+# What says where a child of one of JAX's own containers is.
+BuiltInKeyEntry: TypeAlias = SequenceKey | DictKey | GetAttrKey | FlattenedIndexKey
 
 # What keeps a tree from being a prefix of another: functions that make an error of its name.
 prefix_errors: Callable[..., list[Callable[[str], ValueError]]] = partial(

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Set
 import numpy as np
 
 from axir._arguments.arguments import type_of
+from axir._arguments.dimensions import SymbolicDimError as InconclusiveDimensionOperation
 from axir._user_primitives import Primitive, gensym, jaxpr_as_fun, new_jaxpr_eqn
 from axir.dialect.core.annotations import Options, UserObject
 from axir.dialect.core.array import Array, ConcreteArray
@@ -49,6 +50,7 @@ __all__ = [
     "DropVar",
     "Effect",
     "Effects",
+    "InconclusiveDimensionOperation",
     "Jaxpr",
     "JaxprEqn",
     "JaxprTypeError",
