@@ -27,6 +27,7 @@ USE = [
     "profiling",
     "kernels",
     "saved_modules",
+    "from_torch",
     "export",
     "cpp",
     "stablehlo",
