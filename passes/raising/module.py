@@ -191,6 +191,13 @@ class _Raising:
                 f"The shape of the argument {name!r}, {kind}, is open.",
                 f"Say which it is: --shape {name}={_example(kind)}, or load(path, shapes={{...}}).",
             )
+        if str(kind) == "!stablehlo.token":
+            raise self._refusal(
+                op,
+                f"The argument {name!r} is a token, which orders infeeds, outfeeds, sends and "
+                "receives of several programs.",
+                "Functions of axir take arrays: export the program without these.",
+            )
         try:
             return raised_type(kind)
         except AxirError as error:
