@@ -99,7 +99,7 @@ class Reader:
         length = self.number()
         alignment = 1
         if kind & 0x80:
-            alignment = self.number()
+            alignment = max(1, self.number())
             self.taken(-self.position % alignment)
         start = self.position
         return Section(kind & 0x7F, self.taken(length), alignment, start)

@@ -398,10 +398,12 @@ def _written(section: memoryview, name: str) -> Iterator[tuple[str, memoryview]]
         position = found.end()
         if found[3] == b"{":
             path.append(key)
-        elif found[3] == b"}":
+        elif found[3] == b"}" and len(path) > 1:
             path.pop()
-        elif found[3] == b'"' or not path:
-            break
+        elif found[3] == b'"':
+            raise _damaged("they are cut off", name)
+        elif found[3] == b"}":
+            raise _damaged("a bracket is closed that was not opened", name)
         elif found[2] is not None and path == _PATH and not _is_key(section, position):
             begin, end = found.span(2)
             if bytes(section[begin : begin + 2]) != b"0x":

@@ -121,7 +121,9 @@ def test_a_pipe_is_read_once(tmp_path: Path) -> None:
         (SECTION.replace("0x04", "04"), "'w' is not written in hexadecimal digits"),
         (SECTION.replace("mask:", "{weights}:"), "two have the name 'w'"),
         (SECTION[:-12], "they are cut off"),
+        (SECTION.replace('0000010001"', "0000010001"), "they are cut off"),
         (SECTION[:60], "they are cut off"),
+        (SECTION.replace("}} }} #-}}", "}} }} }} #-}}"), "that was not opened"),
     ],
 )
 def test_damaged_weights_are_refused(
