@@ -28,6 +28,7 @@ USE = [
     "profiling",
     "kernels",
     "saved_modules",
+    "from_torch",
     "export",
     "cpp",
     "stablehlo",

@@ -45,6 +45,8 @@ __all__ = [
     "default_export_platform",
     "deserialize",
     "export",
+    "from_onnx",
+    "from_torch",
     "is_symbolic_dim",
     "load",
     "register_namedtuple_serialization",
@@ -298,6 +300,65 @@ def load(
     if len(functions) == 1:
         return next(iter(functions.values()))
     return functions["main"] if "main" in functions else Bundle(functions)
+
+
+def from_torch(
+    program: UserObject,
+    *,
+    name: str = "forward",
+    shapes: Mapping[str, Sequence[int]] = MappingProxyType({}),
+) -> Exported:
+    """Returns a program of PyTorch as a function, whose parameters are the module's state.
+
+    The packages torch and torch-mlir read it: `pip install 'axir[torch]'`.
+
+    Args:
+        program: What `torch.export.export(module, args)` gave, or `torch.export.load`.
+        name: What the function is called.
+        shapes: Shapes of arguments that the program leaves open (`torch.export.Dim`), by name.
+
+    Returns:
+        A function of arrays in the trees that the module takes and returns. Arguments have the
+        names of `forward`, parameters those of `state_dict`.
+
+    Raises:
+        ModelImportError: if a package is missing, or cannot read the program.
+        RaisingError: if it holds what the jaxpr dialect has no counterpart for.
+        ShapeError: if a shape does not fit.
+    """
+    from axir._foreign import torch_programs  # late: few programs import models
+
+    return torch_programs.from_torch(program, name=name, shapes=shapes)
+
+
+def from_onnx(
+    path: str | Path,
+    *,
+    name: str = "main",
+    shapes: Mapping[str, Sequence[int]] = MappingProxyType({}),
+) -> Exported:
+    """Returns a model in ONNX's format as a function, whose parameters are its initializers.
+
+    The packages onnx and torch-mlir read it: `pip install 'axir[onnx]'`.
+
+    Args:
+        path: The `.onnx` file; what it says is beside it is read as well.
+        name: What the function is called.
+        shapes: Shapes of inputs that the model leaves open, by name.
+
+    Returns:
+        A function of the model's inputs, in order. Arguments, results and parameters have the names
+        that they have in the model.
+
+    Raises:
+        OSError: if there is no such file.
+        ModelImportError: if a package is missing, or cannot read the model.
+        RaisingError: if it holds what the jaxpr dialect has no counterpart for.
+        ShapeError: if a shape does not fit.
+    """
+    from axir._foreign import onnx_models  # late: few programs import models
+
+    return onnx_models.from_onnx(Path(path), name=name, shapes=shapes)
 
 
 def deserialize(blob: bytes | bytearray) -> UserObject:

@@ -148,6 +148,11 @@ def file_location(filename: str, line: int, scope: str = "") -> ir.Location:
     return location
 
 
+def name_location(name: str) -> ir.Location:
+    """Returns the location that names an argument, as JAX and others write it."""
+    return ir.Location.name(name, context=_CONTEXT)
+
+
 def current_location() -> ir.Location:
     """Returns the location that an op recorded now should carry.
 

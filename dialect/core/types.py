@@ -84,7 +84,13 @@ def numpy_dtype(element: ir.Type) -> Dtype:
         match = _KEY.fullmatch(str(element))
         if match is not None:
             return key_dtype(match[1])  # type: ignore[return-value]
-        raise DTypeError(f"MLIR type {element} is no array element type.") from None
+        raise DTypeError(
+            f"MLIR type {element} is no array element type.",
+            "It is quantized, a number that stands for another one by a scale: export the model "
+            "before it is quantized, or with its arithmetic on integers."
+            if str(element).startswith("!quant.")
+            else None,
+        ) from None
 
 
 class ShapedArray:

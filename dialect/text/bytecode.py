@@ -13,7 +13,7 @@ import mmap
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
-__all__ = ["BYTECODE", "Content", "without_foreign_attributes"]
+__all__ = ["BYTECODE", "Content", "embedded_bytecode", "without_foreign_attributes"]
 
 BYTECODE = b"ML\xefR"
 """What bytecode begins with."""
@@ -24,6 +24,7 @@ Content: TypeAlias = bytes | mmap.mmap
 STRINGS, DIALECTS, VALUES, OFFSETS, BLOBS, BLOB_OFFSETS = 0, 1, 2, 3, 5, 6
 """Kinds of sections: texts, names of dialects, attributes with types and where these begin,
 resources and where these begin."""
+_LENGTH_BYTES = 4
 _FILLING = b"\xcb"
 _FOREIGN = frozenset({b"sdy"})
 _UNIT = b"unit\0"
@@ -41,6 +42,22 @@ def without_foreign_attributes(data: Content) -> Content:
         return _without_foreign(data)
     except (IndexError, ValueError, KeyError):  # whoever reads it says what is wrong
         return data
+
+
+def embedded_bytecode(data: Content) -> bytes | None:
+    """Returns the bytecode within a file of another format, such as what JAX serializes.
+
+    That is a table whose texts stand behind their lengths, of four bytes each. None if there is
+    none.
+
+    >>> embedded_bytecode(b"...." + (6).to_bytes(4, "little") + BYTECODE + b"..")[-2:]
+    b'..'
+    """
+    position = data.find(BYTECODE)
+    if position < _LENGTH_BYTES:
+        return None
+    length = int.from_bytes(data[position - _LENGTH_BYTES : position], "little")
+    return data[position : position + length] if position + length <= len(data) else None
 
 
 @dataclasses.dataclass
@@ -82,7 +99,7 @@ class Reader:
         length = self.number()
         alignment = 1
         if kind & 0x80:
-            alignment = self.number()
+            alignment = max(1, self.number())
             self.taken(-self.position % alignment)
         start = self.position
         return Section(kind & 0x7F, self.taken(length), alignment, start)

@@ -8,16 +8,17 @@ from __future__ import annotations
 import mmap
 import re
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
 from iree.compiler import ir
 
+from axir.dialect.core.annotations import HostArray
 from axir.dialect.core.context import context, describe_location
 from axir.dialect.core.errors import ParseError, VerificationError
 
-from .bytecode import BYTECODE, Content, without_foreign_attributes
+from .bytecode import BYTECODE, Content, embedded_bytecode, without_foreign_attributes
 from .resources import remember_resources, split
 from .text_positions import remember_source
 
@@ -25,6 +26,8 @@ from .text_positions import remember_source
 _STRING = rb'"([^"\\\n]*(?:\\.[^"\\\n]*)*)"'
 _QUOTED = re.compile(_STRING)
 _COLUMN = re.compile(r":(\d+)\)$")
+# So much tells whether a file is of another format, which may hold bytecode.
+_TOLD_BY = 256
 # So much of a file tells whether it is text.
 _BEGINNING = 1 << 20
 # So much of a line is shown with an error.
@@ -62,7 +65,10 @@ def set_trial(trial: Callable[[bytes], str | None]) -> None:
 
 
 def parse_module(
-    text: str | Content, name: str = "<string>", file: Path | None = None
+    text: str | Content,
+    name: str = "<string>",
+    file: Path | None = None,
+    weights: Mapping[str, HostArray] | None = None,
 ) -> ir.Module:
     """Parses MLIR text or bytecode.
 
@@ -70,12 +76,16 @@ def parse_module(
         text: The content of a module.
         name: What it is called in errors.
         file: The file that it was mapped from, which MLIR reads if it may read all of it.
+        weights: The weights that it names, if they are not in it.
 
     Raises:
         ParseError: with the first diagnostic and its line.
         WeightsError: if its weights are damaged.
     """
     content: Content = text.encode(errors="replace") if isinstance(text, str) else text
+    inner = embedded_bytecode(content) if b"\0" in content[:_TOLD_BY] else None
+    if inner is not None:
+        content, file = inner, None
     is_bytecode = content[: len(BYTECODE)] == BYTECODE
     given, resources = split(content, name)
     if is_bytecode:
@@ -88,6 +98,8 @@ def parse_module(
         if file is not None and not is_bytecode:
             _name_locations(module, name)
     if resources is not None:
+        if weights is not None:
+            resources.give(weights)
         remember_resources(module, resources)
     if file is not None and given is content:
         remember_source(module, name, file)
@@ -239,7 +251,7 @@ def read_file(path: str | Path) -> ir.Module:
         raise ParseError(
             f"{path} is empty.", "Write modules with axir.export or `axir opt -o`.", str(path)
         )
-    if data[: len(BYTECODE)] != BYTECODE:
+    if data[: len(BYTECODE)] != BYTECODE and embedded_bytecode(data) is None:
         try:
             data[:_BEGINNING].decode()
         except UnicodeDecodeError as error:

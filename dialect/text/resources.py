@@ -20,7 +20,7 @@ import numpy as np
 from iree.compiler import ir
 
 from axir.dialect.core.annotations import HostArray
-from axir.dialect.core.attributes import dense
+from axir.dialect.core.attributes import dense, dense_to_numpy
 from axir.dialect.core.context import context
 from axir.dialect.core.errors import WeightsError
 from axir.dialect.core.types import ShapedArray, type_of_mlir
@@ -30,6 +30,7 @@ from .bytecode_weights import named_weights
 
 __all__ = [
     "Resources",
+    "name_constants",
     "offer_archives",
     "remember_resources",
     "resource_array",
@@ -81,6 +82,10 @@ class Resources:
         self._blobs = dict(blobs)
         self._arrays: dict[tuple[str, ShapedArray], HostArray] = {}
         self._beside: Mapping[str, HostArray] | None = None
+
+    def give(self, weights: Mapping[str, HostArray]) -> None:
+        """Says what weights are that are not in the module."""
+        self._beside = weights
 
     def array(self, name: str, wanted: ShapedArray) -> HostArray:
         """Returns the array of a name, read-only, where it lies if it can.
@@ -235,6 +240,64 @@ def _is_plain(attribute: ir.Attribute) -> bool:
     return type(attribute) is ir.Attribute or isinstance(attribute, ir.DenseResourceElementsAttr)
 
 
+def name_constants(module: ir.Module, weights: Mapping[str, HostArray]) -> None:
+    """Gives constants of a module, which are weights, the names of these.
+
+    Programs that read models write weights as constants, and forget their names.
+    """
+    resources = _of_modules.get(module)
+    if resources is None:
+        resources = Resources("the module", next(_numbers), {})
+        remember_resources(module, resources)
+        _by_number[resources.number] = resources
+    resources.give(weights)
+    named: dict[str, ir.Attribute] = {}
+    constants: list[ir.Operation] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if op.name.endswith(".constant") and "value" in op.attributes:
+            attribute = op.attributes["value"]
+            name = resource_name(attribute)
+            if name is not None:
+                named[name] = attribute
+            elif isinstance(op.results[0].type, ir.RankedTensorType):
+                constants.append(op)
+        return ir.WalkResult.ADVANCE
+
+    with context():
+        module.operation.walk(visit)
+        for op in constants:
+            attribute = op.attributes["value"]
+            # Those that have no constant yet come first: biases of zeros are equal.
+            names = [*(name for name in weights if name not in named), *named]
+            name = _named_as(attribute, op.results[0].type, names, weights)
+            if name is not None and name not in named:
+                handle = f'dense_resource<"axir.{resources.number}.{name}"> : {op.results[0].type}'
+                named[name] = ir.Attribute.parse(handle)
+            if name is not None:
+                op.attributes["value"] = named[name]
+
+
+def _named_as(
+    attribute: ir.Attribute,
+    kind: ir.RankedTensorType,
+    names: Iterable[str],
+    weights: Mapping[str, HostArray],
+) -> str | None:
+    """Returns the first name of weights that a constant of several elements holds."""
+    shape = tuple(kind.shape)
+    alike = [name for name in names if weights[name].shape == shape and weights[name].size > 1]
+    if not alike or isinstance(kind.element_type, ir.IndexType):
+        return None
+    array = resource_array(attribute)
+    if array is None:
+        array = dense_to_numpy(ir.DenseElementsAttr(attribute))
+    for name in alike:
+        if weights[name].dtype == array.dtype and weights[name].tobytes() == array.tobytes():
+            return name
+    return None
+
+
 # Taking them out ----------------------------------------------------------------------------------
 
 
@@ -335,10 +398,12 @@ def _written(section: memoryview, name: str) -> Iterator[tuple[str, memoryview]]
         position = found.end()
         if found[3] == b"{":
             path.append(key)
-        elif found[3] == b"}":
+        elif found[3] == b"}" and len(path) > 1:
             path.pop()
-        elif found[3] == b'"' or not path:
-            break
+        elif found[3] == b'"':
+            raise _damaged("they are cut off", name)
+        elif found[3] == b"}":
+            raise _damaged("a bracket is closed that was not opened", name)
         elif found[2] is not None and path == _PATH and not _is_key(section, position):
             begin, end = found.span(2)
             if bytes(section[begin : begin + 2]) != b"0x":

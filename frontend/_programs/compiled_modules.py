@@ -46,7 +46,7 @@ from axir.runtime.compiler.function_compilation import prepare_for_target
 from .saved_arguments import conform
 
 # Dialects that exporters of StableHLO use beside it.
-_BESIDE = ("arith.", "shape.", "tensor.")
+_BESIDE = ("arith.", "chlo.scan", "shape.", "tensor.")
 # Devices that programs for other targets run on.
 RUNS_ON = {"vmvx": "cpu"}
 # What only others run, and what IREE's runtime calls it.

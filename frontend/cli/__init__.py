@@ -17,6 +17,7 @@ __all__ = ["cli", "main"]
 VERBS = {
     "inspect": "inspect.inspect",
     "diff": "diff.diff",
+    "import": "import_.import_",
     "opt": "opt.opt",
     "grad": "transforms.grad",
     "vmap": "transforms.vmap",

@@ -97,7 +97,7 @@ class Group(_AsWritten, click.Group):
         """Returns the verb that is meant."""
         word = args[0]
         if self.get_command(ctx, word) is None and not word.startswith("-"):
-            near = difflib.get_close_matches(word, self.list_commands(ctx), n=3, cutoff=0.5)
+            near = difflib.get_close_matches(word, self.list_commands(ctx), n=3)
             hint = f"Did you mean {' or '.join(near)}?" if near else "`axir --help` lists them."
             raise click.UsageError(f"There is no verb {word!r}. {hint}", ctx)
         return super().resolve_command(ctx, args)

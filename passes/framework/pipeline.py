@@ -16,6 +16,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
 
 from iree.compiler import ir, passmanager
 
@@ -27,7 +28,7 @@ from axir.dialect.text.resources import resources_of, write_out
 
 from .base import LITERALS, NUMBER, WORD, Pass
 from .errors import PassFailedError, PipelineSyntaxError
-from .registry import find_pass
+from .registry import find_pass, takes_jaxpr
 
 _OPTION = re.compile(r"[A-Za-z_]\w*")
 _TEXT = re.compile(r'"((?:[^"\\]|\\.)*)"')
@@ -81,8 +82,7 @@ class Pipeline:
         failures: list[BaseException] = []
         if resources_of(module) is not None:
             write_out(module.operation)
-        # A module says what its types are, whatever the process does with those of new arrays.
-        with module.context, ir.Location.unknown(), config(jax_enable_x64=True):
+        with module.context, ir.Location.unknown(), _types_of_module(self.passes):
             manager = passmanager.PassManager("builtin.module")
             manager.enable_verifier(verify)
             for stage in self.passes:
@@ -102,6 +102,12 @@ class Pipeline:
                     raise PassFailedError(f"the pipeline '{self}' failed: {error}") from None
         if failures:
             raise failures[0]
+
+
+def _types_of_module(passes: Iterable[Pass]) -> AbstractContextManager[None]:
+    """Lets rules keep 64 bits: a module says what its types are, whatever the process does."""
+    applies_rules = any(takes_jaxpr(stage.name) for stage in passes)
+    return config(jax_enable_x64=True) if applies_rules else nullcontext()
 
 
 def _callback(stage: Pass, module: ir.Module, failures: list[BaseException]) -> Returning[None]:

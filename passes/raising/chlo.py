@@ -9,15 +9,18 @@ from iree.compiler import ir
 
 from axir.dialect.core.annotations import Foreign, Param, Returning
 from axir.dialect.core.array import from_numpy
+from axir.dialect.ops.control_flow.closed_bodies import trace_body
+from axir.dialect.ops.control_flow.scan import bind_scan
 from axir.dialect.ops.elementwise import arithmetic, conversion, transcendental
 from axir.dialect.ops.elementwise.arithmetic import abs
 from axir.dialect.ops.elementwise.comparison import eq
 from axir.dialect.ops.elementwise.multiply_high import mulhi
+from axir.dialect.ops.shape.rearranging import moveaxis
 from axir.dialect.ops.sorting.sort import top_k
 from axir.dialect.ops.special import special_functions as special
 from axir.dialect.program.rules import Value
 
-from .attributes import integer, integers
+from .attributes import flag, integer, integers
 from .shapes import spread
 from .table import RULES, RaisingContext, raises, raises_elementwise, result_dtype
 
@@ -81,6 +84,32 @@ def _constant_like(context: RaisingContext, operation: ir.Operation, x: Value) -
     number = ir.FloatAttr if isinstance(attribute, ir.FloatAttr) else ir.IntegerAttr
     value = np.asarray(number(attribute).value).astype(result_dtype(operation))
     return spread(from_numpy(value), x.shape, ())
+
+
+@raises("chlo.scan")
+def _scan(context: RaisingContext, operation: ir.Operation, *values: Value) -> Sequence[Value]:
+    dimension = integer(operation, "dimension")
+    count = next(iter(ir.DenseI32ArrayAttr(operation.attributes["operandSegmentSizes"])))
+    xs = [moveaxis(x, dimension, 0) for x in values[:count]]
+    carry = values[count:]
+    body = context.body(operation)
+    stacked = len(operation.results) - len(carry)
+
+    def advance(*given: Value) -> list[Value]:
+        results = body(*given[len(carry) :], *given[: len(carry)])
+        return [*results[stacked:], *results[:stacked]]
+
+    types = [x.aval.strip_weak_type() for x in carry]
+    types += [x.aval.update(shape=x.shape[1:], weak_type=False) for x in xs]
+    last, stacks = bind_scan(
+        trace_body(advance, types, "body"),
+        (),
+        carry,
+        xs,
+        length=values[0].shape[dimension],
+        reverse=flag(operation, "is_reverse"),
+    )
+    return [*(moveaxis(y, 0, dimension) for y in stacks), *last]
 
 
 # Implicit broadcasting --------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import numpy as np
 from iree.compiler import ir
 
 from axir.dialect.core import dtypes
-from axir.dialect.core.array import ConcreteArray
+from axir.dialect.core.array import ConcreteArray, from_numpy
 from axir.dialect.ops.calls.optimization_barrier import optimization_barrier
 from axir.dialect.ops.elementwise import (
     arithmetic,
@@ -21,14 +21,29 @@ from axir.dialect.ops.elementwise.conversion import bitcast_convert_type, conver
 from axir.dialect.program.rules import Value
 
 from .attributes import integer, word
-from .table import RaisingContext, raises, raises_elementwise, result_dtype
+from .integers import bits_differ, from_bits, integer_power, to_bits
+from .table import RaisingContext, raises, raises_elementwise, refusal, result_dtype
+
+
+def _power(base: Value, exponent: Value) -> Value:
+    if dtypes.is_integer(base.dtype):
+        return integer_power(base, exponent)
+    return transcendental.pow(base, exponent)
+
+
+def _cbrt(x: Value) -> Value:
+    if not dtypes.is_complex(x.dtype):
+        return transcendental.cbrt(x)
+    third = np.asarray(1 / 3).astype(x.dtype)
+    return select_n(eq(x, arithmetic.zeros_like(x)), transcendental.pow(x, from_numpy(third)), x)
+
 
 raises_elementwise(
     {
         "stablehlo.abs": arithmetic.abs,
         "stablehlo.and": comparison.and_,
         "stablehlo.atan2": transcendental.atan2,
-        "stablehlo.cbrt": transcendental.cbrt,
+        "stablehlo.cbrt": _cbrt,
         "stablehlo.ceil": arithmetic.ceil,
         "stablehlo.clamp": arithmetic.clamp,
         "stablehlo.complex": conversion.complex_,
@@ -48,7 +63,7 @@ raises_elementwise(
         "stablehlo.not": comparison.not_,
         "stablehlo.or": comparison.or_,
         "stablehlo.popcnt": comparison.population_count,
-        "stablehlo.power": transcendental.pow,
+        "stablehlo.power": _power,
         "stablehlo.remainder": arithmetic.rem,
         "stablehlo.round_nearest_afz": lambda x: arithmetic.round(x, 0),
         "stablehlo.round_nearest_even": lambda x: arithmetic.round(x, 1),
@@ -116,13 +131,24 @@ def _convert(context: RaisingContext, operation: ir.Operation, x: Value) -> Valu
 
 @raises("stablehlo.bitcast_convert")
 def _bitcast(context: RaisingContext, operation: ir.Operation, x: Value) -> Value:
-    return bitcast_convert_type(x, result_dtype(operation))
+    wanted = result_dtype(operation)
+    if bits_differ(x.dtype, wanted):
+        return to_bits(x) if wanted == dtypes.bool_ else from_bits(x, wanted)
+    return bitcast_convert_type(x, wanted)
 
 
 @raises("stablehlo.reduce_precision")
 def _reduce_precision(context: RaisingContext, operation: ir.Operation, x: Value) -> Value:
     bits = integer(operation, "exponent_bits"), integer(operation, "mantissa_bits")
     return precision.reduce_precision(x, *bits)
+
+
+@raises("stablehlo.uniform_quantize", "stablehlo.uniform_dequantize")
+def _quantize(context: RaisingContext, operation: ir.Operation, x: Value) -> Value:
+    raise refusal(
+        f"{operation.name} is of quantized numbers, which stand for others by a scale.",
+        "Export the model before it is quantized, or with its arithmetic on integers.",
+    )
 
 
 _COMPARISONS = {"EQ": eq, "NE": ne, "GE": ge, "GT": gt, "LE": le, "LT": lt}

@@ -191,6 +191,13 @@ class _Raising:
                 f"The shape of the argument {name!r}, {kind}, is open.",
                 f"Say which it is: --shape {name}={_example(kind)}, or load(path, shapes={{...}}).",
             )
+        if str(kind) == "!stablehlo.token":
+            raise self._refusal(
+                op,
+                f"The argument {name!r} is a token, which orders infeeds, outfeeds, sends and "
+                "receives of several programs.",
+                "Functions of axir take arrays: export the program without these.",
+            )
         try:
             return raised_type(kind)
         except AxirError as error:
@@ -295,18 +302,20 @@ class _Raising:
     # Values -------------------------------------------------------------------------------------
 
     def weights(self, array: HostArray, name: str | None) -> Value:
-        """Returns weights as a value: equal ones are one, with the name that came first.
+        """Returns weights as a value: those of one name are one, and equal ones without a name.
 
-        Uniform ones are their own: biases of zeros are equal only until they are trained.
+        Others are their own though they be equal: they are so until they are trained.
         """
         for known in self._weights:
-            if known.host() is array or _are_equal(known.host(), array):
+            if self.weight_names.get(id(known)) != name:
+                continue
+            if name is not None or _are_equal(known.host(), array):
                 break
         else:
             known = ConcreteArray(ShapedArray(array.shape, array.dtype), array)
             self._weights.append(known)
-        if name is not None:
-            self.weight_names.setdefault(id(known), name)
+            if name is not None:
+                self.weight_names[id(known)] = name
         if state.ambient is None:
             return known
         captured: Param = state.ambient.capture(known)
@@ -372,10 +381,7 @@ def _are_equal(a: HostArray, b: HostArray) -> bool:
         return False
     left, right = a.reshape(-1).view(np.uint8), b.reshape(-1).view(np.uint8)
     step = max(1, len(left) // _COMPARED_FIRST)
-    if not np.array_equal(left[::step], right[::step]) or not np.array_equal(left, right):
-        return False
-    elements = left.reshape(a.size or 1, -1)
-    return not (elements == elements[:1]).all()
+    return np.array_equal(left[::step], right[::step]) and np.array_equal(left, right)
 
 
 def _check(op: ir.Operation, results: Sequence[Raised]) -> None:

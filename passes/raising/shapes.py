@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 from iree.compiler import ir
 
+from axir.dialect.core import dtypes
 from axir.dialect.core.array import ConcreteArray, from_numpy
 from axir.dialect.core.types import ShapedArray
+from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.indexing.dynamic_slicing import dynamic_slice, dynamic_update_slice
 from axir.dialect.ops.indexing.static_slicing import slice
 from axir.dialect.ops.shape.broadcasting import broadcast_in_dim
@@ -47,6 +49,9 @@ def _iota(context: RaisingContext, operation: ir.Operation) -> Value:
 
 def iota(wanted: ShapedArray, dimension: int) -> Value:
     """Returns positions along a dimension, in an array of a type."""
+    if dtypes.is_narrow(wanted.dtype):
+        counted = iota(wanted.update(dtype=dtypes.int32), dimension)
+        return convert_element_type(counted, wanted.dtype)
     params = {"dtype": wanted.dtype, "shape": wanted.shape, "dimension": dimension}
     made = recorded("iota", (), **params)
     return broadcasted_iota(wanted.dtype, wanted.shape, dimension) if made is None else made

@@ -31,6 +31,7 @@ def _check_alone(operation: ir.Operation, name: str = "replica_groups") -> None:
     "stablehlo.all_to_all",
     "stablehlo.reduce_scatter",
     "stablehlo.collective_broadcast",
+    "stablehlo.collective_reduce",
     "stablehlo.cross-replica-sum",
 )
 def _exchange(context: RaisingContext, operation: ir.Operation, *values: Value) -> Sequence[Value]:
@@ -54,6 +55,14 @@ def _permute(context: RaisingContext, operation: ir.Operation, x: Value) -> Valu
 @raises("stablehlo.partition_id", "stablehlo.replica_id")
 def _number(context: RaisingContext, operation: ir.Operation) -> Value:
     return from_numpy(np.zeros((), np.uint32))
+
+
+@raises("stablehlo.infeed", "stablehlo.outfeed", "stablehlo.recv", "stablehlo.send")
+def _feed(context: RaisingContext, operation: ir.Operation, *values: Value) -> Sequence[Value]:
+    raise refusal(
+        f"{operation.name} exchanges arrays with the program that runs the module.",
+        "Functions of axir take arguments and return results: export it with these instead.",
+    )
 
 
 @raises("stablehlo.create_token")

@@ -96,6 +96,7 @@ ORDER = (
     "frontend/numpy",
     "frontend/_programs",
     "frontend/_bundles",
+    "frontend/_foreign",
     "frontend/_cpp",
     "frontend/_checkpoints",
     "frontend/_profiling",

@@ -121,7 +121,9 @@ def test_a_pipe_is_read_once(tmp_path: Path) -> None:
         (SECTION.replace("0x04", "04"), "'w' is not written in hexadecimal digits"),
         (SECTION.replace("mask:", "{weights}:"), "two have the name 'w'"),
         (SECTION[:-12], "they are cut off"),
+        (SECTION.replace('0000010001"', "0000010001"), "they are cut off"),
         (SECTION[:60], "they are cut off"),
+        (SECTION.replace("}} }} #-}}", "}} }} }} #-}}"), "that was not opened"),
     ],
 )
 def test_damaged_weights_are_refused(
@@ -157,25 +159,29 @@ def test_elided_weights_are_found_beside_the_module(tmp_path: Path) -> None:
 
 
 def test_weights_become_parameters(tmp_path: Path) -> None:
-    module = """func.func @net(%x: tensor<2xf32>) -> tensor<2xf32> {
-  %w = stablehlo.constant dense_resource<w> : tensor<2xf32>
-  %again = stablehlo.constant dense_resource<tied> : tensor<2xf32>
-  %zeros = stablehlo.constant dense_resource<b> : tensor<2xf32>
-  %other = stablehlo.constant dense_resource<c> : tensor<2xf32>
-  %0 = stablehlo.multiply %x, %w : tensor<2xf32>
-  %1 = stablehlo.add %0, %again : tensor<2xf32>
-  %2 = stablehlo.add %1, %zeros : tensor<2xf32>
-  %3 = stablehlo.add %2, %other : tensor<2xf32>
-  return %3 : tensor<2xf32>
-}
-{-# dialect_resources: { builtin: { w: "0x040000000000803F00000040",
-  tied: "0x040000000000803F00000040", b: "0x040000000000000000000000",
-  c: "0x040000000000000000000000" } } #-}
+    words = np.arange(300, dtype=np.float32).tobytes().hex()
+    module = f"""func.func @net(%x: tensor<300xf32>) -> tensor<300xf32> {{
+  %w = stablehlo.constant dense_resource<w> : tensor<300xf32>
+  %again = stablehlo.constant dense_resource<w> : tensor<300xf32>
+  %equal = stablehlo.constant dense_resource<v> : tensor<300xf32>
+  %one = stablehlo.constant dense<"0x{words}"> : tensor<300xf32>
+  %two = stablehlo.constant dense<"0x{words}"> : tensor<300xf32>
+  %splat = stablehlo.constant dense<1.0> : tensor<300xf32>
+  %0 = stablehlo.multiply %x, %w : tensor<300xf32>
+  %1 = stablehlo.add %0, %again : tensor<300xf32>
+  %2 = stablehlo.add %1, %equal : tensor<300xf32>
+  %3 = stablehlo.add %2, %one : tensor<300xf32>
+  %4 = stablehlo.add %3, %two : tensor<300xf32>
+  %5 = stablehlo.add %4, %splat : tensor<300xf32>
+  return %5 : tensor<300xf32>
+}}
+{{-# dialect_resources: {{ builtin: {{ w: "0x04000000{words}", v: "0x04000000{words}" }} }} #-}}
 """
     (tmp_path / "m.mlir").write_text(module)
     net = load(tmp_path / "m.mlir")
-    # Equal weights are one, but biases of zeros are equal only until they are trained.
-    assert (net.fun_name, list(net.parameters)) == ("net", ["w", "b", "c"])
+    # Weights of two names are two though they are equal: they are so until they are trained.
+    assert (net.fun_name, list(net.parameters)) == ("net", ["w", "v", "constant"])
     net.save(tmp_path / "m.axir")
-    changed = load(tmp_path / "m.axir").with_parameters({"b": np.ones(2, np.float32)})
-    np.testing.assert_array_equal(changed(np.ones(2, np.float32)), [3, 5])
+    changed = load(tmp_path / "m.axir").with_parameters({"v": np.zeros(300, np.float32)})
+    x = np.ones(300, np.float32)
+    np.testing.assert_array_equal(changed(x), 4 * np.arange(300, dtype=np.float32) + 1)

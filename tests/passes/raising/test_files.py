@@ -197,8 +197,8 @@ WRONG = {
     "a communication": (
         "  %t = stablehlo.create_token : !stablehlo.token\n"
         f'  %r, %s = "stablehlo.infeed"(%t) : (!stablehlo.token) -> ({F}, !stablehlo.token)',
-        "stablehlo.infeed has no counterpart.\n  at model.mlir:3\n"
-        "  It can still be compiled: axir compile, axir.export.load(path, compiled=True).",
+        "stablehlo.infeed exchanges arrays with the program that runs the module.\n"
+        "  at model.mlir:3\n  Functions of axir take arguments and return results",
     ),
     "another dialect": (
         f"  %0 = stablehlo.negate %x : {F}\n  %r = math.absf %0 : {F}",
