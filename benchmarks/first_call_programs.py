@@ -1,4 +1,4 @@
-"""The programs whose first calls are measured: forty, of all kinds.
+"""The programs whose first calls are measured: forty-five, of all kinds.
 
 Each is a function of the library, and its arguments as NumPy arrays. Some are programs of
 `benchmarks/programs/`, at full size. What does not live here: how they are measured
@@ -240,6 +240,77 @@ def _host_call(lib: ModuleType) -> Function:
     return host_call
 
 
+def _layer(lib: ModuleType, x: Any, weights: Any) -> Any:
+    """A layer of a transformer: attention, and two products around a sigmoid linear unit."""
+    jnp, (q, k, v, o, up, down) = lib.numpy, weights
+
+    def normalized(x: Any) -> Any:
+        x = x - jnp.mean(x, -1, keepdims=True)
+        return x / jnp.sqrt(jnp.mean(x * x, -1, keepdims=True) + 1e-5)
+
+    def heads(x: Any) -> Any:
+        return x.reshape(x.shape[0], 4, -1)
+
+    y = normalized(x)
+    scores = jnp.einsum("ihd,jhd->hij", heads(y @ q), heads(y @ k)) / q.shape[0] ** 0.5
+    mixed = jnp.einsum("hij,jhd->ihd", lib.nn.softmax(scores), heads(y @ v))
+    x = x + mixed.reshape(x.shape) @ o
+    return x + lib.nn.silu(normalized(x) @ up) @ down
+
+
+def _layers(lib: ModuleType) -> Function:
+    def layers(x: Any, *weights: Any) -> Any:
+        return lib.lax.scan(lambda x, w: (_layer(lib, x, w), None), x, weights)[0]
+
+    return layers
+
+
+def _layers_gradient(lib: ModuleType) -> Function:
+    layers = _layers(lib)
+    gradient = lib.grad(lambda weights, x: lib.numpy.mean(layers(x, *weights) ** 2))
+    return lambda x, *weights: gradient(weights, x)
+
+
+def _powers(lib: ModuleType) -> Function:
+    return lambda a, x: lib.lax.fori_loop(0, 100, lambda i, x: (a @ x) * 0.04, x)
+
+
+def _conjugate_gradients(lib: ModuleType) -> Function:
+    jnp = lib.numpy
+
+    def solve(a: Any, b: Any) -> Any:
+        a = a @ a.T / a.shape[0] + jnp.eye(a.shape[0])
+
+        def step(state: Any) -> Any:
+            n, x, r, p, square = state
+            q = a @ p
+            step = square / (p @ q)
+            x, r = x + step * p, r - step * q
+            new = r @ r
+            return n + 1, x, r, r + new / square * p, new
+
+        begin = (0, jnp.zeros_like(b), b, b, b @ b)
+        return lib.lax.while_loop(lambda s: (s[4] > 1e-6) & (s[0] < 1000), step, begin)[1]
+
+    return solve
+
+
+def _branches(lib: ModuleType) -> Function:
+    jnp = lib.numpy
+
+    def chosen(a: Any, b: Any) -> Any:
+        def one() -> Any:
+            return jnp.tanh(a @ b) @ b
+
+        def other() -> Any:
+            return jnp.sum(a.T @ b, axis=0) + b
+
+        return lib.lax.cond(jnp.sum(a) > 0, one, other)
+
+    return chosen
+
+
+_LAYERS = ((64, 128), *((4, 128, 128),) * 4, (4, 128, 512), (4, 512, 128))
 # By name: the program, and the shapes of its arguments.
 _OWN: dict[str, tuple[_Write, tuple[tuple[int, ...], ...]]] = {
     "three-ops": (_three_ops, ((),)),
@@ -265,6 +336,11 @@ _OWN: dict[str, tuple[_Write, tuple[tuple[int, ...], ...]]] = {
     "tree-3000": (_tree, ((), ())),  # of arrays XLA takes all memory there is
     "adam-300-leaves": (_adam, ((16,),) * 300),
     "host-call": (_host_call, ((1000,),)),
+    "scanned-layers": (_layers, _LAYERS),
+    "scanned-layers-gradient": (_layers_gradient, _LAYERS),
+    "loop-of-products-512": (_powers, ((512, 512), (512, 512))),
+    "conjugate-gradients-1000": (_conjugate_gradients, ((1000, 1000), (1000,))),
+    "branches-of-products": (_branches, ((512, 512), (512, 512))),
 }
 # Programs of `benchmarks/programs/`.
 _OTHERS = (

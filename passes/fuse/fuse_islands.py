@@ -10,17 +10,31 @@ from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
 from axir.passes.framework.base import Pass
-from axir.passes.legalize.host_functions import host_function
 from axir.passes.legalize.regions import operations_of, operations_within
 from axir.passes.legalize.rewriting import find_operations, replace
 
 from .code import Code, write_out_functions
+from .elementwise import is_uniform
 from .fitness import Fitness
-from .islands import KERNEL, fuse_island, is_float_sum, islands_of, without_aliases_at_the_end
-from .region_kernel import RULES
+from .islands import (
+    LOOP,
+    blocks_of,
+    fuse_island,
+    is_float_sum,
+    is_step,
+    islands_of,
+    without_aliases_at_the_end,
+)
+from .parts_in_place import update_in_place
+from .region_kernel import RULES, size_of
+from .values import bytes_of
 
 _LOGGER = logging.getLogger(__name__)
 _MOST_BINDINGS = 1000
+_UPDATE = "stablehlo.dynamic_update_slice"
+# Smaller arrays are copied as soon as another kernel is begun.
+_LARGE_BYTES = 4096
+_FILLED_BYTES = 64
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,10 +48,13 @@ class FuseIslands(Pass):
     1. Fill arrays by constants: numbers that are hidden from IREE (`renew-fills`) need not be.
     2. Take public functions of one block, all of whose operations are kernels, call functions of
        the host, or have a rule, and none of which adds up floats outside of a kernel: IREE does
-       that in an order of its own.
-    3. Group the operations between two kernels or calls. What only reads an array as another one,
-       of those before or of the group itself, stays.
-    4. Build a kernel of each group.
+       that in an order of its own. The same holds for what loops and branches hold.
+    3. In these, change parts of large arrays in place, and have arrays of one number that they
+       begin or end with computed.
+    4. Group the operations of each block between two kernels, calls, loops or branches. What only
+       reads an array as another one, of those before or, at the end of the function, of the group
+       itself, stays, and so does a branch of little work without kernels.
+    5. Build a kernel of each group.
 
     Before::
 
@@ -52,7 +69,7 @@ class FuseIslands(Pass):
         %1 = flow.dispatch @elementwise_0::@elementwise_0(%0, %b)
         return %1
 
-    Precondition: `legalize-for-iree` and `tune-for-cpu` have run.
+    Precondition: `legalize-for-iree{part=regions}` and `tune-for-cpu` have run.
     """
 
     name: ClassVar[str] = "fuse-islands"
@@ -61,17 +78,63 @@ class FuseIslands(Pass):
         """Rewrites the functions of the module."""
         write_out_functions(module)
         code = Code(module)
+        fitness = Fitness(code, frozenset(RULES), has_windows=True)
         for function in list(code.functions.values()):
             if "sym_visibility" in function.attributes or not len(function.regions[0].blocks):
                 continue
             _show_fills(function)
-            reason = _reason_against(function, code)
+            reason = _reason_against(function, fitness)
             if reason is not None:
                 _LOGGER.info("the program at %s is not kernels only: %s", function.location, reason)
                 continue
-            for island in islands_of(operations_of(function)[0]):
-                computed = without_aliases_at_the_end(island)
-                fuse_island(computed, code, "elementwise", _MOST_BINDINGS)
+            for operations in blocks_of(operations_of(function)[0], fitness):
+                *_, last = operations
+                _update_in_place(operations, code)
+                _fill_carried(_block_of(last))
+                for island in islands_of(_block_of(last), fitness):
+                    if last.name == "func.return":
+                        island = without_aliases_at_the_end(island)
+                    fuse_island(island, code, "elementwise", _MOST_BINDINGS)
+
+
+def _block_of(last: ir.Operation) -> list[ir.Operation]:
+    """Returns the operations of the block that an operation ends."""
+    return next(x for x in operations_of(last.parent) if x and x[-1] == last)
+
+
+def _update_in_place(operations: list[ir.Operation], code: Code) -> None:
+    """Makes kernels that change parts of large arrays, in each pass of a loop or in a branch."""
+    if operations[-1].name == "func.return":
+        return
+    for operation in operations:
+        if operation.name == _UPDATE and _bytes(operation.results[0]) >= _LARGE_BYTES:
+            if size_of(operation.operands[1]):
+                with ir.InsertionPoint(operation), operation.location:
+                    replace(operation, update_in_place(operation, code))
+
+
+def _fill_carried(operations: list[ir.Operation]) -> None:
+    """Has arrays of one number computed that loops begin with, and loops and branches end with: as
+    constants all of their elements would be part of the program.
+    """
+    ends = [operations[-1]] if operations[-1].name != "func.return" else []
+    for operation in (*(x for x in operations if x.name == LOOP), *ends):
+        for number, x in enumerate(operation.operands):
+            if is_uniform(x) and _bytes(x) >= _FILLED_BYTES:
+                with ir.InsertionPoint(operation), operation.location:
+                    operation.operands[number] = _filled(x)
+
+
+def _filled(x: ir.Value) -> ir.Value:
+    number = ir.DenseElementsAttr(x.owner.attributes["value"]).get_splat_value()
+    kind = ir.RankedTensorType.get([], x.type.element_type)
+    value = ir.DenseElementsAttr.get_splat(kind, number)
+    made = ir.Operation.create("stablehlo.constant", results=[kind], attributes={"value": value})
+    return hlo.broadcast_in_dim(made.result, x.type.shape, [])
+
+
+def _bytes(x: ir.Value) -> int:
+    return size_of(x) * bytes_of(x.type.element_type)
 
 
 def _show_fills(function: ir.Operation) -> None:
@@ -91,14 +154,14 @@ def _show_fills(function: ir.Operation) -> None:
                 made.erase()
 
 
-def _reason_against(function: ir.Operation, code: Code) -> str | None:
+def _reason_against(function: ir.Operation, fitness: Fitness) -> str | None:
     if len(function.regions[0].blocks) > 1:
-        return "it has branches"
-    [operations] = operations_of(function)
+        return "it has blocks"
     sums = [x for x in operations_within(function) if is_float_sum(x)]
     if sums:
         return f"{sums[0].name} adds up in an order of its own"
-    fitness = Fitness(code, frozenset(RULES), has_windows=True)
-    return fitness.of_operations(
-        [x for x in operations if x.name != KERNEL and host_function(x) is None]
-    )
+    for operations in blocks_of(operations_of(function)[0], fitness):
+        reason = fitness.of_operations([x for x in operations if not is_step(x, fitness)])
+        if reason is not None:
+            return reason
+    return None

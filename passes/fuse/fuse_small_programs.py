@@ -21,6 +21,7 @@ from .elementwise import can_compute
 from .emitter import Emitter
 from .fitness import Fitness
 from .inlining import erase_unused
+from .islands import LARGE_BYTES, PARTIAL
 from .long_formulas import fuse_long
 from .region_kernel import RULES, move_constants, region_kernel
 from .values import Value, bytes_of
@@ -94,17 +95,14 @@ def updates_large(operations: list[ir.Operation]) -> bool:
 
     IREE does that where the array lies, if the caller gives it away; else several threads copy it.
     """
-    changed = [x.operands[0] for x in operations if x.name in _PARTIAL]
+    changed = [x.operands[0] for x in operations if x.name in PARTIAL]
     sizes = [math.prod(x.type.shape) * bytes_of(x.type.element_type) for x in changed]
     limits = [LARGE_BYTES if is_given_away(x) else _COPIED_BYTES for x in changed]
     return any(size >= limit for size, limit in zip(sizes, limits, strict=True))
 
 
-# Smaller arrays are copied faster than another operation is begun.
-LARGE_BYTES = 1 << 15
 # One thread copies these faster than two do.
 _COPIED_BYTES = 1 << 19
-_PARTIAL = ("stablehlo.dynamic_update_slice", "stablehlo.scatter")
 _PLACES = frozenset("stablehlo.constant stablehlo.reshape func.return tensor.empty".split())
 
 

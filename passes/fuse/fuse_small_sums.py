@@ -10,8 +10,9 @@ from iree.compiler import ir
 from axir.passes.framework.base import Pass
 from axir.passes.legalize.regions import operations_of
 
+from .code import Code
 from .fitness import Fitness
-from .islands import Island, connected, fuse_island, is_float_sum, islands_of
+from .islands import Island, blocks_of, connected, fuse_island, is_float_sum, islands_of
 from .region_kernel import code_and_fitness
 
 # What one thread does in about 10 microseconds: others would have begun by then.
@@ -26,7 +27,8 @@ class FuseSmallSums(Pass):
     for 30 ms. One thread has added up few numbers before others have begun. And what kernels add
     up is the same number wherever they run, with IREE or without it (`fuse-islands`).
 
-    1. Take the groups of operations between two kernels; of these the parts that hang together.
+    1. Take the groups of operations between two kernels, in loops and branches as well; of these
+       the parts that hang together.
     2. Cut parts of more work than one thread should do into pieces, in the order of the program.
     3. Build a kernel of each part or piece that has sums of floats.
 
@@ -50,11 +52,17 @@ class FuseSmallSums(Pass):
         for function in list(code.functions.values()):
             if "sym_visibility" in function.attributes or len(function.regions[0].blocks) != 1:
                 continue
-            for island in islands_of(operations_of(function)[0]):
-                for part in filter(_has_sum, connected(island)):
-                    is_small = fitness.of_small(part, _MOST_WORK) is None
-                    for piece in [part] if is_small else _pieces(part, fitness):
-                        fuse_island(piece, code, "program")
+            for operations in blocks_of(operations_of(function)[0], fitness):
+                _fuse_sums(operations, code, fitness)
+
+
+def _fuse_sums(operations: list[ir.Operation], code: Code, fitness: Fitness) -> None:
+    is_in_loop = operations[-1].name != "func.return"
+    for island in islands_of(operations, fitness, is_for_both=is_in_loop):
+        for part in filter(_has_sum, connected(island)):
+            is_small = fitness.of_small(part, _MOST_WORK) is None
+            for piece in [part] if is_small else _pieces(part, fitness):
+                fuse_island(piece, code, "program")
 
 
 def _has_sum(part: Island) -> bool:

@@ -9,14 +9,17 @@ from iree.compiler import ir
 from axir.dialect.builders.kernels import Memory
 from axir.dialect.builders.kernels.packing import MOST_BINDINGS
 from axir.passes.legalize.host_functions import host_function
-from axir.passes.legalize.regions import captured_by
+from axir.passes.legalize.loops.host_scalars import is_supported
+from axir.passes.legalize.regions import BRANCHES, captured_by, operations_of, operations_within
 
 from .code import Code
 from .emitter import HANDED_ON, Emitter
-from .region_kernel import region_kernel
-from .values import Value
+from .fitness import Fitness
+from .region_kernel import region_kernel, size_of
+from .values import Value, bytes_of
 
 KERNEL = "flow.dispatch"
+LOOP = "stablehlo.while"
 SUMS = tuple(
     f"stablehlo.{name}"
     for name in "reduce reduce_window scatter dot_general convolution select_and_scatter".split()
@@ -24,6 +27,13 @@ SUMS = tuple(
 """What adds up, in an order that IREE and kernels of ours each choose."""
 
 _ALIASES = ("stablehlo.reshape", "stablehlo.bitcast_convert", *HANDED_ON)
+
+PARTIAL = ("stablehlo.dynamic_update_slice", "stablehlo.scatter")
+"""What changes parts of an array: IREE does so where it lies, if nobody else reads it."""
+LARGE_BYTES = 1 << 15
+"""Smaller arrays are copied faster than another operation is begun."""
+# What one thread does in about 10 microseconds.
+_MOST_WORK_OF_BRANCH = 1 << 17
 
 Island = list[ir.Operation]
 
@@ -36,20 +46,56 @@ def is_float_sum(operation: ir.Operation) -> bool:
     )
 
 
-def islands_of(operations: Sequence[ir.Operation]) -> list[Island]:
-    """Returns the islands of a function's operations.
+def is_step(operation: ir.Operation, fitness: Fitness) -> bool:
+    """Tells whether an operation is a step of a program by itself: a kernel, a call of a function
+    of the host, or a loop or branch that no kernel holds.
+    """
+    if operation.name in (KERNEL, LOOP) or host_function(operation) is not None:
+        return True
+    if operation.name not in BRANCHES:
+        return False
+    if fitness.of_small([operation], _MOST_WORK_OF_BRANCH) is not None:
+        return True
+    return any(x.name in (KERNEL, LOOP) for x in operations_within(operation))
+
+
+def blocks_of(operations: Sequence[ir.Operation], fitness: Fitness) -> list[list[ir.Operation]]:
+    """Returns the operations of a block, and those of the loops and branches in it that are steps,
+    block by block: the inner ones first.
+    """
+    found = []
+    for operation in operations:
+        if operation.name in (LOOP, *BRANCHES) and is_step(operation, fitness):
+            for inner in operations_of(operation):
+                found += blocks_of(inner, fitness)
+    return [*found, list(operations)]
+
+
+def islands_of(
+    operations: Sequence[ir.Operation], fitness: Fitness, *, is_for_both: bool = False
+) -> list[Island]:
+    """Returns the islands of a block's operations.
 
     What only reads an array from outside as another one belongs to none, nor do constants.
+
+    Args:
+        operations: The operations.
+        fitness: Tells which of them kernels can hold.
+        is_for_both: Whether IREE gets the kernels as well. It has the host compute the integers
+            that a loop counts with, and what follows from them; and it changes parts of large
+            arrays where they lie: both belong to none.
     """
     islands: list[Island] = [[]]
     inside: set[ir.Value] = set()
     for operation in operations[:-1]:
-        if operation.name == KERNEL or host_function(operation) is not None:
+        if is_step(operation, fitness) or (is_for_both and _updates_large(operation)):
             islands.append([])
             inside.clear()
         elif operation.name == "stablehlo.constant":
             continue
-        elif operation.name in _ALIASES and inside.isdisjoint(operation.operands):
+        elif inside.isdisjoint(operation.operands) and (
+            operation.name in _ALIASES or (is_for_both and _is_counter(operation))
+        ):
             continue
         else:
             islands[-1].append(operation)
@@ -65,13 +111,24 @@ def without_aliases_at_the_end(island: Island) -> Island:
     kept = list(island)
     aliases = []
     for operation in reversed(island):
-        readers = {_top(use.owner) for x in operation.results for use in x.uses}
+        readers = {_beside(operation, use.owner) for x in operation.results for use in x.uses}
         if operation.name in _ALIASES and readers.isdisjoint(kept):
             kept.remove(operation)
             aliases.append(operation)
     for operation in aliases:
         operation.move_after(kept[-1])
     return kept
+
+
+def _is_counter(operation: ir.Operation) -> bool:
+    return len(operation.results) == 1 and is_supported(operation.results[0])
+
+
+def _updates_large(operation: ir.Operation) -> bool:
+    if operation.name not in PARTIAL:
+        return False
+    x = operation.operands[0]
+    return size_of(x) * bytes_of(x.type.element_type) >= LARGE_BYTES
 
 
 def connected(island: Island) -> list[Island]:
@@ -104,7 +161,7 @@ def fuse_island(island: Island, code: Code, name: str, most_bindings: int = MOST
         x for x in dict.fromkeys(y for z in island for y in _read_by(z)) if x not in made_here
     ]
     members = set(island)
-    ends = [x for x in made_here if any(_top(use.owner) not in members for use in x.uses)]
+    ends = [x for x in made_here if any(_beside(last, use.owner) not in members for use in x.uses)]
     with ir.InsertionPoint.after(last), last.location:
         end = ir.Operation.create(
             "stablehlo.optimization_barrier", results=[x.type for x in ends], operands=ends
@@ -131,9 +188,9 @@ def _read_by(operation: ir.Operation) -> list[ir.Value]:
     return found
 
 
-def _top(operation: ir.Operation) -> ir.Operation:
-    """Returns the operation of the function that holds another one, or is it."""
+def _beside(other: ir.Operation, operation: ir.Operation) -> ir.Operation:
+    """Returns the operation in the block of another one that holds an operation, or is it."""
     operation = operation.operation
-    while operation.parent.name != "func.func":
+    while operation.block != other.block:
         operation = operation.parent
     return operation

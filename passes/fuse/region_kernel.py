@@ -78,7 +78,7 @@ def region_kernel(
         memories = given[len(workgroup) :]
         emitter = Emitter(RULES, code)
         for x, memory in zip(operands, memories, strict=False):
-            emitter.values[x] = _operand(memory)
+            emitter.values[x] = value_of(memory)
         for x in constants:
             emitter.values[x] = _always(uniform(x.owner.operation))
         for x in empty:
@@ -144,7 +144,8 @@ def move_constants(parent: ir.Operation, operations: Sequence[ir.Operation]) -> 
     return found
 
 
-def _operand(memory: Memory) -> Value:
+def value_of(memory: Memory) -> Value:
+    """Returns an operand of a kernel."""
     stored = Stored(memory, is_own=False)
     if stored.size > 1:
         return _always(stored)

@@ -20,12 +20,7 @@ def _dynamic_update_slice(
     emitter: Emitter, created: ir.Operation, operands: list[Value]
 ) -> Sequence[Value]:
     x, update, *starts = operands
-    places = tuple(
-        clamped(start, extent - part)
-        for start, extent, part in zip(
-            start_indices(created, 2, starts), x.shape, update.shape, strict=True
-        )
-    )
+    places = places_of(created, starts)
     if x.size == 1:
         return [update]
     if x.holders > 1:
@@ -33,6 +28,15 @@ def _dynamic_update_slice(
     target = emitter.writable(x)
     emitter.fill(target.memory, update, places)
     return [target]
+
+
+def places_of(created: ir.Operation, starts: list[Value]) -> Indices:
+    """Returns where the first element of a `dynamic_update_slice` goes."""
+    x, update = (operand.type.shape for operand in list(created.operands)[:2])
+    return tuple(
+        clamped(start, extent - part)
+        for start, extent, part in zip(start_indices(created, 2, starts), x, update, strict=True)
+    )
 
 
 def _concatenate(emitter: Emitter, created: ir.Operation, operands: list[Value]) -> Sequence[Value]:

@@ -202,6 +202,8 @@ class LegalizeForIree(Pass):
     Of the sequence, `part` chooses those before the fusions ("numbers"), after which a program may
     become one kernel that runs without IREE, and those from there on ("rest"). Between the two many
     loops of one formula share a function, which `write-out-formulas` puts into what is no kernel.
+    Neither has step 7, which is a part of its own ("blocks"): programs that run without IREE have
+    loops, and what tunes a program sees loops. Both together are "regions".
 
     Precondition: the module holds StableHLO, CHLO and `func` only. Before and after: see each pass.
     """
@@ -234,7 +236,13 @@ class LegalizeForIree(Pass):
         """Returns the stages of the part that the platform has."""
         names = list(STAGES)
         first = names.index(_FIRST_FUSION)
-        parts = {"all": names, "numbers": names[:first], "rest": names[first:]}
+        parts = {
+            "all": names,
+            "numbers": names[:first],
+            "rest": names[first:-1],
+            "regions": names[:-1],
+            "blocks": names[-1:],
+        }
         return {
             name: STAGES[name]
             for name in parts[self.part]

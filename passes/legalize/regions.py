@@ -10,6 +10,16 @@ from collections.abc import Iterator
 
 from iree.compiler import ir
 
+BRANCHES = ("stablehlo.if", "stablehlo.case")
+_CONTROL_FLOW = frozenset(("func.func", "stablehlo.while", *BRANCHES))
+
+
+def is_run_by_itself(operation: ir.Operation) -> bool:
+    """Tells whether an operation stands in a function, or in a loop or a branch of one: not in what
+    an operation does to elements.
+    """
+    return operation.parent.name in _CONTROL_FLOW
+
 
 def operations_of(parent: ir.Operation) -> list[list[ir.Operation]]:
     """Returns the operations directly in each region of an operation, of one block each."""

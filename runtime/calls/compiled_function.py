@@ -54,6 +54,7 @@ from axir.runtime.errors import (
     TimelineWarning,
 )
 from axir.runtime.native.errors import ObjectFileError
+from axir.runtime.native.host_steps import OvertakenError
 
 from . import pending
 from .background import Background, few_at_once
@@ -256,10 +257,13 @@ class CompiledFunction:
             return
         executable = program.function("main", work=largest_operation(function))
         self._compile_better = None
-        # A call that is under way goes on with what it has begun with.
+        # A call that is under way goes on with what it has begun with, unless it is in a loop.
+        served = self._executable
         self._results = None
         self._executable = executable
         self._native = None
+        if isinstance(served, NativeExecutable):
+            served.leave_calls_to(executable)
 
     def _compile_marked(self) -> Executable:
         function = self.function
@@ -454,7 +458,10 @@ class CompiledFunction:
         if self.donated:
             _check_donated(arguments, self.donated)
             pending.finish_all()
-        results = executable.run_generally(arguments)
+        try:
+            results = executable.run_generally(arguments)
+        except OvertakenError:
+            return self._run_generally(arguments)
         for number in self.donated:
             arguments[number].delete()
         return results

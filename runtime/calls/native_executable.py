@@ -29,11 +29,11 @@ from axir.runtime.device.devices import Device, default_device, local_devices
 from axir.runtime.device.failures import device_failure
 from axir.runtime.device.freed_memory import keep_freed_memory
 from axir.runtime.errors import RuntimeExecutionError
-from axir.runtime.native.host_steps import usable
+from axir.runtime.native.host_steps import OvertakenError, Overtaking, usable
 from axir.runtime.native.kernel_program import KernelProgram
 from axir.runtime.native.programs import NativeProgram
 
-from .executable import LONG_SECONDS
+from .executable import LONG_SECONDS, Executable
 
 _new_array = ConcreteArray.__new__
 _empty = np.empty
@@ -73,7 +73,10 @@ class NativeExecutable:
     ):
         keep_freed_memory()
         kinds = [(x.shape, storage(x.dtype)) for x in types]
-        self.program = NativeProgram(kernel, kinds, host_calls)
+        # What runs its calls from now on, if something does.
+        self._successor: Executable | None = None
+        self._overtaking = Overtaking()
+        self.program = NativeProgram(kernel, kinds, host_calls, self._overtaking)
         self.device = device
         self.is_long = False
         self.result_types = [BufferType(x.shape, x.dtype, device) for x in types]
@@ -91,6 +94,11 @@ class NativeExecutable:
         # What the program returns as it got it has to have been looked at.
         self._handed_on = frozenset(self.program.handed_on)
         self._is_quick = self._handed_on.issubset(self._read) and device is _only_device()
+
+    def leave_calls_to(self, successor: Executable) -> None:
+        """Has calls that are in a loop begin anew, and end sooner."""
+        self._successor = successor
+        self._overtaking.is_due = True
 
     def run(self, arguments: Sequence[ConcreteArray]) -> list[ConcreteArray] | None:
         """Runs the program on arrays whose elements are at hand.
@@ -136,7 +144,10 @@ class NativeExecutable:
 
     def _timed_entry(self, *arrays: HostArray) -> HostArray | None:
         start = time.perf_counter()
-        made = self.program.entry(*arrays)
+        try:
+            made = self.program.entry(*arrays)
+        except OvertakenError:
+            return None
         self.is_long = time.perf_counter() - start >= LONG_SECONDS
         return made
 
@@ -148,7 +159,11 @@ class NativeExecutable:
                 x._host = usable(x._host)
 
     def run_generally(self, arguments: Sequence[ConcreteArray]) -> list[ConcreteArray]:
-        """Runs the program on arrays, wherever they lie."""
+        """Runs the program on arrays, wherever they lie.
+
+        Raises:
+            OvertakenError: there is another one; `leave_calls_to` has been called.
+        """
         self._make_usable(arguments)
         hosts = [
             self.host_of(x, stays=number in self._handed_on) for number, x in enumerate(arguments)
@@ -196,7 +211,12 @@ class NativeExecutable:
             device.to_numpy(view, kind.shape, kind.dtype)
             for view, kind in zip(views, kinds, strict=True)
         ]
-        return [device.put(bytes_of(words_of(x))).view.ref for x in self._run(arguments, where)]
+        try:
+            results = self._run(arguments, where)
+        except OvertakenError:
+            assert self._successor is not None
+            return self._successor.invoke(refs, where)
+        return [device.put(bytes_of(words_of(x))).view.ref for x in results]
 
     def _run(self, arguments: Sequence[HostArray], where: str | None = None) -> list[HostArray]:
         with span(f"run {self.name}", "call", driver="native"):

@@ -37,13 +37,18 @@ _MOST_BYTES = 1 << 20
 _HEAD_START = 0.03
 
 
-def prepare_for_target(module: Foreign, target: Target) -> None:
-    """Legalizes a StableHLO module for IREE, and tunes it for a machine, in place."""
-    _legalize(module, target)
+def prepare_for_target(module: Foreign, target: Target, part: str = "regions") -> None:
+    """Legalizes a StableHLO module for IREE, and tunes it for a machine, in place.
+
+    `part` is what is left of `legalize-for-iree`, but for its last step: none if it is empty.
+    """
+    if part:
+        _legalize(module, target, part)
     _tune(module, target)
+    _legalize(module, target, "blocks")
 
 
-def _legalize(module: Foreign, target: Target, part: str = "all") -> None:
+def _legalize(module: Foreign, target: Target, part: str) -> None:
     missing = () if target.gpu_features is None else target.gpu_features.missing_types()
     options = {
         "platform": target.backend,
@@ -106,13 +111,13 @@ def compile_program(
         return _compiled(module, target, function.name)
     text = text_of(module)
     if host_functions:
-        return _with_kernels(module, target, function.name, text, "all", _MOST_BYTES)
+        return _with_kernels(module, target, function.name, text, "regions", _MOST_BYTES)
     made = compile_natively(module, text, function.name)
     if isinstance(made, KernelProgram):
         return made
     if made.left is None:
         module = _lowered(function, device, donated, host_functions)
-    return _with_kernels(module, target, function.name, text, made.left or "all")
+    return _with_kernels(module, target, function.name, text, made.left or "regions")
 
 
 def _with_kernels(
@@ -137,9 +142,7 @@ def _with_kernels(
         kernels = compile_kernels(copy, text, name)
 
     def finish(module: ir.Module) -> None:
-        if left:
-            _legalize(module, target, left)
-        _tune(module, target)
+        prepare_for_target(module, target, left)
 
     def compile_it() -> bytes:
         return begin_legalized(module, target, name, finish, text)()

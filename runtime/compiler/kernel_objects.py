@@ -67,7 +67,7 @@ def compile_objects(
             jobs[symbol] = len(text), partial(_kept, key, text, is_quick, run)
         else:
             made[symbol] = marshal.loads(known)
-    if small:
+    if small or not large:  # of loops around functions of the host the code is what Python calls
         jobs[""] = len(small), partial(run, small, is_quick)
     made.update(_run_all(jobs))
     found = [files for files in made.values() if files is not None]

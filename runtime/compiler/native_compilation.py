@@ -30,7 +30,7 @@ from axir.passes.framework.pipeline import run_passes
 from axir.passes.framework.registry import find_pass
 from axir.runtime.device.fork_safety import abandon, call_in_forked_child
 from axir.runtime.native.errors import ForbiddenCodeError, ObjectFileError
-from axir.runtime.native.kernel_program import KernelProgram
+from axir.runtime.native.kernel_program import HOST_CALL, KernelProgram
 
 from .architectures import host_architecture, host_cpu_features
 from .cache import program_cache
@@ -62,7 +62,7 @@ class NotNative:
     """
 
     reason: str
-    left: str | None = "all"
+    left: str | None = "regions"
 
 
 def compile_natively(module: ir.Module, text: str, name: str) -> KernelProgram | NotNative:
@@ -78,7 +78,7 @@ def compile_natively(module: ir.Module, text: str, name: str) -> KernelProgram |
         return NotNative("there is no llvmlite for this machine")
     parts = (COMPILER_VERSION, code_fingerprint(), here, text)
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()
-    left: str | None = "all"
+    left: str | None = "regions"
 
     def compiled() -> KernelProgram | str:
         nonlocal left
@@ -211,9 +211,9 @@ def _dump(source: KernelSource, name: str) -> None:
 
 def _compile(source: KernelSource, name: str, *, is_quick: bool = False) -> KernelProgram | str:
     machine = _environment()
-    if not source.kernels or machine is None:
-        return source.program
     steps = source.program.steps
+    if all(name == HOST_CALL for name, _, _ in steps) or machine is None:
+        return source.program
     several = len(steps) > 1 or any(count > 1 for _, count, _ in steps)
     may_last = several or any(x in source.text for x in _LASTING)
     messages: list[str] = []

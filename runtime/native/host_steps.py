@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 from collections.abc import Sequence
 from typing import Protocol
@@ -39,34 +40,77 @@ class HostStep:
         self._results = list(zip(places[count:], call.result_types, strict=True))
         self._read_only = read_only
 
-    def run(self, arrays: Sequence[HostArray]) -> None:
-        """Calls the function, and writes what it gives to the memory of a call."""
+    def run(self, arrays: Sequence[HostArray], control: HostArray) -> None:
+        """Calls the function, and writes what it gives to the memory of a call.
+
+        Args:
+            arrays: Those of the call.
+            control: Two words, and the addresses of the arrays and slots.
+        """
         operands = []
         for place, kind in self._operands:
-            x = _view(arrays, place, kind)
+            x = _view(arrays, control, place, kind)
             if place[0] >= self._read_only:
                 x = x.copy()  # the function may keep it, and a later step writes here
             x.flags.writeable = False
             operands.append(x)
         results = checked_results(self._call, self._call.function(*operands))
         for (place, kind), result in zip(self._results, results, strict=True):
-            _view(arrays, place, kind)[...] = result
+            _view(arrays, control, place, kind)[...] = result
 
 
-def with_host_steps(parts: Sequence[Entry | HostStep]) -> Entry:
-    """Returns kernels and functions of the host, one after the other, as one function."""
+class Overtaking:
+    """Whether a faster program is there, so that calls of one that has loops need not end."""
 
-    def entry(*arrays: HostArray) -> HostArray | None:
+    def __init__(self) -> None:
+        self.is_due = False
+
+
+class OvertakenError(Exception):
+    """A call has ended before it was done, and nothing has happened: a faster program is there."""
+
+
+def with_stops(
+    entry: Entry, steps: Sequence[HostStep], slots: int, overtaking: Overtaking
+) -> Entry:
+    """Returns code that stops, for functions of the host and so that Python can look for signals,
+    as one function.
+
+    Args:
+        entry: The code; takes one more array of words (`invocation/native_entry.py`).
+        steps: The functions of the host: where there are some, a call is not made twice.
+        slots: How many slots the code has.
+        overtaking: Tells when calls raise OvertakenError.
+    """
+
+    def run(*arrays: HostArray) -> HostArray | None:
+        control = np.zeros(2 + len(arrays) + slots, np.uint64)
+        if entry(*arrays, control) is None:
+            return None
+        while True:
+            going_on, turn = control[:2].tolist()
+            if turn:
+                steps[turn - 1].run(arrays, control)
+            elif not going_on:
+                return control
+            elif overtaking.is_due and not steps:
+                raise OvertakenError
+            entry(*arrays, control)
+
+    return run
+
+
+def only_host_steps(steps: Sequence[HostStep]) -> Entry:
+    """Returns functions of the host, one after the other, as one function."""
+
+    def run(*arrays: HostArray) -> HostArray | None:
         if not all(map(_is_usable, arrays)):
             return None
-        for part in parts:
-            if isinstance(part, HostStep):
-                part.run(arrays)
-            else:
-                part(*arrays)
-        return arrays[0] if arrays else _NOTHING
+        for step in steps:
+            step.run(arrays, _NOTHING)
+        return _NOTHING
 
-    return entry
+    return run
 
 
 _NOTHING = np.empty(0)
@@ -81,10 +125,17 @@ def _is_usable(x: HostArray) -> bool:
     return type(x) is np.ndarray and x.flags.c_contiguous and x.flags.aligned
 
 
-def _view(arrays: Sequence[HostArray], place: Place, kind: ShapedArray) -> HostArray:
+def _view(
+    arrays: Sequence[HostArray], control: HostArray, place: Place, kind: ShapedArray
+) -> HostArray:
     """Returns an array of some kind in the memory of a call."""
     number, start = place
     size = math.prod(kind.shape) * kind.dtype.itemsize
+    if not size:
+        return np.empty(kind.shape, kind.dtype)
+    if number >= len(arrays):
+        slot = (ctypes.c_char * size).from_address(int(control[2 + number]))
+        return np.frombuffer(memoryview(slot), kind.dtype).reshape(kind.shape)
     memory = arrays[number].reshape(-1).view(np.uint8)[start : start + size]
     return memory.view(kind.dtype).reshape(kind.shape)
 

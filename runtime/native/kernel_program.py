@@ -19,11 +19,20 @@ ARGUMENT, CONSTANT, RESULT = range(3)
 Origin = tuple[int, int]
 # Memory: the number of an array that the code takes, and a byte in it from which on.
 Place = tuple[int, int]
-# A kernel, how many workgroups of it run, and the memory of its bindings. Or a copy: how many
-# bytes, where they go and where they come from. Or a function of the host: its number, the memory
-# of its operands, and that of its results.
+# A kernel, how many workgroups of it run, and the memory of its bindings. Or one of these:
+# a copy: how many bytes, where they go and where they come from;
+# a function of the host: its number, the memory of its operands, and that of its results;
+# a jump to the step of a number, from the end of a loop to its begin, or where a truth value does
+# not hold, which lies in a place;
+# a choice among so many jumps that follow, by a number, of 32 bits, that lies in a place;
+# an exchange: pairs of slots, of which the first one has the address of the second one from now on.
 Step = tuple[str, int, tuple[Place, ...]]
-COPY, HOST_CALL = "", "host call"
+COPY, HOST_CALL, JUMP, AGAIN = "", "host call", "jump", "again"
+UNLESS, CHOOSE, EXCHANGE = "unless", "choose", "exchange"
+KINDS = (COPY, JUMP, AGAIN, UNLESS, CHOOSE, EXCHANGE, HOST_CALL)
+"""Steps that are no kernels."""
+JUMPS = (JUMP, AGAIN, UNLESS)
+"""Those whose number is that of a step."""
 
 
 @dataclass(frozen=True)
@@ -37,10 +46,11 @@ class KernelProgram:
         results: Names of dtypes and shapes of the arrays that it makes, which it takes then.
         space: Bytes of memory for its own use, which it takes last, if it is not 0.
         returns: Where the results of the program are from, in order.
-        steps: What runs, in order.
+        steps: What runs, in order, from the first one on.
         may_last: Whether it may run for long.
         libraries: Object files of what programs share: the function that Python calls, and those
             that the machine code calls.
+        slots: Places that steps exchange: they count as arrays, behind the last one.
     """
 
     object_files: tuple[bytes, ...]
@@ -52,11 +62,17 @@ class KernelProgram:
     steps: tuple[Step, ...] = ()
     may_last: bool = False
     libraries: tuple[bytes, ...] = ()
+    slots: tuple[Place, ...] = ()
+
+    @property
+    def stops(self) -> bool:
+        """Tells whether its code returns before it is done, and is called again."""
+        return any(name in (HOST_CALL, AGAIN) for name, _, _ in self.steps)
 
     def is_small(self, most_bytes: int) -> bool:
         """Tells whether one thread runs it, and it makes no more than so many bytes."""
         made = sum(math.prod(shape) * np.dtype(name).itemsize for name, shape in self.results)
-        is_alone = all(count == 1 for name, count, _ in self.steps if name not in (COPY, HOST_CALL))
+        is_alone = all(count == 1 for name, count, _ in self.steps if name not in KINDS)
         return is_alone and made + self.space <= most_bytes
 
     def to_bytes(self) -> bytes:

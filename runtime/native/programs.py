@@ -8,6 +8,7 @@ live here: who decides that a program is run so (`runtime/compiler/`), and calls
 from __future__ import annotations
 
 import ctypes
+import itertools
 import struct
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -18,14 +19,27 @@ from axir.dialect.core.annotations import Dtype, HostArray
 from axir.dialect.program.rules import HostCall
 from axir.runtime.device.buffers import aligned_empty
 
-from .host_steps import Entry, HostStep, usable, with_host_steps
-from .kernel_program import ARGUMENT, CONSTANT, HOST_CALL, RESULT, KernelProgram, Step
+from .host_steps import Entry, HostStep, Overtaking, only_host_steps, usable, with_stops
+from .kernel_program import (
+    ARGUMENT,
+    CONSTANT,
+    HOST_CALL,
+    JUMPS,
+    KINDS,
+    RESULT,
+    KernelProgram,
+    Step,
+)
 from .object_files import LoadedCode, load_object
 
 ENTRY = "axir_entry"
 # The flag of a function of C that takes its arguments as an array of objects.
 _FAST_CALL = 0x80
 _NOTHING = np.empty(0)
+_END = "end"
+_DONE: Step = (_END, 0, ())
+# The numbers of steps that are no kernels, as the entry knows them.
+_KINDS = {name: number for number, name in enumerate((*KINDS, _END))}
 Kind = tuple[tuple[int, ...], Dtype]
 
 
@@ -45,6 +59,7 @@ class NativeProgram:
         program: What to load.
         kinds: Shapes and dtypes of its results.
         host_calls: Functions of the host that it calls, by number.
+        overtaking: As for `with_stops`.
 
     Attributes:
         size: Of the machine code, in bytes.
@@ -66,7 +81,9 @@ class NativeProgram:
         program: KernelProgram,
         kinds: Sequence[Kind],
         host_calls: Sequence[HostCall] = (),
+        overtaking: Overtaking | None = None,
     ):
+        self._overtaking = Overtaking() if overtaking is None else overtaking
         self.size = sum(map(len, program.object_files))
         self.arguments = program.arguments
         constants = self.constants = tuple(_constant(*x) for x in program.constants)
@@ -100,38 +117,46 @@ class NativeProgram:
 
     def _entry(self, program: KernelProgram, host_calls: Sequence[HostCall]) -> Entry:
         """Returns the steps of the program as one function."""
-        parts: list[Entry | HostStep] = []
-        steps: list[Step] = []
         count = len(self.arguments) + len(self.constants)
-        for step in (*program.steps, None):
-            if step is not None and step[0] != HOST_CALL:
-                steps.append(step)
-                continue
-            if steps:
-                entry, definition = _as_function(self._start, self._plan(program, steps))
-                parts.append(entry)
-                self._definitions.append(definition)
-                steps = []
-            if step is not None:
-                parts.append(HostStep(host_calls[step[1]], step[2], count))
-        [*first, last] = parts
-        return with_host_steps(parts) if first or isinstance(last, HostStep) else last
+        host_steps = [
+            HostStep(host_calls[number], places, count)
+            for name, number, places in program.steps
+            if name == HOST_CALL
+        ]
+        if len(host_steps) == len(program.steps):
+            return only_host_steps(host_steps)
+        entry, definition = _as_function(self._start, self._plan(program))
+        self._definitions.append(definition)
+        if not program.stops:
+            return entry
+        return with_stops(entry, host_steps, len(program.slots), self._overtaking)
 
-    def _plan(self, program: KernelProgram, steps: Sequence[Step]) -> bytes:
+    def _plan(self, program: KernelProgram) -> bytes:
         """Returns what the entry reads: the number of arrays, and for each step where they go.
 
-        First that number, the most places of a step, whether other threads may run, and the number
-        of steps; for each step the address of its kernel or 0, the number of its workgroups or
-        bytes, that of its places, and these.
+        First that number, the most places of a step, whether other threads may run, whether the
+        code stops, and the number of slots; for each slot its place. Then for each step the address
+        of its kernel or the number of its kind; the number of its workgroups or bytes, or the word
+        that it jumps to; the number of its places, and these.
         """
         arrays = len(self.arguments) + len(self.constants) + len(self.written) + bool(self._space)
-        most = max(len(places) for _, _, places in steps)
-        words = [arrays, most, int(program.may_last), len(steps)]
+        steps = [*program.steps, _DONE]
+        most = max(1, *(len(places) for _, _, places in steps))
+        head = [arrays, most, int(program.may_last), int(program.stops), len(program.slots)]
+        words = [*head, *(word for place in program.slots for word in place)]
+        sizes = [0 if name == HOST_CALL else len(places) for name, _, places in steps]
+        lengths = (3 + 2 * size for size in sizes)
+        begins = list(itertools.accumulate(lengths, initial=len(words)))
         kernels = {name: code for code in self._codes for name in code.exported}
-        for name, count, places in steps:
-            code = kernels.get(name, self._codes[-1])
-            words += [code.address_of(name) if name else 0, count, len(places)]
-            words += [word for place in places for word in place]
+        turns = itertools.count(1)
+        for (name, count, places), size in zip(steps, sizes, strict=True):
+            kind = _KINDS[name] if name in _KINDS else kernels[name].address_of(name)
+            if name in JUMPS:
+                count = begins[count]
+            elif name == HOST_CALL:
+                count = next(turns)
+            words += [kind, count, size]
+            words += [word for place in places[:size] for word in place]
         return struct.pack(f"<{len(words)}Q", *words)
 
     def __call__(self, arguments: Sequence[HostArray]) -> list[HostArray]:

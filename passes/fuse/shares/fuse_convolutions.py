@@ -15,6 +15,7 @@ from axir.passes.fuse.code import Code
 from axir.passes.fuse.region_kernel import code_and_fitness
 from axir.passes.fuse.values import Value
 from axir.passes.fuse.windows import Products
+from axir.passes.legalize.regions import is_run_by_itself
 from axir.passes.legalize.rewriting import find_operations, replace
 
 from .row_kernels import Write, padded_before, share_rows
@@ -50,7 +51,7 @@ class FuseConvolutions(Pass):
         """Rewrites the functions of the module."""
         code, fitness = code_and_fitness(module)
         for created in find_operations(module.operation, ("stablehlo.convolution",)):
-            is_whole = created.parent.name == "func.func" and _is_known(created)
+            is_whole = is_run_by_itself(created) and _is_known(created)
             if is_whole and fitness.of_operations([created]) is None:
                 with ir.InsertionPoint(created), created.location:
                     made = _convolve(created, code)

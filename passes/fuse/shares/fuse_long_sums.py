@@ -19,6 +19,7 @@ from axir.passes.fuse.emitter import Emitter
 from axir.passes.fuse.reductions import is_by_vectors, sums_of
 from axir.passes.fuse.region_kernel import code_and_fitness, region_kernel
 from axir.passes.fuse.values import Stored, Value
+from axir.passes.legalize.regions import is_run_by_itself
 from axir.passes.legalize.rewriting import find_operations
 from axir.passes.legalize.windows.position_select_and_scatter import copied_body
 
@@ -66,7 +67,7 @@ class FuseLongSums(Pass):
         code, fitness = code_and_fitness(module)
         for created in find_operations(module.operation, (_REDUCE,)):
             x = created.operands[0].type
-            if created.parent.name != "func.func" or math.prod(x.shape) < self.elements:
+            if not is_run_by_itself(created) or math.prod(x.shape) < self.elements:
                 continue
             if not is_by_vectors(created):
                 continue

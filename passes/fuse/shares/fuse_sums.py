@@ -18,6 +18,7 @@ from axir.passes.fuse.islands import is_float_sum
 from axir.passes.fuse.reductions import is_by_vectors, sums_of
 from axir.passes.fuse.region_kernel import code_and_fitness, region_kernel
 from axir.passes.fuse.values import Stored, Value
+from axir.passes.legalize.regions import is_run_by_itself
 from axir.passes.legalize.rewriting import find_operations
 
 from .narrow_sums import is_narrow, share_of_narrow
@@ -58,7 +59,7 @@ class FuseSums(Pass):
         """Rewrites the reductions of functions."""
         code, fitness = code_and_fitness(module)
         for created in find_operations(module.operation, (_REDUCE,)):
-            if created.parent.name != "func.func" or not is_float_sum(created):
+            if not is_run_by_itself(created) or not is_float_sum(created):
                 continue
             if not is_by_vectors(created):
                 continue

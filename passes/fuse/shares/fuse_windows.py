@@ -14,6 +14,7 @@ from axir.passes.fuse.code import Code
 from axir.passes.fuse.region_kernel import code_and_fitness
 from axir.passes.fuse.values import Value
 from axir.passes.fuse.windows import Windows
+from axir.passes.legalize.regions import is_run_by_itself
 from axir.passes.legalize.rewriting import find_operations, replace
 from axir.passes.legalize.windows.position_select_and_scatter import entries
 from axir.passes.legalize.windows.run_by_kernel import running_axis
@@ -51,7 +52,7 @@ class FuseWindows(Pass):
         """Rewrites the functions of the module."""
         code, fitness = code_and_fitness(module)
         for created in find_operations(module.operation, ("stablehlo.reduce_window",)):
-            is_whole = created.parent.name == "func.func" and _is_known(created)
+            is_whole = is_run_by_itself(created) and _is_known(created)
             if is_whole and fitness.of_operations([created]) is None:
                 with ir.InsertionPoint(created), created.location:
                     made = _reduce(created, code)

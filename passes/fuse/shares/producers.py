@@ -66,7 +66,7 @@ def _is_made_for(x: ir.Value, readers: Sequence[ir.Operation]) -> bool:
     if isinstance(x, ir.BlockArgument) or is_uniform(x):
         return False
     users = {use.owner.operation for use in x.uses}
-    return len(users) == 1 and users <= set(readers)
+    return len(users) == 1 and users <= set(readers) and x.owner.operation.block == readers[0].block
 
 
 def _is_on_elements(owner: ir.Operation) -> bool:

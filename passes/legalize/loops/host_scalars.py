@@ -56,7 +56,7 @@ class HostScalars:
             current = pending.pop()
             if current in self._known or _is_known_constant(current):
                 continue
-            if not _is_supported(current):
+            if not is_supported(current):
                 found.add(current)
                 continue
             new = set(current.owner.operation.operands) - seen
@@ -140,7 +140,7 @@ def _is_known_constant(value: ir.Value) -> bool:
     return is_constant and may_be_on_host(value)
 
 
-def _is_supported(value: ir.Value) -> bool:
+def is_supported(value: ir.Value) -> bool:
     """Tells whether the host can compute a value from its operands, if it knows these."""
     operation = _definition(value)
     if operation is None or operation.name not in _SUPPORTED:

@@ -23,6 +23,7 @@ _programs = st.builds(
     _steps,
     st.booleans(),
     st.lists(st.binary(max_size=30)).map(tuple),
+    _places,
 )
 
 

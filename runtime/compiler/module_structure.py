@@ -1,0 +1,171 @@
+"""What the steps of a module read, and which of them is the last to do so.
+
+A step is a kernel, a call of a function of the host, a loop or a branch. What does not live here:
+where arrays lie, and what is done in which order (`step_writer.py`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from iree.compiler import ir
+
+from axir.dialect.core.types import numpy_dtype
+from axir.passes.legalize.host_functions import host_function
+from axir.passes.legalize.regions import BRANCHES, operations_of
+
+KERNEL = "flow.dispatch"
+LOOP = "stablehlo.while"
+# What gives the same bytes in the same order.
+ALIASES = (
+    "stablehlo.optimization_barrier",
+    "util.optimization_barrier",
+    "flow.tensor.transfer",
+    "stablehlo.reshape",
+    "stablehlo.bitcast_convert",
+)
+
+
+class Structure:
+    """What a function consists of.
+
+    Args:
+        function: The function, of kernels and other steps only.
+
+    Attributes:
+        read: The arrays that steps read, each once, in order.
+        last_reader: For each array the last operation of its own block that reads it, or in which
+            something does.
+        reads: For each step what it and those in it read.
+        captured: The same of those in it alone.
+    """
+
+    def __init__(self, function: ir.Operation):
+        self.read: dict[ir.Value, None] = {}
+        self.last_reader: dict[ir.Value, ir.Operation] = {}
+        self.reads: dict[ir.Operation, list[ir.Value]] = {}
+        self.captured: dict[ir.Operation, set[ir.Value]] = {}
+        # Values that a loop carries, and no pass changes: those that it begins with.
+        self._same: dict[ir.Value, ir.Value] = {}
+        [operations] = operations_of(function)
+        self._find_unchanged(operations)
+        self._visit(operations[:-1])
+
+    def source(self, value: ir.Value) -> ir.Value:
+        """Returns the array that a value is read from."""
+        while True:
+            if value in self._same:
+                value = self._same[value]
+            elif isinstance(value, ir.BlockArgument) or value.owner.name not in ALIASES:
+                return value
+            else:
+                value = value.owner.operands[ir.OpResult(value).result_number]
+
+    def is_last(self, value: ir.Value, step: ir.Operation) -> bool:
+        """Tells whether a step, which reads an array or makes it, is the last one to do so."""
+        return self.last_reader.get(value, step) == step and block_of(value) == step.block
+
+    def is_unchanged(self, loop: ir.Operation, number: int) -> bool:
+        """Tells whether no pass of a loop changes a value that it carries."""
+        return loop.results[number] in self._same
+
+    def _find_unchanged(self, operations: list[ir.Operation]) -> None:
+        for step in filter(is_step, operations):
+            if step.name == LOOP:
+                body = step.regions[1].blocks[0]
+                *_, last = operations_of(step)[1]
+                for number, (argument, end) in enumerate(
+                    zip(body.arguments, last.operands, strict=True)
+                ):
+                    if argument == end:
+                        first = step.operands[number]
+                        other = step.regions[0].blocks[0].arguments[number]
+                        for x in (argument, other, step.results[number]):
+                            self._same[x] = first
+            for inner in inner_blocks(step):
+                self._find_unchanged(inner)
+
+    def _visit(self, operations: list[ir.Operation]) -> dict[ir.Value, None]:
+        """Returns what the steps among operations read."""
+        found: dict[ir.Value, None] = {}
+        for step in operations:
+            if not is_step(step):
+                continue
+            read = dict.fromkeys(map(self.source, step.operands))
+            self.read.update(read)
+            captured: dict[ir.Value, None] = {}
+            for *inner, last in inner_blocks(step):
+                captured.update(self._visit(inner))
+                ends = dict.fromkeys(map(self.source, last.operands))
+                self.read.update(ends)
+                self.last_reader.update(dict.fromkeys(ends, last))
+                captured.update(ends)
+            read.update(captured)
+            self.captured[step] = set(captured)
+            self.reads[step] = list(read)
+            # Of what is made inside this is of no interest, and nobody asks.
+            outside = {x: None for x in read if not _is_inside(x, step)}
+            self.last_reader.update(dict.fromkeys(outside, step))
+            found.update(outside)
+        return found
+
+
+def _is_inside(value: ir.Value, step: ir.Operation) -> bool:
+    """Tells whether a value is made in a loop or branch, or is an argument there."""
+    if not len(step.regions):
+        return False
+    block = block_of(value)
+    while True:
+        owner = block.owner.operation
+        if owner == step:
+            return True
+        if owner.name == "func.func":
+            return False
+        block = owner.block
+
+
+def is_step(operation: ir.Operation) -> bool:
+    """Tells whether an operation is a step of a program."""
+    return operation.name in (KERNEL, LOOP, *BRANCHES) or host_function(operation) is not None
+
+
+def is_made(value: ir.Value) -> bool:
+    """Tells whether a step makes an array."""
+    return not isinstance(value, ir.BlockArgument) and is_step(value.owner.operation)
+
+
+def is_argument(value: ir.Value) -> bool:
+    """Tells whether a value is an argument of the program, and not of a block in it."""
+    return isinstance(value, ir.BlockArgument) and value.owner.owner.operation.name == "func.func"
+
+
+def block_of(value: ir.Value) -> ir.Block:
+    """Returns the block in which a value is made."""
+    return value.owner if isinstance(value, ir.BlockArgument) else value.owner.operation.block
+
+
+def inner_blocks(step: ir.Operation) -> list[list[ir.Operation]]:
+    """Returns the operations of the blocks of a loop or branch."""
+    return operations_of(step) if step.name == LOOP or step.name in BRANCHES else []
+
+
+def operations_of_blocks(operations: list[ir.Operation]) -> Iterator[ir.Operation]:
+    """Yields operations, and those in the loops and branches among them."""
+    for operation in operations:
+        yield operation
+        for inner in inner_blocks(operation):
+            yield from operations_of_blocks(inner)
+
+
+def ties_of(step: ir.Operation) -> list[int]:
+    """Returns for each result of a step in which operand's place it is, -1 for none."""
+    if step.name != KERNEL:
+        return [-1] * len(step.results)
+    return [ir.IntegerAttr(x).value for x in ir.ArrayAttr(step.attributes["tied_operands"])]
+
+
+def bytes_of(value: ir.Value) -> int:
+    """Returns how many bytes an array takes."""
+    kind = value.type
+    return math.prod(kind.shape) * numpy_dtype(kind.element_type).itemsize

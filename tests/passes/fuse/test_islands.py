@@ -1,0 +1,69 @@
+"""`fuse-small-sums` and `fuse-islands` in loops: what becomes a kernel, and what not."""
+
+from __future__ import annotations
+
+from support.stablehlo_runner import parse
+
+from axir.passes.framework.pipeline import run_passes
+
+LOOP = """
+func.func @main(%x: tensor<9xf32>, %y: tensor<16384x9xf32>)
+    -> (tensor<16384x9xf32>, tensor<9xf32>) {
+  %zero = stablehlo.constant dense<0> : tensor<i32>
+  %end = stablehlo.constant dense<7> : tensor<i32>
+  %ones = stablehlo.constant dense<1.0> : tensor<99xf32>
+  %0:4 = stablehlo.while(%i = %zero, %a = %y, %b = %x, %c = %ones)
+      : tensor<i32>, tensor<16384x9xf32>, tensor<9xf32>, tensor<99xf32>
+  cond {
+    %1 = stablehlo.compare LT, %i, %end : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %1 : tensor<i1>
+  } do {
+    %none = stablehlo.constant dense<0.0> : tensor<f32>
+    %one = stablehlo.constant dense<1> : tensor<i32>
+    %first = stablehlo.constant dense<0> : tensor<i32>
+    %j = stablehlo.add %i, %one : tensor<i32>
+    %1 = stablehlo.multiply %b, %b : tensor<9xf32>
+    %2 = stablehlo.reduce(%1 init: %none) applies stablehlo.add across dimensions = [0]
+        : (tensor<9xf32>, tensor<f32>) -> tensor<f32>
+    %3 = stablehlo.broadcast_in_dim %2, dims = [] : (tensor<f32>) -> tensor<1x9xf32>
+    %4 = stablehlo.dynamic_update_slice %a, %3, %j, %first
+        : (tensor<16384x9xf32>, tensor<1x9xf32>, tensor<i32>, tensor<i32>) -> tensor<16384x9xf32>
+    %5 = stablehlo.add %c, %c : tensor<99xf32>
+    stablehlo.return %j, %4, %1, %5
+        : tensor<i32>, tensor<16384x9xf32>, tensor<9xf32>, tensor<99xf32>
+  }
+  return %0#1, %0#2 : tensor<16384x9xf32>, tensor<9xf32>
+}
+"""
+
+
+def text_after(passes: str) -> str:
+    module = parse(LOOP)
+    run_passes(module, passes)
+    text = str(module)
+    return text[text.index("func.func @main") :]
+
+
+def test_small_sums_leave_counters_and_large_updates_to_iree() -> None:
+    text = text_after("fuse-small-sums")
+    assert "stablehlo.reduce" not in text
+    assert text.count("flow.dispatch @program_0") == 1
+    assert "stablehlo.add %iterArg, %c" in text
+    assert "stablehlo.dynamic_update_slice" in text
+
+
+def test_loops_of_kernels_change_parts_in_place_and_compute_what_they_begin_with() -> None:
+    text = text_after("fuse-small-sums,fuse-islands")
+    operations = {x for x in text.split() if x.startswith("stablehlo.")}
+    assert operations <= {
+        "stablehlo.constant",
+        "stablehlo.optimization_barrier",
+        "stablehlo.reshape",
+        "stablehlo.return",
+        "stablehlo.while(%iterArg",
+    }
+    # The result lies where the first operand does.
+    assert "@part_0(%iterArg_" in text
+    assert text.count("-> %iterArg_") == 1
+    begin = text[text.index("stablehlo.while") :].partition("\n")[0]
+    assert "= %cst" not in begin
