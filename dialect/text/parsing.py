@@ -251,7 +251,8 @@ def read_file(path: str | Path) -> ir.Module:
         raise ParseError(
             f"{path} is empty.", "Write modules with axir.export or `axir opt -o`.", str(path)
         )
-    if data[: len(BYTECODE)] != BYTECODE and embedded_bytecode(data) is None:
+    is_text = b"\0" not in data[:_TOLD_BY]
+    if data[: len(BYTECODE)] != BYTECODE and (is_text or embedded_bytecode(data) is None):
         try:
             data[:_BEGINNING].decode()
         except UnicodeDecodeError as error:

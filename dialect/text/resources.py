@@ -45,7 +45,7 @@ _SECTION_END = b"#-}"
 _STRING = rb'"[^"\\\n]*(?:\\.[^"\\\n]*)*"'
 _USE = re.compile(rb"%s|//[^\n]*|dense_resource<\s*(%s|[^>\s\"]+)\s*>" % (_STRING, _STRING))
 _HANDLE = re.compile(r'dense_resource<"?axir\.(\d+)\.(.*?)"?> : (.*)$', re.DOTALL)
-_TOKEN = re.compile(rb'\s*(?:([A-Za-z_0-9][\w$.-]*)|"([^"]*)"|(\S))')
+_TOKEN = re.compile(rb"\s*(?:([A-Za-z_0-9][\w$.-]*)|(\S))")
 _ELIDED = "__elided__"
 # A constant in digits, and what stands behind it. An element has whole bytes, in their order.
 _DIGITS = b'dense<"0x'
@@ -325,8 +325,7 @@ def split(data: Content, name: str) -> tuple[Content, Resources | None]:
         parts = _Text(data)
         if not parts.is_changed:
             return data, None
-        section = parts.section
-        written = () if section is None else _written(section, name)
+        written = () if parts.section is None else _written(data, parts.section, name)
         digits = {key: (x, True) for key, x in _distinct(written, name)}
         made = _USE.sub(lambda found: _renamed(found, number), parts.text)
         digits |= {f"#{index}": (x, True) for index, x in enumerate(parts.constants)}
@@ -341,16 +340,18 @@ class _Text:
     Attributes:
         text: The text, in which large constants are resources called `#0`, `#1`, ...
         constants: What they hold, in hexadecimal digits.
-        section: The section of resources, if there is one.
+        section: Where the section of resources begins and ends, if there is one.
     """
 
     def __init__(self, data: Content):
         self.constants: list[memoryview] = []
-        self.section: memoryview | None = None
+        self.section: tuple[int, int] | None = None
         memory = memoryview(data)
         pieces: list[bytes | memoryview] = []
         begin = position = 0
-        while (start := data.find(_DIGITS, position)) >= 0:
+        place = _section_start(data, 0)
+        limit = len(data) if place < 0 else place
+        while (start := data.find(_DIGITS, position, limit)) >= 0:
             position = start + len(_DIGITS)
             end = data.find(b'"', position)
             if end - position < _LARGE or not _TYPE.match(data[end : end + _LONGEST_TYPE]):
@@ -358,11 +359,10 @@ class _Text:
             pieces += [memory[begin:start], b'dense_resource<"#%d"' % len(self.constants)]
             self.constants.append(memory[position:end])
             begin = position = end + 1
-        place = _section_start(data, begin)
         if place >= 0:
             end = data.rfind(_SECTION_END, place)
             end = len(data) if end < 0 else end
-            self.section = memory[place + len(_SECTION) : end]
+            self.section = place + len(_SECTION), end
             pieces += [memory[begin:place], memory[end + len(_SECTION_END) :]]
             self.text = b"".join(pieces)
         else:
@@ -389,30 +389,49 @@ def _renamed(found: re.Match[bytes], number: int) -> bytes:
     return b'dense_resource<"axir.%d.%s">' % (number, found[1].strip(b'"'))
 
 
-def _written(section: memoryview, name: str) -> Iterator[tuple[str, memoryview]]:
-    """Yields the arrays of a section by name, in hexadecimal digits."""
+def _written(
+    data: Content, section: tuple[int, int], name: str
+) -> Iterator[tuple[str, memoryview]]:
+    """Yields the arrays of a section by name, in hexadecimal digits.
+
+    Args:
+        data: The text.
+        section: Where the section begins and ends in it.
+        name: What the text is called.
+    """
+    memory = memoryview(data)
     path = [""]
     key = ""
-    position = 0
-    while (found := _TOKEN.match(section, position)) is not None:
+    position, end = section
+    while (found := _TOKEN.match(memory, position, end)) is not None:
         position = found.end()
-        if found[3] == b"{":
+        sign = found[2]
+        begin, close = found.span(1)
+        if sign == b'"':
+            begin, close = position, _end_of_string(data, position, end, name)
+            position = close + 1
+        if sign == b"{":
             path.append(key)
-        elif found[3] == b"}" and len(path) > 1:
+        elif sign == b"}" and len(path) > 1:
             path.pop()
-        elif found[3] == b'"':
-            raise _damaged("they are cut off", name)
-        elif found[3] == b"}":
+        elif sign == b"}":
             raise _damaged("a bracket is closed that was not opened", name)
-        elif found[2] is not None and path == _PATH and not _is_key(section, position):
-            begin, end = found.span(2)
-            if bytes(section[begin : begin + 2]) != b"0x":
+        elif sign == b'"' and path == _PATH and not _is_key(memory, position):
+            if data[begin : begin + 2] != b"0x":
                 raise _damaged(f"{key!r} is not written in hexadecimal digits", name)
-            yield key, section[begin + 2 : end]
-        elif found[3] is None:
-            key = (found[1] or found[2] or b"").decode(errors="replace")
+            yield key, memory[begin + 2 : close]
+        elif sign in (None, b'"'):
+            key = data[begin:close].decode(errors="replace")
     if path != [""]:
         raise _damaged("they are cut off", name)
+
+
+def _end_of_string(data: Content, position: int, end: int, name: str) -> int:
+    """Returns where a string ends, which may have gigabytes."""
+    close = data.find(b'"', position, end)
+    if close < 0:
+        raise _damaged("they are cut off", name)
+    return close
 
 
 def _is_key(section: memoryview, position: int) -> bool:
