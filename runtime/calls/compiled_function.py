@@ -69,6 +69,9 @@ _new_array = ConcreteArray.__new__
 _NO_HOST = itertools.repeat(None)
 # Making a list for results takes 0.5 us. Up to this size they may live until the next call.
 _SMALL_RESULT_BYTES = 4096
+# So long, in seconds, passes for a program that nobody waits for leave the interpreter to the first
+# call of the one that serves meanwhile.
+_HEAD_START = 0.25
 
 
 def buffer_of(array: ConcreteArray, device: Device) -> Buffer:
@@ -246,6 +249,9 @@ class CompiledFunction:
     def _take_over(self, compile_it: Callable[[], bytes]) -> None:
         """Has calls run IREE's program as soon as it is there; it computes the same."""
         function = self.function
+        served = self._executable
+        if isinstance(served, NativeExecutable):
+            served.has_served.wait(_HEAD_START)
         try:
             with few_at_once():
                 binary = compile_it()
@@ -258,7 +264,6 @@ class CompiledFunction:
         executable = program.function("main", work=largest_operation(function))
         self._compile_better = None
         # A call that is under way goes on with what it has begun with, unless it is in a loop.
-        served = self._executable
         self._results = None
         self._executable = executable
         self._native = None

@@ -7,6 +7,7 @@ machine code (`runtime/native/`), and which programs are run so (`runtime/compil
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Sequence
 
@@ -59,6 +60,7 @@ class NativeExecutable:
         is_long: Whether the last call took so long that another thread may make the next.
         result_types: Types of the results.
         quick: None, as an `Executable` has it whose calls are timed.
+        has_served: Set once a call has ended.
     """
 
     quick = None
@@ -76,6 +78,7 @@ class NativeExecutable:
         # What runs its calls from now on, if something does.
         self._successor: Executable | None = None
         self._overtaking = Overtaking()
+        self.has_served = threading.Event()
         self.program = NativeProgram(kernel, kinds, host_calls, self._overtaking)
         self.device = device
         self.is_long = False
@@ -226,6 +229,7 @@ class NativeExecutable:
             except MemoryError as error:
                 raise self._failure(error, where) from error
             self.is_long = self._may_last and time.perf_counter() - start >= LONG_SECONDS
+            self.has_served.set()
             return results
 
     def _failure(self, error: MemoryError, where: str | None = None) -> RuntimeExecutionError:

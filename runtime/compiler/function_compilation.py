@@ -6,7 +6,6 @@ What does not live here: the compiler (`compilation.py`), calls (`runtime/calls/
 from __future__ import annotations
 
 import dataclasses
-import time
 from collections.abc import Callable, Hashable, Sequence
 
 from iree.compiler import ir
@@ -30,11 +29,6 @@ _LEGALIZATION = "legalize-for-iree"
 # Further passes by platform, from this optimization level on.
 _TUNING = {"cpu": "tune-for-cpu"}
 _TUNING_LEVEL = 1
-# One thread has made so many bytes between two functions of the host before others have begun.
-_MOST_BYTES = 1 << 20
-# So long, in seconds, passes for a program that nobody waits for leave the interpreter to the first
-# call of the one that serves meanwhile.
-_HEAD_START = 0.03
 
 
 def prepare_for_target(module: Foreign, target: Target, part: str = "regions") -> None:
@@ -111,7 +105,7 @@ def compile_program(
         return _compiled(module, target, function.name)
     text = text_of(module)
     if host_functions:
-        return _with_kernels(module, target, function.name, text, "regions", _MOST_BYTES)
+        return _with_kernels(module, target, function.name, text, "regions")
     made = compile_natively(module, text, function.name)
     if isinstance(made, KernelProgram):
         return made
@@ -121,12 +115,11 @@ def compile_program(
 
 
 def _with_kernels(
-    module: ir.Module, target: Target, name: str, text: str, left: str, most_bytes: int = 0
+    module: ir.Module, target: Target, name: str, text: str, left: str
 ) -> KernelProgram | bytes | Provisional:
     """Compiles a program that is more than a kernel, of whose module `text` is what it was.
 
-    What is `left` of `legalize-for-iree` is done here. Programs that make no more than so many
-    bytes stay native.
+    What is `left` of `legalize-for-iree` is done here.
     """
     stays_native = config.axir_compiler == "native"
     known = None if stays_native else find_legalized(text, target, name)
@@ -147,13 +140,9 @@ def _with_kernels(
     def compile_it() -> bytes:
         return begin_legalized(module, target, name, finish, text)()
 
-    def compile_later() -> bytes:
-        time.sleep(_HEAD_START)
-        return compile_it()
-
     if kernels is None:
         return compile_it()
-    return kernels if stays_native else Provisional(kernels, compile_later)
+    return kernels if stays_native else Provisional(kernels, compile_it)
 
 
 @dataclasses.dataclass(frozen=True)

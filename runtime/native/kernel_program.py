@@ -8,10 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import marshal
-import math
 from dataclasses import dataclass
-
-import numpy as np
 
 # Where an array is from, and which one of these: an argument of the program, a constant of its, an
 # array that the program makes.
@@ -68,12 +65,6 @@ class KernelProgram:
     def stops(self) -> bool:
         """Tells whether its code returns before it is done, and is called again."""
         return any(name in (HOST_CALL, AGAIN) for name, _, _ in self.steps)
-
-    def is_small(self, most_bytes: int) -> bool:
-        """Tells whether one thread runs it, and it makes no more than so many bytes."""
-        made = sum(math.prod(shape) * np.dtype(name).itemsize for name, shape in self.results)
-        is_alone = all(count == 1 for name, count, _ in self.steps if name not in KINDS)
-        return is_alone and made + self.space <= most_bytes
 
     def to_bytes(self) -> bytes:
         """Returns the program as the cache keeps it."""
