@@ -17,8 +17,6 @@ from contextlib import contextmanager
 
 from axir.passes.framework.registry import PASSES, takes_jaxpr
 
-# Besides: what contractions of several arrays need while they are traced.
-_OTHERS = ("opt_einsum",)
 # Those of most programs first.
 _FIRST = ("fuse-whole-programs", "tile-products", "fuse-rows", "fuse-moves", "fuse-islands")
 _threads: list[threading.Thread] = []
@@ -51,7 +49,7 @@ def passes_imported_meanwhile() -> Iterator[None]:
 
 def _import_passes() -> None:
     names = [PASSES[name] for name in (*_FIRST, *PASSES) if not takes_jaxpr(name)]
-    for name in (*names, *_OTHERS):
+    for name in names:
         _somebody_waits.wait()
         with _importing:
             importlib.import_module(name)

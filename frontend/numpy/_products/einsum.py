@@ -33,6 +33,8 @@ __all__ = ["einsum", "einsum_path"]
 Shape = tuple[int, ...]
 # A step of a path: positions of the operands it takes, their indices and those of its result.
 Step = tuple[tuple[int, ...], tuple[str, ...], str]
+# What says how an order is found, and is no path.
+_CHOICES = (True, False, "auto", "optimal", "greedy")
 
 
 @lies_where_told
@@ -108,7 +110,7 @@ def einsum_path(
     >>> jnp.einsum_path("ij,jk,kl->il", x, x, x)[0]
     [(0, 1), (0, 1)]
     """
-    import opt_einsum  # late: only contractions of several arrays need it
+    import opt_einsum  # late: it is slow to import
 
     subscripts, arrays = _arguments(subscripts, operands)
     values = [array_argument("einsum_path", x, i) for i, x in enumerate(arrays)]
@@ -131,7 +133,7 @@ def _arguments(
         if not operands:
             raise ParameterError("jnp.einsum: there are no operands.", "Pass an array per term.")
         return subscripts, list(operands)
-    import opt_einsum  # late: only contractions of several arrays need it
+    import opt_einsum  # late: it is slow to import
 
     interleaved = [subscripts, *operands]
     try:
@@ -153,16 +155,7 @@ def _explicit(subscripts: str, shapes: Sequence[Shape]) -> tuple[str, tuple[tupl
     Returns:
         The subscripts, and for each operand its indices, and those along which it does not stretch.
     """
-    import opt_einsum  # late: only contractions of several arrays need it
-
-    try:
-        inputs, output, _ = opt_einsum.parser.parse_einsum_input((subscripts, *shapes), shapes=True)
-    except (ValueError, IndexError) as error:
-        raise ParameterError(
-            f"jnp.einsum: the subscripts {subscripts!r} cannot be read: {error}",
-            "Write them like 'ij,jk->ik', with a term for each operand.",
-        ) from None
-    terms = inputs.split(",")
+    terms, output = _read(subscripts, shapes)
     extents: dict[str, int] = {}
     for term, shape in zip(terms, shapes, strict=True):
         _note_extents(subscripts, term, shape, extents)
@@ -171,6 +164,27 @@ def _explicit(subscripts: str, shapes: Sequence[Shape]) -> tuple[str, tuple[tupl
         for term, shape in zip(terms, shapes, strict=True)
     ]
     return f"{','.join(used)}->{output}", tuple(zip(terms, used, strict=True))
+
+
+def _read(subscripts: str, shapes: Sequence[Shape]) -> tuple[list[str], str]:
+    """Returns the indices of each operand and of the result."""
+    inputs, arrow, output = subscripts.partition("->")
+    terms = inputs.split(",")
+    # What is spelled out is read without a package whose import takes longer than all else.
+    is_spelled_out = arrow and "".join((*terms, output)).isalpha()
+    if is_spelled_out and len(terms) == len(shapes) and set(output) <= set(inputs) - {","}:
+        if len(set(output)) == len(output):
+            return terms, output
+    import opt_einsum  # late: it is slow to import
+
+    try:
+        inputs, output, _ = opt_einsum.parser.parse_einsum_input((subscripts, *shapes), shapes=True)
+    except (ValueError, IndexError) as error:
+        raise ParameterError(
+            f"jnp.einsum: the subscripts {subscripts!r} cannot be read: {error}",
+            "Write them like 'ij,jk->ik', with a term for each operand.",
+        ) from None
+    return inputs.split(","), output
 
 
 def _note_extents(subscripts: str, term: str, shape: Shape, extents: dict[str, int]) -> None:
@@ -204,9 +218,12 @@ def _broadcastable(explicit: str, shapes: Sequence[Shape]) -> list[Shape]:
 def _plan(
     subscripts: str, shapes: tuple[Shape, ...], optimize: UserObject
 ) -> tuple[tuple[tuple[str, str], ...], tuple[Step, ...]]:
-    import opt_einsum  # late: only contractions of several arrays need it
-
     explicit, names = _explicit(subscripts, shapes)
+    if len(shapes) <= 2 and optimize in _CHOICES:  # there is nothing to choose
+        places = tuple(reversed(range(len(shapes))))
+        return names, ((places, tuple(names[n][1] for n in places), explicit.partition("->")[2]),)
+    import opt_einsum  # late: it is slow to import
+
     kept_shapes = [
         tuple([n for n, c in zip(shape, given, strict=True) if c in used])
         for shape, (given, used) in zip(shapes, names, strict=True)
