@@ -8,7 +8,17 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 # From the worst on.
-VERDICTS = ("wrong", "crash", "hang", "error", "not reached", "refused", "right", "measured", "told")
+VERDICTS = (
+    "wrong",
+    "crash",
+    "hang",
+    "error",
+    "not reached",
+    "refused",
+    "right",
+    "measured",
+    "told",
+)
 BAD = VERDICTS[:5]
 _BEGUN = "begun"
 

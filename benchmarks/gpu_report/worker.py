@@ -1,7 +1,7 @@
 """The process of one part: tries its items one after the other, and writes what it finds.
 
-    python -m benchmarks.gpu_report.worker PART ROWS --platform cuda
-    python -m benchmarks.gpu_report.worker PART ROWS --compile-for sm_90
+python -m benchmarks.gpu_report.worker PART ROWS --platform cuda
+python -m benchmarks.gpu_report.worker PART ROWS --compile-for sm_90
 """
 
 from __future__ import annotations
