@@ -1,4 +1,4 @@
-"""Parts of the report: where arrays lie, calls that do not wait, the demo, and the tests of GPUs."""
+"""Parts of the report: where arrays lie, calls that do not wait, the demo, tests of GPUs."""
 
 from __future__ import annotations
 
@@ -43,9 +43,8 @@ def _expect(condition: object, text: str) -> None:
 
 def behavior(is_tiny: bool) -> Iterator[Item]:
     """Yields what users see of a device beside values and times."""
-    for check in (_results_lie_there, _single_ops, _donation, _host_calls, _memory_is_counted):
-        yield Item(check.__doc__ or "", functools.partial(_checked, check))
-    yield Item("memory that is not there", functools.partial(_checked, _out_of_memory))
+    for name, check in _CHECKS.items():
+        yield Item(name, functools.partial(_checked, name, check))
     yield Item(
         "calls that do not wait",
         functools.partial(_asynchronous, _SIDE[is_tiny]),
@@ -55,8 +54,7 @@ def behavior(is_tiny: bool) -> Iterator[Item]:
     yield Item("the demo", functools.partial(_demo, _EPOCHS[is_tiny]), _prepare_demo)
 
 
-def _checked(check: Callable[[Device], None], device: Device) -> list[Row]:
-    name = check.__doc__ or ""
+def _checked(name: str, check: Callable[[Device], None], device: Device) -> list[Row]:
     try:
         check(device)
     except (_UnexpectedError, AssertionError) as error:
@@ -65,7 +63,6 @@ def _checked(check: Callable[[Device], None], device: Device) -> list[Row]:
 
 
 def _results_lie_there(device: Device) -> None:
-    """results lie where the program ran"""
     call = axir.jit(lambda t: {"sum": t["a"] + t["b"], "first": t["a"][0]}, device=device)
     tree = {"a": np.arange(4, dtype=np.float32), "b": np.ones(4, np.float32)}
     for _ in range(3):
@@ -77,7 +74,6 @@ def _results_lie_there(device: Device) -> None:
 
 
 def _single_ops(device: Device) -> None:
-    """single ops run where their operands lie"""
     host = np.random.default_rng(0).standard_normal((3, 4), np.float32)
     x = axir.device_put(host, device)
     for got, want in (
@@ -90,7 +86,6 @@ def _single_ops(device: Device) -> None:
 
 
 def _donation(device: Device) -> None:
-    """donated arguments are given up"""
     step = axir.jit(lambda x: x.at[0].set(5.0), donate_argnums=0)
     x = axir.device_put(np.zeros(4, np.float32), device)
     y = step(x)
@@ -99,7 +94,6 @@ def _donation(device: Device) -> None:
 
 
 def _host_calls(device: Device) -> None:
-    """programs call functions of the host"""
     like = axir.ShapeDtypeStruct((4,), np.float32)
 
     def program(x: Any) -> Any:
@@ -111,7 +105,6 @@ def _host_calls(device: Device) -> None:
 
 
 def _memory_is_counted(device: Device) -> None:
-    """memory is counted, and given back"""
     before = _bytes_in_use(device)
     arrays = [axir.device_put(np.zeros(1 << 20, np.float32), device) for _ in range(8)]
     used = _bytes_in_use(device) - before
@@ -129,7 +122,6 @@ def _bytes_in_use(device: Device) -> int:
 
 
 def _out_of_memory(device: Device) -> None:
-    """memory that is not there is refused, and the process goes on"""
     if device.platform == "cpu":
         return
     try:
@@ -141,6 +133,16 @@ def _out_of_memory(device: Device) -> None:
         raise _UnexpectedError("1.2 TB were allocated")
     again = axir.jit(lambda x: x + 1, device=device)(np.ones(4, np.float32))
     np.testing.assert_array_equal(again, [2, 2, 2, 2])
+
+
+_CHECKS: dict[str, Callable[[Device], None]] = {
+    "results lie where the program ran": _results_lie_there,
+    "single ops run where their operands lie": _single_ops,
+    "donated arguments are given up": _donation,
+    "programs call functions of the host": _host_calls,
+    "memory is counted, and given back": _memory_is_counted,
+    "memory that is not there is refused, and the process goes on": _out_of_memory,
+}
 
 
 def _product(x: Any) -> Any:

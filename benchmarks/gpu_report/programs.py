@@ -22,8 +22,8 @@ NAMES = (
     "laplacian", "bilinear-sampling", "cumsum-of-rows", "average-pool", "max-pool-3x3",
     "convolution-odd", "convolution-strided", "convolution-depthwise", "matmul-odd", "matmul-deep",
     "matmul-wide", "batched-matmul-5-of-33", "einsum-scores", "logsumexp", "triangular-solve",
-    "log-determinant-gradient", "cholesky-32x32", "fft-rows", "pairwise-distances", "mlp-training-step",
-    "cnn-training-step", "resnet-block", "attention-odd", "transformer-block",
+    "log-determinant-gradient", "cholesky-32x32", "fft-rows", "pairwise-distances",
+    "mlp-training-step", "cnn-training-step", "resnet-block", "attention-odd", "transformer-block",
     "language-model-step", "vae-step", "mixture-of-experts", "rnn", "lstm-100x16x64", "gru",
     "kalman-filter-100x16x8", "scan-products", "lorenz-rk4", "gaussian-process-gradient",
 )  # fmt: skip

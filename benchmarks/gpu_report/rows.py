@@ -1,4 +1,4 @@
-"""What a part of the report found: rows, one for each thing that was tried, kept as lines of JSON."""
+"""What a part of the report found: rows, one for each thing that was tried, as lines of JSON."""
 
 from __future__ import annotations
 
@@ -52,6 +52,11 @@ def add_begun(path: Path, name: str) -> None:
     _add(path, {"name": name, "verdict": _BEGUN})
 
 
+def add_end(path: Path, name: str) -> None:
+    """Writes that an item is through."""
+    _add(path, {"name": name, "verdict": _ENDED})
+
+
 def add_rows(path: Path, rows: Iterable[Row]) -> None:
     """Writes what was found."""
     for row in rows:
@@ -75,7 +80,8 @@ def read_rows(path: Path) -> tuple[list[Row], list[str], str | None]:
         if content["verdict"] == _BEGUN:
             current = content["name"]
             begun.append(current)
+        elif content["verdict"] == _ENDED:
+            current = None
         else:
             rows.append(Row(**content))
-            current = None
     return rows, begun, current

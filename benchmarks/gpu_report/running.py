@@ -13,7 +13,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from .rows import Row, add_rows, read_rows
+from .rows import Row, add_end, add_rows, read_rows
 
 _POLL = 0.05
 _TOLD_LINES = 6
@@ -52,6 +52,8 @@ def run_part(
             add_rows(rows_path, [Row(name, "hang", f"no answer within {patience:.0f} s")])
         elif current is not None or len(begun) == begun_before:
             add_rows(rows_path, [Row(name, "crash", _end_of(log, code))])
+        if current is not None:
+            add_end(rows_path, current)
         if len(begun) == begun_before:  # another one would get no further
             break
     return read_rows(rows_path)[0]

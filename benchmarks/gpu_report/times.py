@@ -52,10 +52,6 @@ def _measured(call: Callable[[], Any], finish: Callable[[Any], Any]) -> dict[str
     return {"first": first, "waited": statistics.median(times), "in a row": in_a_row}
 
 
-def _costs(program: Timed, size: int) -> dict[str, float]:
-    return {"bytes": float(size), "operations": program.operations}
-
-
 def by_axir(is_tiny: bool) -> Iterator[Item]:
     """Yields the programs by axir, and copies to the device and from it."""
     for program in programs(is_tiny):

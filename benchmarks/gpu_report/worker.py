@@ -19,7 +19,7 @@ from axir.runtime import Device
 from .devices import chosen_device, stand_in
 from .items import Item
 from .parts import PARTS
-from .rows import Row, add_begun, add_rows, read_rows
+from .rows import Row, add_begun, add_end, add_rows, read_rows
 
 # Tells who started this process that another one must go on: this one's device is lost.
 LOST = 3
@@ -47,13 +47,19 @@ def main() -> int:
             continue
         add_begun(options.rows, item.name)
         if options.compile_for:
-            add_rows(options.rows, [_prepared(item, device)])
-            continue
-        rows = _tried(item, device)
+            rows = [_prepared(item, device)]
+        else:
+            rows = _tried(item, device)
         add_rows(options.rows, rows)
-        if device is not None and any(row.verdict == "error" for row in rows) and _is_lost(device):
+        add_end(options.rows, item.name)
+        is_there = device is not None and not options.compile_for
+        if _has_failed(rows) and is_there and _is_lost(device):
             return LOST
     return 0
+
+
+def _has_failed(rows: list[Row]) -> bool:
+    return any(row.verdict == "error" for row in rows)
 
 
 def _tried(item: Item, device: Device | None) -> list[Row]:
