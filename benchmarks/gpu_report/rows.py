@@ -8,19 +8,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 # From the worst on.
-VERDICTS = (
-    "wrong",
-    "crash",
-    "hang",
-    "error",
-    "not reached",
-    "refused",
-    "right",
-    "measured",
-    "told",
-)
-BAD = VERDICTS[:5]
-_BEGUN = "begun"
+BAD = ("wrong", "crash", "hang", "error", "not reached")
+VERDICTS = (*BAD, "refused", "right", "measured", "told")
+_BEGUN, _ENDED = "begun", "ended"
 
 
 @dataclass(frozen=True)
