@@ -22,8 +22,7 @@ from pathlib import Path
 _ROOT = Path(__file__).resolve().parents[2]
 _IREE = ("iree-base-compiler", "iree-base-runtime")
 # Taken where the other machine lacks them.
-_SPARE = ("optree", "platformdirs", "opt_einsum", "threadpoolctl", "rich", "click")
-_SPARE_OF_SPARE = ("markdown-it-py", "mdurl", "pygments", "typing_extensions")
+_SPARE = ("optree", "platformdirs", "opt_einsum", "threadpoolctl", "typing_extensions")
 _PLATFORMS = ("manylinux_2_28", "manylinux_2_27", "manylinux_2_17", "manylinux2014", "manylinux1")
 _ROOMS = ("dialect", "passes", "runtime")
 _OTHER_SOURCES = ("benchmarks", "tests/support", "tests/gpu", "tests/conftest.py", "examples")
@@ -49,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     iree = _downloaded(_IREE, options.python, work / "iree")
     _pack(out / "iree.tar.xz", _members(iree, work / "iree-files"))
     _compress_compiler(work / "iree-files", out)
-    spare = _downloaded((*_SPARE, *_SPARE_OF_SPARE), options.python, work / "spare")
+    spare = _downloaded(_SPARE, options.python, work / "spare")
     _pack(out / "spare.tar.xz", ((path, f"spare/{path.name}") for path in spare))
     _compile(options.gpus, work)
     _pack(out / "programs.tar.xz", _files(work / "programs", "programs"))

@@ -55,7 +55,7 @@ def _parts() -> Iterator[Part]:
         title = f"The op table, batch {number} of 3"
         yield Part(f"ops-{number}", title, ("ops", "batch"), 150, 40, 2)
     yield Part("programs", "Programs with gradients", ("programs", "programs"), 90, 30, 3)
-    yield Part("behavior", "Memory, calls, the demo", ("behavior", "behavior"), 60, 40, 3)
+    yield Part("behavior", "Memory, calls, the demo", ("behavior", "behavior"), 90, 60, 3)
     yield Part("times", "Times", ("times", "by_axir"), 120, 40, 4, column="axir")
     yield Part("torch", "Times of PyTorch", ("times", "by_torch"), 60, 30, 5, False, "PyTorch")
     yield Part("jax", "Times of JAX", ("times", "by_jax"), 60, 30, 6, False, "JAX")

@@ -24,8 +24,6 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 NEEDED = ("numpy", "scipy", "ml_dtypes")
 LIBRARY = Path("iree/compiler/_mlir_libs/libIREECompiler.so")
-# What a package imports as, where that is not the name of its wheel.
-MODULES = {"markdown_it_py": "markdown_it"}
 
 
 def main() -> int:
@@ -67,7 +65,7 @@ def _take_missing(site: Path) -> None:
     """Unpacks those small packages that are not installed here."""
     for wheel in sorted((site / "spare").glob("*.whl")):
         package = wheel.name.partition("-")[0]
-        if importlib.util.find_spec(MODULES.get(package, package)) is None:
+        if importlib.util.find_spec(package) is None:
             with zipfile.ZipFile(wheel) as file:
                 file.extractall(site)
 
