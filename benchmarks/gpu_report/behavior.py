@@ -235,14 +235,16 @@ def tests(is_tiny: bool) -> Iterator[Item]:
 
 
 def _run_tests(name: str, device: object) -> list[Row]:
-    missing = [x for x in ("pytest", "hypothesis", "jax") if importlib.util.find_spec(x) is None]
+    needed = ("pytest", "xdist", "hypothesis", "jax")
+    missing = [x for x in needed if importlib.util.find_spec(x) is None]
     if missing:
         return [Row(f"test_{name}.py", "refused", f"not installed: {', '.join(missing)}")]
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "tests.xml"
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
         command += [f"--junitxml={report}", f"{_ROOT}/tests/gpu/test_{name}.py"]
-        environment = {"TEST_GPU": "any", "GPU_TESTS": "all"} | dict(os.environ)
+        chosen = {"TEST_GPU": "any", "GPU_TESTS": "all", "TEST_COMPILER": "iree"}
+        environment = chosen | dict(os.environ)
         result = subprocess.run(
             command, cwd=_ROOT, env=environment, capture_output=True, text=True, check=False
         )

@@ -25,7 +25,14 @@ _IREE = ("iree-base-compiler", "iree-base-runtime")
 _SPARE = ("optree", "platformdirs", "opt_einsum", "threadpoolctl", "typing_extensions")
 _PLATFORMS = ("manylinux_2_28", "manylinux_2_27", "manylinux_2_17", "manylinux2014", "manylinux1")
 _ROOMS = ("dialect", "passes", "runtime")
-_OTHER_SOURCES = ("benchmarks", "tests/support", "tests/gpu", "tests/conftest.py", "examples")
+_OTHER_SOURCES = (
+    "benchmarks",
+    "tests/support",
+    "tests/gpu",
+    "tests/conftest.py",
+    "examples",
+    "pyproject.toml",
+)
 _COMPILER = "libIREECompiler.so"
 # Parts of IREE's wheels that the report does without: programs for the command line, and the
 # runtime that is watched by a profiler.

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import axir
+from axir.dialect.core.annotations import HostArray
 from axir.runtime import Device
+from axir.runtime.device.buffers import Buffer, BufferType
 from axir.runtime.device.gpu_devices import CudaDevice
 from axir.runtime.device.gpu_features import CudaFeatures
 from axir.runtime.errors import DeviceNotFoundError
@@ -22,6 +24,11 @@ class _StandIn(CudaDevice):
     def __init__(self, features: CudaFeatures):
         Device.__init__(self, 0, features.name)
         self.features = features
+
+    def put(self, array: HostArray) -> Buffer:
+        """Returns memory of the CPU for what a program captures, which is not run."""
+        lying = axir.devices("cpu")[0].put(array)
+        return Buffer(lying.ref, BufferType(array.shape, array.dtype, self))
 
     def _open(self, driver: str, threads: int) -> object:
         raise DeviceNotFoundError("This GPU only stands in for one.", "Compile for it.")
