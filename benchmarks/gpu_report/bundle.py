@@ -35,8 +35,8 @@ _OTHER_SOURCES = (
 )
 _COMPILER = "libIREECompiler.so"
 # Parts of IREE's wheels that the report does without: programs for the command line, and the
-# runtime that is watched by a profiler.
-_LEFT_OUT = ("_runtime_libs_tracy", "/iree-", "/_mlir_libs/iree-lld", ".pyi", ".h", ".png")
+# runtime that is watched by a profiler. (Its linker makes what the compiler computes meanwhile.)
+_LEFT_OUT = ("_runtime_libs_tracy", "_runtime_libs/iree-", ".pyi", ".h", ".png")
 _DICTIONARY = 1 << 28
 
 
@@ -114,6 +114,9 @@ def _members(wheels: Sequence[Path], folder: Path) -> Iterator[tuple[Path, str]]
     for wheel in wheels:
         with zipfile.ZipFile(wheel) as file:
             file.extractall(folder)
+            for info in file.infolist():
+                if mode := info.external_attr >> 16:
+                    (folder / info.filename).chmod(mode)
     for path, name in _files(folder, "."):
         if path.name != _COMPILER and not any(part in f"/{name}" for part in _LEFT_OUT):
             yield path, name

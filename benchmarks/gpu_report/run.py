@@ -47,10 +47,16 @@ def main() -> int:
         filter(None, [str(site), os.environ.get("PYTHONPATH", "")])
     )
     environment["AXIR_CACHE_DIR"] = str(site / "programs")
-    command = [sys.executable, "-m", "benchmarks.gpu_report", *sys.argv[1:]]
-    code = subprocess.run(command, env=environment, check=False).returncode
+    command = [sys.executable, "-m", "benchmarks.gpu_report", *_arguments(sys.argv[1:])]
+    code = subprocess.run(command, cwd=site, env=environment, check=False).returncode
     shutil.rmtree(site, ignore_errors=True)
     return code
+
+
+def _arguments(given: list[str]) -> list[str]:
+    """Returns the command line's arguments, with the report's folder in full."""
+    out = given[given.index("--out") + 1] if "--out" in given else "gpu-report"
+    return [*given, "--out", str(Path(out).resolve())]
 
 
 def _unpack_compiler(site: Path) -> None:
