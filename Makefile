@@ -75,6 +75,10 @@ bench: $(VENV)/.installed-test ## Measure speed, first calls and memory beside J
 bench-gpu: $(VENV)/.installed-test ## Measure programs on this machine's GPU, beside JAX or PyTorch there
 	JAX_PLATFORMS= $(BIN)/python benchmarks/gpu.py $(BENCH_ARGS)
 
+.PHONY: gpu-bundle
+gpu-bundle: $(VENV)/.installed-test ## Make the folder that reports on a GPU of a machine without a network
+	$(BIN)/python -m benchmarks.gpu_report.bundle $(BUNDLE_ARGS)
+
 .PHONY: bench-compare
 bench-compare: $(VENV)/.installed-test ## Show what became slower between the last two runs kept
 	$(BIN)/python benchmarks --compare

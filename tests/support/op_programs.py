@@ -10,7 +10,7 @@ portable code: `differs_without_host_calls` tells which functions need testing i
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -189,33 +189,24 @@ class Results:
         with_host_calls: bool = True,
         device: Device | None = None,
     ):
-        self.with_host_calls = with_host_calls
-        self.device = device
         self.failures: dict[str, str] = {}
         self._refused: set[str] = set()
         self._results: dict[str, list[np.ndarray]] = {}
-        items = list(applications.items())
-        for start in range(0, len(items), _FUNCTIONS_PER_PROGRAM):
-            self._run(items[start : start + _FUNCTIONS_PER_PROGRAM])
-
-    def _run(self, items: Sequence[tuple[str, tuple[Function, Sequence[np.ndarray]]]]) -> None:
-        """Compiles functions together; if that fails, halves find the one that is to blame."""
-        name = items[0][0]
-        whole = _calling([function for _, (function, _) in items], name)
-        programs = Programs({name: whole}, self.with_host_calls, device=self.device)
-        if programs.failures:
-            if len(items) == 1:
+        for names, whole, programs in compiled_together(
+            {name: function for name, (function, _) in applications.items()},
+            with_host_calls,
+            device,
+        ):
+            if programs.failures:
                 self.failures |= programs.failures
                 self._refused |= programs.refused
-                return
-            middle = len(items) // 2
-            self._run(items[:middle])
-            self._run(items[middle:])
-            return
-        arguments = [x for _, (_, arguments) in items for x in arguments]
-        results = iter(programs(name, *arguments, *(x.host() for x in whole.captured)))
-        for name, (function, _) in items:
-            self._results[name] = list(itertools.islice(results, len(function.outputs)))
+                continue
+            arguments = [x for name in names for x in applications[name][1]]
+            given = (*arguments, *(x.host() for x in whole.captured))
+            results = iter(programs(names[0], *given))
+            for name in names:
+                count = len(applications[name][0].outputs)
+                self._results[name] = list(itertools.islice(results, count))
 
     def is_refused(self, name: str) -> bool:
         """Tells whether a function was refused as what the device cannot do."""
@@ -224,6 +215,35 @@ class Results:
     def __getitem__(self, name: str) -> list[np.ndarray]:
         """What a function returned."""
         return self._results[name]
+
+
+def compiled_together(
+    functions: Mapping[str, Function], with_host_calls: bool = True, device: Device | None = None
+) -> Iterator[tuple[list[str], Function, Programs]]:
+    """Yields names of functions, a function of all their arguments that calls them, and that one.
+
+    It is compiled under the first of the names. Where that fails, halves find which function is to
+    blame: those that do not compile are yielded alone, with the failures.
+
+    Args:
+        functions: The functions, by name.
+        with_host_calls: As that of `Programs`, like `device`.
+        device: See there.
+    """
+    names = list(functions)
+    waiting = [
+        names[start : start + _FUNCTIONS_PER_PROGRAM]
+        for start in range(0, len(names), _FUNCTIONS_PER_PROGRAM)
+    ]
+    while waiting:
+        group = waiting.pop(0)
+        whole = _calling([functions[name] for name in group], group[0])
+        programs = Programs({group[0]: whole}, with_host_calls, device=device)
+        if programs.failures and len(group) > 1:
+            middle = len(group) // 2
+            waiting[:0] = [group[:middle], group[middle:]]
+        else:
+            yield group, whole, programs
 
 
 def _calling(functions: Sequence[Function], name: str) -> Function:
