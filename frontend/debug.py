@@ -384,7 +384,8 @@ def _stop(
     stdout: UserObject,
     moving: dict[str, Options],
 ) -> None:
-    debugger = _Debugger(stdin=stdin, stdout=stdout)
+    # Its handler of Ctrl-C would stay, and end the program some other way after the debugger.
+    debugger = _Debugger(stdin=stdin, stdout=stdout, nosigint=True)
     moving.pop(_TOKEN, None)
     debugger.run(code, namespace, {**fixed, **moving})
     if debugger.was_quit:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bdb
 import io
+import signal
 from collections.abc import Callable
 from typing import Any
 
@@ -216,8 +217,10 @@ def stopping(commands: str) -> tuple[Callable[[Any], Any], io.StringIO]:
 
 def test_breakpoint_shows_the_line_and_its_variables(run: Callable[..., Any]) -> None:
     f, output = stopping("p doubled\np name\np np.pi\nc\n")
+    of_signals = signal.getsignal(signal.SIGINT)
     doubled, _ = run(f)(jnp.float32(4.0))
     assert doubled == 8
+    assert signal.getsignal(signal.SIGINT) == of_signals
     text = output.getvalue()
     assert f"{__file__}(" in text
     assert "axir.debug.breakpoint(" in text
