@@ -131,8 +131,9 @@ def idle_compilers(request: pytest.FixtureRequest) -> None:
 
     Programs of the tests before it are compiled in the background: its clocks would be theirs.
     """
-    if not WATCHING.isdisjoint(request.fixturenames) and "axir.extend.backend" in sys.modules:
-        sys.modules["axir.extend.backend"].wait_for_compilers()
+    background = sys.modules.get("axir.runtime.calls.background")
+    if background is not None and not WATCHING.isdisjoint(request.fixturenames):
+        background.wait_for_all()
 
 
 @pytest.fixture

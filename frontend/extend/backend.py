@@ -9,6 +9,7 @@ from axir._transforms.jit import clear_caches
 from axir.dialect.core.errors import ParameterError
 from axir.runtime import Device, default_device, devices
 from axir.runtime.calls.background import wait_for_all
+from axir.runtime.calls.compiled_function import begin_all_successors
 from axir.runtime.device.devices import Client, known_devices
 from axir.runtime.errors import DeviceNotFoundError
 
@@ -66,13 +67,15 @@ def clear_in_memory_compilation_cache() -> None:
 
 
 def wait_for_compilers() -> None:
-    """Returns when nothing is compiled in the background any more.
+    """Returns when nothing is left to compile in the background.
 
-    A large program runs as it is compiled first until IREE's program is there, which runs on all
-    cores. Who measures calls waits for that.
+    A large program runs as it is compiled first. When its calls have taken a tenth of a second,
+    IREE begins to compile it for all cores, and its program takes over when it is there. Who
+    measures calls has all of that done before.
 
     >>> wait_for_compilers()
     """
+    begin_all_successors()
     wait_for_all()
 
 

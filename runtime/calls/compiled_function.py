@@ -69,9 +69,6 @@ _new_array = ConcreteArray.__new__
 _NO_HOST = itertools.repeat(None)
 # Making a list for results takes 0.5 us. Up to this size they may live until the next call.
 _SMALL_RESULT_BYTES = 4096
-# So long, in seconds, passes for a program that nobody waits for leave the interpreter to the first
-# call of the one that serves meanwhile.
-_HEAD_START = 0.25
 
 
 def buffer_of(array: ConcreteArray, device: Device) -> Buffer:
@@ -111,6 +108,18 @@ def _begin_in_forked_child() -> None:
 
 
 call_in_forked_child(_begin_in_forked_child)
+
+
+def _begin_successor(of: weakref.ref[CompiledFunction]) -> None:
+    function = of()
+    if function is not None:
+        function.begin_successor()
+
+
+def begin_all_successors() -> None:
+    """Begins to make all faster programs there will be, as if programs had been called often."""
+    for function in list(_compiled_functions):
+        function.begin_successor()
 
 
 def begin_timeline(shows_dispatches: bool) -> None:
@@ -196,9 +205,10 @@ class CompiledFunction:
         self._constant_refs = [buffer.view.ref for buffer in self._constants]
         self._argument_count = len(self.function.inputs) + len(self._constants)
         self._executable = executable
-        self._begin_successor()
+        if self._compile_better is not None and isinstance(executable, NativeExecutable):
+            executable.begin_when_worth(functools.partial(_begin_successor, weakref.ref(self)))
 
-    def _begin_successor(self) -> None:
+    def begin_successor(self) -> None:
         """Begins, if there is a faster program to make, unless that is done or under way."""
         compile_it = self._compile_better
         if compile_it is not None and (self._successor is None or self._successor.is_lost):
@@ -249,9 +259,6 @@ class CompiledFunction:
     def _take_over(self, compile_it: Callable[[], bytes]) -> None:
         """Has calls run IREE's program as soon as it is there; it computes the same."""
         function = self.function
-        served = self._executable
-        if isinstance(served, NativeExecutable):
-            served.has_served.wait(_HEAD_START)
         try:
             with few_at_once():
                 binary = compile_it()
@@ -264,6 +271,7 @@ class CompiledFunction:
         executable = program.function("main", work=largest_operation(function))
         self._compile_better = None
         # A call that is under way goes on with what it has begun with, unless it is in a loop.
+        served = self._executable
         self._results = None
         self._executable = executable
         self._native = None
@@ -411,8 +419,8 @@ class CompiledFunction:
         if self._executable is None:
             self._look_for_program()
         executable = self._executable
-        if isinstance(executable, NativeExecutable):
-            self._begin_successor()
+        if self._successor is not None and self._successor.is_lost:
+            self.begin_successor()
         if executable is None:
             try:
                 return self._evaluate(arguments)

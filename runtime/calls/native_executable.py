@@ -7,9 +7,8 @@ machine code (`runtime/native/`), and which programs are run so (`runtime/compil
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from iree import runtime as iree_runtime
@@ -60,7 +59,6 @@ class NativeExecutable:
         is_long: Whether the last call took so long that another thread may make the next.
         result_types: Types of the results.
         quick: None, as an `Executable` has it whose calls are timed.
-        has_served: Set once a call has ended.
     """
 
     quick = None
@@ -78,14 +76,13 @@ class NativeExecutable:
         # What runs its calls from now on, if something does.
         self._successor: Executable | None = None
         self._overtaking = Overtaking()
-        self.has_served = threading.Event()
         self.program = NativeProgram(kernel, kinds, host_calls, self._overtaking)
         self.device = device
         self.is_long = False
         self.result_types = [BufferType(x.shape, x.dtype, device) for x in types]
         self._types = list(types)
         self.name = function.name
-        self._may_last = kernel.may_last
+        self._may_last = self._is_timed = kernel.may_last
         count = len(function.inputs)
         captured = [as_array(x).host() for x in function.captured]
         read = self.program.arguments
@@ -97,6 +94,11 @@ class NativeExecutable:
         # What the program returns as it got it has to have been looked at.
         self._handed_on = frozenset(self.program.handed_on)
         self._is_quick = self._handed_on.issubset(self._read) and device is _only_device()
+
+    def begin_when_worth(self, begin: Callable[[], None]) -> None:
+        """Has a faster program begun once calls have taken long enough."""
+        self._overtaking.begin = begin
+        self._is_timed = True
 
     def leave_calls_to(self, successor: Executable) -> None:
         """Has calls that are in a loop begin anew, and end sooner."""
@@ -128,7 +130,7 @@ class NativeExecutable:
                 written = program.make_room()
         except MemoryError as error:
             raise self._failure(error) from error
-        entry = self._timed_entry if self._may_last else program.entry
+        entry = self._timed_entry if self._is_timed else program.entry
         if entry(*given, *self._fixed, *written) is None:
             self._make_usable(arguments)
             return None
@@ -151,7 +153,7 @@ class NativeExecutable:
             made = self.program.entry(*arrays)
         except OvertakenError:
             return None
-        self.is_long = time.perf_counter() - start >= LONG_SECONDS
+        self._note(time.perf_counter() - start)
         return made
 
     def _make_usable(self, arguments: Sequence[ConcreteArray]) -> None:
@@ -228,9 +230,12 @@ class NativeExecutable:
                 results = self.program(arguments)
             except MemoryError as error:
                 raise self._failure(error, where) from error
-            self.is_long = self._may_last and time.perf_counter() - start >= LONG_SECONDS
-            self.has_served.set()
+            self._note(time.perf_counter() - start)
             return results
+
+    def _note(self, seconds: float) -> None:
+        self.is_long = self._may_last and seconds >= LONG_SECONDS
+        self._overtaking.spend(seconds)
 
     def _failure(self, error: MemoryError, where: str | None = None) -> RuntimeExecutionError:
         return device_failure(error, self.device, f"The compiled function {self.name!r}", where)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -16,12 +15,13 @@ from axir.dialect.core.config import config
 from axir.dialect.program.function_tracing import trace_function
 from axir.extend.backend import wait_for_compilers
 from axir.runtime import default_device
-from axir.runtime.calls import compiled_function
+from axir.runtime.calls.background import wait_for_all
 from axir.runtime.calls.compiled_function import CompiledFunction
 from axir.runtime.calls.executable import Executable
 from axir.runtime.calls.native_executable import NativeExecutable
 from axir.runtime.compiler import function_compilation
 from axir.runtime.compiler.compilation import begin_legalized
+from axir.runtime.native import host_steps
 
 pytestmark = pytest.mark.chooses_compiler
 RNG = np.random.default_rng(3)
@@ -222,22 +222,23 @@ def test_iree_takes_over_and_nothing_changes(name: str) -> None:
         np.testing.assert_array_equal(old, new.host())
 
 
-def test_passes_for_iree_begin_when_the_first_call_has_ended(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_iree_begins_when_calls_have_taken_long_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     begun = []
 
     def begin(*arguments: Any) -> Callable[[], bytes]:
         begun.append(True)
         return begin_legalized(*arguments)
 
-    monkeypatch.setattr(compiled_function, "_HEAD_START", 60.0)
     monkeypatch.setattr(function_compilation, "begin_legalized", begin)
     program = compiled(lambda x: x @ x + x, x := floats(310, 310))
-    time.sleep(0.1)
+    monkeypatch.setattr(host_steps, "_ENOUGH", 1e9)
+    for _ in range(3):
+        program.run([jnp.asarray(x)])
+    wait_for_all()
     assert not begun
+    monkeypatch.setattr(host_steps, "_ENOUGH", 1e-9)
     program.run([jnp.asarray(x)])
-    wait_for_compilers()
+    wait_for_all()
     assert begun == [True]
     assert isinstance(program._executable, Executable)
 
