@@ -12,13 +12,10 @@ from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.builders.kernels import Memory
 from axir.passes.framework.base import Pass
 from axir.passes.fuse.code import Code
-from axir.passes.fuse.region_kernel import code_and_fitness
 from axir.passes.fuse.values import Value
 from axir.passes.fuse.windows import Products
-from axir.passes.legalize.regions import is_run_by_itself
-from axir.passes.legalize.rewriting import find_operations, replace
 
-from .row_kernels import Write, padded_before, share_rows
+from .row_kernels import Write, fuse_each, padded_before, share_rows
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,13 +46,7 @@ class FuseConvolutions(Pass):
 
     def run(self, module: ir.Module) -> None:
         """Rewrites the functions of the module."""
-        code, fitness = code_and_fitness(module)
-        for created in find_operations(module.operation, ("stablehlo.convolution",)):
-            is_whole = is_run_by_itself(created) and _is_known(created)
-            if is_whole and fitness.of_operations([created]) is None:
-                with ir.InsertionPoint(created), created.location:
-                    made = _convolve(created, code)
-                replace(created, made)
+        fuse_each(module, "stablehlo.convolution", _is_known, _convolve)
 
 
 def _is_known(created: ir.Operation) -> bool:

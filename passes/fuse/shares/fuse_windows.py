@@ -11,15 +11,12 @@ from iree.compiler import ir
 from axir.dialect.builders.kernels import Memory
 from axir.passes.framework.base import Pass
 from axir.passes.fuse.code import Code
-from axir.passes.fuse.region_kernel import code_and_fitness
 from axir.passes.fuse.values import Value
 from axir.passes.fuse.windows import Windows
-from axir.passes.legalize.regions import is_run_by_itself
-from axir.passes.legalize.rewriting import find_operations, replace
 from axir.passes.legalize.windows.position_select_and_scatter import entries
 from axir.passes.legalize.windows.run_by_kernel import running_axis
 
-from .row_kernels import Write, padded_before, share_rows
+from .row_kernels import Write, fuse_each, padded_before, share_rows
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,13 +47,7 @@ class FuseWindows(Pass):
 
     def run(self, module: ir.Module) -> None:
         """Rewrites the functions of the module."""
-        code, fitness = code_and_fitness(module)
-        for created in find_operations(module.operation, ("stablehlo.reduce_window",)):
-            is_whole = is_run_by_itself(created) and _is_known(created)
-            if is_whole and fitness.of_operations([created]) is None:
-                with ir.InsertionPoint(created), created.location:
-                    made = _reduce(created, code)
-                replace(created, made)
+        fuse_each(module, "stablehlo.reduce_window", _is_known, _reduce)
 
 
 def _is_known(created: ir.Operation) -> bool:

@@ -15,10 +15,12 @@ from axir.dialect.builders.kernels import Memory, rows_of, when
 from axir.dialect.builders.scalars import Scalar
 from axir.passes.fuse.code import Code
 from axir.passes.fuse.emitter import Emitter, lanes_for
-from axir.passes.fuse.region_kernel import region_kernel
+from axir.passes.fuse.region_kernel import code_and_fitness, region_kernel
 from axir.passes.fuse.sums import SIDE_BY_SIDE
 from axir.passes.fuse.values import Indices, Stored, Value, plus, times
 from axir.passes.fuse.windows import work
+from axir.passes.legalize.regions import is_run_by_itself
+from axir.passes.legalize.rewriting import find_operations, replace
 
 from .producers import MOST_WORKGROUPS, WORK_OF_WORKGROUP
 from .shared_sums import nest
@@ -32,6 +34,29 @@ def padded_before(
     """Returns an array with what is around its elements, and between them."""
     low, high = [pair[0] for pair in padding], [pair[1] for pair in padding]
     return hlo.pad(x, filling, low, high, between) if any((*low, *high, *between)) else x
+
+
+def fuse_each(
+    module: ir.Module,
+    name: str,
+    is_known: Callable[[ir.Operation], bool],
+    kernel_of: Callable[[ir.Operation, Code], list[ir.Value]],
+) -> None:
+    """Replaces each operation of a name that stands by itself and that a kernel can hold.
+
+    Args:
+        module: The module.
+        name: The operations' name.
+        is_known: Whether the kernel computes such an operation.
+        kernel_of: Builds the kernel at the insertion point, and returns its results.
+    """
+    code, fitness = code_and_fitness(module)
+    for created in find_operations(module.operation, (name,)):
+        is_whole = is_run_by_itself(created) and is_known(created)
+        if is_whole and fitness.of_operations([created]) is None:
+            with ir.InsertionPoint(created), created.location:
+                made = kernel_of(created, code)
+            replace(created, made)
 
 
 def share_rows(

@@ -358,7 +358,7 @@ def test_a_signal_ends_a_loop() -> None:
         arrays = [jnp.asarray(x) for x in (X, Y, np.int32(1 << 27))]
         program = compiled(lasting, *arrays)
         timer = threading.Timer(0.1, lambda: os.kill(os.getpid(), signal.SIGINT))
-        # Other tests may have left a handler of their own.
+        # A process that a shell began in the background ignores the signal.
         handler = signal.signal(signal.SIGINT, signal.default_int_handler)
         timer.start()
         start = time.perf_counter()
