@@ -22,7 +22,7 @@ from iree.compiler import ir
 from axir.dialect.builders.kernels import Memory, call, loop, scratch, workspace
 from axir.dialect.builders.scalars import Scalar, constant, index, operation, signless
 from axir.passes.legalize.lanes import Lanes
-from axir.passes.legalize.regions import operations_of
+from axir.passes.legalize.regions import HANDED_ON, operations_of
 
 from .code import Code
 from .elementwise import DEAR, cost_of, formula_name, formula_of, splat
@@ -46,8 +46,6 @@ Rule = Callable[["Emitter", ir.Operation, list[Value]], Sequence[Value]]
 
 LONGEST = 64
 """Formulas of more operations are put together of arrays: code grows with each reading of them."""
-HANDED_ON = ("stablehlo.optimization_barrier", "util.optimization_barrier", "flow.tensor.transfer")
-"""Operations that give what they take: IREE needs them."""
 _ON_STACK = 4096
 _STACK = 16384
 

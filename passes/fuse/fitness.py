@@ -7,7 +7,7 @@ import math
 from iree.compiler import ir
 
 from axir.dialect.builders.kernels.packing import MOST_BINDINGS
-from axir.passes.legalize.regions import operations_of
+from axir.passes.legalize.regions import KERNEL, operations_of
 from axir.passes.legalize.rewriting import operations_in_order
 from axir.passes.legalize.windows.run_by_kernel import running_axis
 
@@ -136,7 +136,7 @@ class Fitness:
             if any(map(_is_table, operations_in_order(callee, ("stablehlo.constant",)))):
                 raise _Unfit("it calls a function with a table of numbers")
             return self._work(operations_of(callee)[0])
-        if created.name == "flow.dispatch":
+        if created.name == KERNEL:
             if not can_inline(created, self._code):
                 raise _Unfit("it runs a kernel in several workgroups, or in place")
             return _KERNEL_WORK * sum(map(_size, (*created.operands, *created.results)))

@@ -10,14 +10,13 @@ from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
 from axir.passes.framework.base import Pass
-from axir.passes.legalize.regions import operations_of, operations_within
+from axir.passes.legalize.regions import LOOP, operations_of, operations_within
 from axir.passes.legalize.rewriting import find_operations, replace
 
-from .code import Code, write_out_functions
+from .code import Code
 from .elementwise import is_uniform
 from .fitness import Fitness
 from .islands import (
-    LOOP,
     blocks_of,
     fuse_island,
     is_float_sum,
@@ -26,8 +25,7 @@ from .islands import (
     without_aliases_at_the_end,
 )
 from .parts_in_place import update_in_place
-from .region_kernel import RULES, size_of
-from .values import bytes_of
+from .region_kernel import bytes_in, code_and_fitness, size_of
 
 _LOGGER = logging.getLogger(__name__)
 _MOST_BINDINGS = 1000
@@ -76,9 +74,7 @@ class FuseIslands(Pass):
 
     def run(self, module: ir.Module) -> None:
         """Rewrites the functions of the module."""
-        write_out_functions(module)
-        code = Code(module)
-        fitness = Fitness(code, frozenset(RULES), has_windows=True)
+        code, fitness = code_and_fitness(module)
         for function in list(code.functions.values()):
             if "sym_visibility" in function.attributes or not len(function.regions[0].blocks):
                 continue
@@ -107,7 +103,7 @@ def _update_in_place(operations: list[ir.Operation], code: Code) -> None:
     if operations[-1].name == "func.return":
         return
     for operation in operations:
-        if operation.name == _UPDATE and _bytes(operation.results[0]) >= _LARGE_BYTES:
+        if operation.name == _UPDATE and bytes_in(operation.results[0]) >= _LARGE_BYTES:
             if size_of(operation.operands[1]):
                 with ir.InsertionPoint(operation), operation.location:
                     replace(operation, update_in_place(operation, code))
@@ -120,7 +116,7 @@ def _fill_carried(operations: list[ir.Operation]) -> None:
     ends = [operations[-1]] if operations[-1].name != "func.return" else []
     for operation in (*(x for x in operations if x.name == LOOP), *ends):
         for number, x in enumerate(operation.operands):
-            if is_uniform(x) and _bytes(x) >= _FILLED_BYTES:
+            if is_uniform(x) and bytes_in(x) >= _FILLED_BYTES:
                 with ir.InsertionPoint(operation), operation.location:
                     operation.operands[number] = _filled(x)
 
@@ -131,10 +127,6 @@ def _filled(x: ir.Value) -> ir.Value:
     value = ir.DenseElementsAttr.get_splat(kind, number)
     made = ir.Operation.create("stablehlo.constant", results=[kind], attributes={"value": value})
     return hlo.broadcast_in_dim(made.result, x.type.shape, [])
-
-
-def _bytes(x: ir.Value) -> int:
-    return size_of(x) * bytes_of(x.type.element_type)
 
 
 def _show_fills(function: ir.Operation) -> None:

@@ -9,7 +9,7 @@ from typing import ClassVar
 from iree.compiler import ir
 
 from axir.passes.framework.base import Pass
-from axir.passes.legalize.regions import operations_of
+from axir.passes.legalize.regions import LOOP, operations_of
 
 from .fuse_small_programs import fuse_program, pays, updates_large
 from .inlining import erase_unused
@@ -17,7 +17,6 @@ from .region_kernel import code_and_fitness
 
 _LOGGER = logging.getLogger(__name__)
 _MOST_BINDINGS = 1000
-_LOOP = "stablehlo.while"
 _STEPS = "func.return stablehlo.constant".split()
 
 
@@ -63,7 +62,7 @@ class FuseWholePrograms(Pass):
             if updates_large(operations):
                 reason = "it changes parts of a large array"
             if reason is None:
-                computes_once = pays(operations) or any(x.name == _LOOP for x in operations)
+                computes_once = pays(operations) or any(x.name == LOOP for x in operations)
                 name = "program" if computes_once else "elementwise"
                 fuse_program(function, operations, code, name, _MOST_BINDINGS)
             else:

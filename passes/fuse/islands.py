@@ -10,23 +10,27 @@ from axir.dialect.builders.kernels import Memory
 from axir.dialect.builders.kernels.packing import MOST_BINDINGS
 from axir.passes.legalize.host_functions import host_function
 from axir.passes.legalize.loops.host_scalars import is_supported
-from axir.passes.legalize.regions import BRANCHES, captured_by, operations_of, operations_within
+from axir.passes.legalize.regions import (
+    ALIASES,
+    BRANCHES,
+    KERNEL,
+    LOOP,
+    captured_by,
+    operations_of,
+    operations_within,
+)
 
 from .code import Code
-from .emitter import HANDED_ON, Emitter
+from .emitter import Emitter
 from .fitness import Fitness
-from .region_kernel import region_kernel, size_of
-from .values import Value, bytes_of
+from .region_kernel import bytes_in, region_kernel
+from .values import Value
 
-KERNEL = "flow.dispatch"
-LOOP = "stablehlo.while"
 SUMS = tuple(
     f"stablehlo.{name}"
     for name in "reduce reduce_window scatter dot_general convolution select_and_scatter".split()
 )
 """What adds up, in an order that IREE and kernels of ours each choose."""
-
-_ALIASES = ("stablehlo.reshape", "stablehlo.bitcast_convert", *HANDED_ON)
 
 PARTIAL = ("stablehlo.dynamic_update_slice", "stablehlo.scatter")
 """What changes parts of an array: IREE does so where it lies, if nobody else reads it."""
@@ -94,7 +98,7 @@ def islands_of(
         elif operation.name == "stablehlo.constant":
             continue
         elif inside.isdisjoint(operation.operands) and (
-            operation.name in _ALIASES or (is_for_both and _is_counter(operation))
+            operation.name in ALIASES or (is_for_both and _is_counter(operation))
         ):
             continue
         else:
@@ -112,7 +116,7 @@ def without_aliases_at_the_end(island: Island) -> Island:
     aliases = []
     for operation in reversed(island):
         readers = {_beside(operation, use.owner) for x in operation.results for use in x.uses}
-        if operation.name in _ALIASES and readers.isdisjoint(kept):
+        if operation.name in ALIASES and readers.isdisjoint(kept):
             kept.remove(operation)
             aliases.append(operation)
     for operation in aliases:
@@ -127,8 +131,7 @@ def _is_counter(operation: ir.Operation) -> bool:
 def _updates_large(operation: ir.Operation) -> bool:
     if operation.name not in PARTIAL:
         return False
-    x = operation.operands[0]
-    return size_of(x) * bytes_of(x.type.element_type) >= LARGE_BYTES
+    return bytes_in(operation.operands[0]) >= LARGE_BYTES
 
 
 def connected(island: Island) -> list[Island]:

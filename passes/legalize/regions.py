@@ -10,8 +10,14 @@ from collections.abc import Iterator
 
 from iree.compiler import ir
 
+KERNEL = "flow.dispatch"
+LOOP = "stablehlo.while"
 BRANCHES = ("stablehlo.if", "stablehlo.case")
-_CONTROL_FLOW = frozenset(("func.func", "stablehlo.while", *BRANCHES))
+HANDED_ON = ("stablehlo.optimization_barrier", "util.optimization_barrier", "flow.tensor.transfer")
+"""Operations that give what they take: IREE needs them."""
+ALIASES = (*HANDED_ON, "stablehlo.reshape", "stablehlo.bitcast_convert")
+"""Operations that give the same bytes in the same order."""
+_CONTROL_FLOW = frozenset(("func.func", LOOP, *BRANCHES))
 
 
 def is_run_by_itself(operation: ir.Operation) -> bool:

@@ -11,7 +11,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from axir.dialect.core.annotations import OptionValue
 from axir.dialect.core.config import config
@@ -39,11 +39,29 @@ def wait_for_all() -> None:
         thread.join()
 
 
+class Caller(NamedTuple):
+    """On whose behalf something is made.
+
+    Attributes:
+        options: Those that are set in the thread alone.
+        line: The user's line there.
+    """
+
+    options: dict[str, OptionValue]
+    line: str | None
+
+    @classmethod
+    def here(cls) -> Caller:
+        """Returns the one that this thread is, or works for."""
+        return cls(config.overrides, user_line())
+
+
 class Background(Generic[_T]):
-    """The making of a value under the options of the thread that began it.
+    """The making of a value under the options of a thread.
 
     Args:
         make: Makes the value.
+        caller: On whose behalf; by default that of the thread that begins it.
 
     Attributes:
         value: The value, once `is_done`; None if making it failed.
@@ -56,25 +74,23 @@ class Background(Generic[_T]):
     42
     """
 
-    def __init__(self, make: Callable[[], _T]):
+    def __init__(self, make: Callable[[], _T], caller: Caller | None = None):
         self.value: _T | None = None
         self.failure: Exception | None = None
         self.is_done = False
         self._process = os.getpid()
         self._thread = threading.Thread(
             target=self._run,
-            args=(make, config.overrides, user_line()),
+            args=(make, caller or Caller.here()),
             name="axir-compile",
             daemon=True,
         )
         _threads.add(self._thread)
         self._thread.start()
 
-    def _run(
-        self, make: Callable[[], _T], options: dict[str, OptionValue], line: str | None
-    ) -> None:
+    def _run(self, make: Callable[[], _T], caller: Caller) -> None:
         try:
-            with config(**options), on_behalf_of(line):
+            with config(**caller.options), on_behalf_of(caller.line):
                 self.value = make()
         except Exception as error:
             self.failure = error

@@ -57,7 +57,7 @@ from axir.runtime.native.errors import ObjectFileError
 from axir.runtime.native.host_steps import OvertakenError
 
 from . import pending
-from .background import Background, few_at_once
+from .background import Background, Caller, few_at_once
 from .executable import Executable, Program
 from .native_executable import NativeExecutable, is_pending
 
@@ -169,6 +169,8 @@ class CompiledFunction:
         self._native: NativeExecutable | None = None
         # What makes a faster program while the first one serves.
         self._compile_better: Callable[[], bytes] | None = None
+        # Whoever needs that program first may be another thread, with other options.
+        self._caller = Caller.here()
         self._successor: Background[None] | None = None
         if not (self._is_empty or waits or has_effects(function)):
             self._making = Background(self._compile)
@@ -212,7 +214,8 @@ class CompiledFunction:
         """Begins, if there is a faster program to make, unless that is done or under way."""
         compile_it = self._compile_better
         if compile_it is not None and (self._successor is None or self._successor.is_lost):
-            self._successor = Background(functools.partial(self._take_over, compile_it))
+            take_over = functools.partial(self._take_over, compile_it)
+            self._successor = Background(take_over, self._caller)
 
     def begin_in_forked_child(self) -> None:
         """Lets the next call be one that begins anew what a thread of the parent was making."""
@@ -272,7 +275,7 @@ class CompiledFunction:
         self._compile_better = None
         # A call that is under way goes on with what it has begun with, unless it is in a loop.
         served = self._executable
-        self._results = None
+        self._results = self._marked = None
         self._executable = executable
         self._native = None
         if isinstance(served, NativeExecutable):
@@ -466,8 +469,10 @@ class CompiledFunction:
         self, executable: NativeExecutable, arguments: Sequence[ConcreteArray]
     ) -> list[ConcreteArray]:
         """Runs machine code on arrays of the host, where they lie."""
-        if not timeline.is_on and executable is self._executable:
+        if not timeline.is_on:
             self._native = executable
+            if self._executable is not executable:  # which another thread may replace just now
+                self._native = None
         if self.donated:
             _check_donated(arguments, self.donated)
             pending.finish_all()

@@ -43,7 +43,7 @@ _KEPT_VIEW_BYTES = 4096
 
 
 class NativeExecutable:
-    """A program of one kernel on a CPU device. Threads may share it.
+    """A program of kernels on a CPU device. Threads may share it.
 
     Args:
         kernel: The program.
@@ -97,7 +97,7 @@ class NativeExecutable:
 
     def begin_when_worth(self, begin: Callable[[], None]) -> None:
         """Has a faster program begun once calls have taken long enough."""
-        self._overtaking.begin = begin
+        self._overtaking.waiting.append(begin)
         self._is_timed = True
 
     def leave_calls_to(self, successor: Executable) -> None:
@@ -221,7 +221,12 @@ class NativeExecutable:
         except OvertakenError:
             assert self._successor is not None
             return self._successor.invoke(refs, where)
-        return [device.put(bytes_of(words_of(x))).view.ref for x in results]
+        buffers = []
+        for x, is_made in zip(results, self.program.makes, strict=True):
+            # Two arrays that may each be given away, to be overwritten, do not share memory.
+            put = device.put if is_made else device.put_copy
+            buffers.append(put(bytes_of(words_of(x))).view.ref)
+        return buffers
 
     def _run(self, arguments: Sequence[HostArray], where: str | None = None) -> list[HostArray]:
         with span(f"run {self.name}", "call", driver="native"):

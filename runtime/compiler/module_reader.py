@@ -15,7 +15,7 @@ from iree.compiler import ir
 from axir.dialect.core.annotations import HostArray
 from axir.dialect.core.attributes import dense_to_numpy
 from axir.dialect.core.types import numpy_dtype
-from axir.passes.legalize.regions import operations_of
+from axir.passes.legalize.regions import KERNEL, operations_of
 from axir.runtime.native.kernel_program import (
     ARGUMENT,
     CONSTANT,
@@ -83,12 +83,11 @@ def read_kernels(module: ir.Module, most: int | None = None) -> KernelSource | s
     [body] = operations_of(functions[0])
     steps = [x for x in body if is_step(x)]
     inner = list(body) if most is not None else operations_of_blocks(body)
-    kernels = ("flow.dispatch",) if most is not None else ()
     others = sorted(
         {
             x.name
             for x in inner
-            if x.name not in _IGNORED and not (x.name in kernels or (not kernels and is_step(x)))
+            if x.name not in _IGNORED and not (is_step(x) if most is None else x.name == KERNEL)
         }
     )
     if others:

@@ -13,18 +13,7 @@ from iree.compiler import ir
 
 from axir.dialect.core.types import numpy_dtype
 from axir.passes.legalize.host_functions import host_function
-from axir.passes.legalize.regions import BRANCHES, operations_of
-
-KERNEL = "flow.dispatch"
-LOOP = "stablehlo.while"
-# What gives the same bytes in the same order.
-ALIASES = (
-    "stablehlo.optimization_barrier",
-    "util.optimization_barrier",
-    "flow.tensor.transfer",
-    "stablehlo.reshape",
-    "stablehlo.bitcast_convert",
-)
+from axir.passes.legalize.regions import ALIASES, BRANCHES, KERNEL, LOOP, operations_of
 
 
 class Structure:

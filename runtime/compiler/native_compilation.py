@@ -1,9 +1,9 @@
 """Programs as machine code without IREE: `compile_natively(module, name) -> KernelProgram`.
 
 What is one kernel of little work needs no compiler that looks for dispatches, and no queue of a
-device. axir's own passes make the kernel, and a helper process makes an object file of it. What
-does not live here: machine code (`invocation/native.py`), what becomes of it (`runtime/native/`),
-and programs that are more than a kernel (`compilation.py`).
+device; other programs of kernels are served by these first. axir's own passes make the kernels, and
+a helper process makes object files of them. What does not live here: machine code
+(`invocation/native.py`), what becomes of it (`runtime/native/`), and IREE (`compilation.py`).
 """
 
 from __future__ import annotations

@@ -66,4 +66,10 @@ def _go_on() -> None:
 
 
 # A child would wait for a module that the thread, which it does not have, is importing.
-os.register_at_fork(before=_pause, after_in_parent=_go_on, after_in_child=_go_on)
+def _begin_in_forked_child() -> None:
+    global _somebody_waits, _waiting
+    _somebody_waits, _waiting = threading.Event(), 0
+    _go_on()
+
+
+os.register_at_fork(before=_pause, after_in_parent=_go_on, after_in_child=_begin_in_forked_child)

@@ -319,8 +319,8 @@ class StepWriter:
         left = [x for x in taking if x not in given.values()]
         for slot in taking:
             if slot not in given:
-                same = (x for x in left if self.slots.size_of(x) == self.slots.size_of(slot))
-                given[slot] = next(same)
+                same = [x for x in left if self.slots.size_of(x) == self.slots.size_of(slot)]
+                given[slot] = slot if slot in same else same[0]
                 left.remove(given[slot])
         changes = {slot: other for slot, other in given.items() if slot != other}
         if changes:

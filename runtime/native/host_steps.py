@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import math
+import time
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
@@ -68,23 +70,31 @@ class Overtaking:
 
     Attributes:
         is_due: Whether that is there, so that calls in a loop need not end.
-        begin: Begins to make it; None if there is none, or it has begun.
+        waiting: What begins to make it, until that has begun.
     """
 
     def __init__(self) -> None:
         self.is_due = False
-        self.begin: Callable[[], None] | None = None
+        self.waiting: list[Callable[[], None]] = []
         self._seconds = 0.0
 
     def spend(self, seconds: float) -> None:
-        """Notes how long a call took. Making the faster program costs more than calls ever gain if
-        there are few of them, so it begins when all calls together have taken long enough.
-        """
+        """Notes how long a call took."""
         self._seconds += seconds
-        begin = self.begin
-        if begin is not None and self._seconds >= _ENOUGH:
-            self.begin = None
-            begin()
+        self.consider()
+
+    def consider(self, seconds: float = 0.0) -> None:
+        """Begins to make the faster program if all calls together have taken long enough.
+
+        It costs more than few calls ever gain.
+
+        Args:
+            seconds: What a call has taken that is under way.
+        """
+        if self.waiting and self._seconds + seconds >= _ENOUGH:
+            # Another thread may have taken it; where no thread can begin, the program goes on.
+            with contextlib.suppress(IndexError, RuntimeError):
+                self.waiting.pop()()
 
 
 class OvertakenError(Exception):
@@ -105,6 +115,7 @@ def with_stops(
     """
 
     def run(*arrays: HostArray) -> HostArray | None:
+        start = time.perf_counter()
         control = np.zeros(2 + len(arrays) + slots, np.uint64)
         if entry(*arrays, control) is None:
             return None
@@ -117,7 +128,7 @@ def with_stops(
             elif overtaking.is_due and not steps:
                 raise OvertakenError
             else:  # about once a second
-                overtaking.spend(_ENOUGH)
+                overtaking.consider(time.perf_counter() - start)
             entry(*arrays, control)
 
     return run

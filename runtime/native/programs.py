@@ -1,4 +1,4 @@
-"""`NativeProgram`: machine code of one kernel, called with arrays of the host.
+"""`NativeProgram`: machine code of kernels, called with arrays of the host.
 
 Arrays go in and come out as NumPy arrays: nothing is copied, queued or looked up. What does not
 live here: who decides that a program is run so (`runtime/compiler/`), and calls with axir's arrays
@@ -53,7 +53,7 @@ class _MethodDefinition(ctypes.Structure):
 
 
 class NativeProgram:
-    """A program of one kernel, loaded.
+    """A program of kernels, loaded.
 
     Args:
         program: What to load.
@@ -71,6 +71,7 @@ class NativeProgram:
         written: Shapes and dtypes of the results that it writes.
         is_direct: Whether these are the results, all of them in order.
         handed_on: Numbers of the arguments that are results.
+        makes: For each result whether the program makes it; else it is an argument or a constant.
 
     Raises:
         ObjectFileError: the machine code cannot be loaded.
@@ -101,6 +102,7 @@ class NativeProgram:
             (RESULT, n) for n in range(len(written))
         ]
         self.handed_on = tuple(n for kind, n in program.returns if kind == ARGUMENT)
+        self.makes = tuple(kind == RESULT for kind, _ in program.returns)
         # Memory for the code's own use, which calls take in turns.
         self._space = program.space
         self._spaces: list[HostArray] = []

@@ -17,6 +17,7 @@ from axir.dialect.program.op_table import OPS
 from axir.extend.backend import wait_for_compilers
 from axir.runtime import default_device
 from axir.runtime.calls.compiled_function import CompiledFunction
+from axir.runtime.calls.native_executable import NativeExecutable
 from axir.runtime.errors import CompileError, RuntimeExecutionError
 
 from .random_pool_steps import is_exact
@@ -165,7 +166,9 @@ def problems(program: PoolProgram) -> list[str]:
         try:
             compiled = CompiledFunction(function, default_device(), program.donated)
             found = []
-            for _ in range(2):  # what serves at first, and what takes over
+            for turn in range(2):  # what serves at first, and what takes over
+                if turn and isinstance(compiled._executable, NativeExecutable):
+                    compiled._executable.is_long = True  # so that it runs on buffers
                 # What is donated is overwritten.
                 results = compiled([as_array(np.array(x.host())) for x in arguments])
                 found += expected.problems([x.host() for x in results])

@@ -1,7 +1,8 @@
 """Code that all programs share, kept where Python keeps the byte code of this folder.
 
-Like byte code it is made of what stands here and of nothing else, once for a machine, and does not
-belong to the programs of a user: their cache may be empty, or theirs alone. A folder that cannot be
+Like byte code it is made of what stands here, of the version of llvmlite and of the processor, once
+for a machine, and does not belong to the programs of a user: their cache may be empty, or theirs
+alone. A folder that cannot be
 written to costs a compilation and nothing else. What does not live here: the code
 (`native.py`), and the programs that are kept (`runtime/compiler/cache.py`).
 """

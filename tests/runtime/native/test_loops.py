@@ -371,6 +371,20 @@ def test_a_signal_ends_a_loop() -> None:
     timer.join()
 
 
+def test_an_argument_that_is_returned_has_memory_of_its_own() -> None:
+    """Either of the two may be given away to a program that overwrites it."""
+    x = jnp.asarray(floats(150, 150))
+    with config(axir_compiler="native"):
+        program = compiled(lambda x, n: (x, lax.fori_loop(0, n, lambda _, c: c * 0.5, x)), x, COUNT)
+    executable, device = program._executable, program.device
+    assert isinstance(executable, NativeExecutable)
+    given = [device.put(y.host()) for y in (x, jnp.asarray(COUNT))]
+    found = executable(given)
+    arrays = [device.to_numpy(y.view, x.shape, x.dtype) for y in (given[0], found[0])]
+    np.testing.assert_array_equal(*arrays)
+    assert not np.shares_memory(*arrays)
+
+
 class Other:
     """A program that serves from now on."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -241,6 +242,24 @@ def test_iree_begins_when_calls_have_taken_long_enough(monkeypatch: pytest.Monke
     wait_for_all()
     assert begun == [True]
     assert isinstance(program._executable, Executable)
+
+
+def test_iree_compiles_under_the_options_of_whom_it_compiles_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+
+    def begin(*arguments: Any) -> Callable[[], bytes]:
+        seen.append(config.axir_dump_dir)
+        return begin_legalized(*arguments)
+
+    monkeypatch.setattr(function_compilation, "begin_legalized", begin)
+    with config(axir_dump_dir=str(tmp_path)):
+        program = compiled(lambda x: x @ x - x, floats(310, 310))
+    with config(axir_dump_dir=None):  # as in a thread that makes calls for others
+        program.begin_successor()
+    wait_for_all()
+    assert seen == [str(tmp_path)]
 
 
 def test_an_option_pins_what_runs_a_program() -> None:
