@@ -16,6 +16,9 @@ from .function import Function, functions_in
 from .rules import Results, Value
 from .tracer import Trace
 
+SMALL_BYTES = 1024
+"""Arrays without a name are constants of a program up to so many bytes, and parameters above."""
+
 
 def write_module(functions: Mapping[str, Function]) -> ir.Module:
     """Assembles a module of functions under given symbols, and of all functions they call."""

@@ -28,31 +28,34 @@ from .bytecode import (
     written,
 )
 
-__all__ = ["named_weights"]
+__all__ = ["LARGE_BYTES", "weights_in_bytecode"]
 
 _BUILTIN, _VHLO = b"builtin", b"vhlo"
 # What the dialects encode an array as, and the name of one.
 _DENSE, _RESOURCE = 18, 16
 _VHLO_DENSE, _VHLO_TEXT = 15, 14
-# Constants of so many bytes are weights.
-_LARGE = 1 << 14
+
+LARGE_BYTES = 1 << 14
+"""Constants of so many bytes are weights."""
 
 
-def named_weights(data: Content, prefix: str) -> tuple[bytes, list[tuple[str, memoryview]]] | None:
-    r"""Returns bytecode without the weights in it, and these by name.
+def weights_in_bytecode(
+    data: Content, prefix: str
+) -> tuple[bytes, list[str | None], dict[int, memoryview]] | None:
+    r"""Returns bytecode without the weights in it, and these.
 
     Args:
         data: The bytecode.
-        prefix: What the names of weights begin with in the new bytecode. Large constants have the
-            names `#0`, `#1`, ...
+        prefix: What handles of weights begin with in the new bytecode; their numbers follow.
 
     Returns:
-        None if there are no weights.
+        The bytecode, the names of weights by number, those of constants None, and their content by
+        number. Those that are not in the bytecode have none. None if there are no weights.
 
     Raises:
         ValueError, IndexError, KeyError: if the bytecode is damaged.
 
-    >>> named_weights(b"ML\xefR\rMLIR\0", "a.") is None
+    >>> weights_in_bytecode(b"ML\xefR\rMLIR\0", "a.") is None
     Traceback (most recent call last):
         ...
     KeyError: 0
@@ -63,21 +66,21 @@ def named_weights(data: Content, prefix: str) -> tuple[bytes, list[tuple[str, me
     dialects = found[DIALECTS].data
     (builtin,) = dialects_of(dialects, weights.texts, {_BUILTIN}) or (-1,)
     vhlo = dialects_of(dialects, weights.texts, {_VHLO})
-    offsets = weights.without_content(found[BLOB_OFFSETS], found[BLOBS], builtin, data)
+    weights.take_resources(found[BLOB_OFFSETS], found[BLOBS], builtin, data)
 
     def replaced(dialect: int, entry: memoryview) -> bytes | memoryview:
-        if len(entry) < _LARGE or dialect not in (builtin, *vhlo):
+        if len(entry) < LARGE_BYTES or dialect not in (builtin, *vhlo):
             return entry
         return weights.replacement(entry, dialect in vhlo)
 
     values = _rewritten_values(found[OFFSETS], found[VALUES], replaced)
-    if not weights.found:
+    if not weights.names:
         return None
     found[OFFSETS].data, found[VALUES].data = values
-    found[BLOB_OFFSETS].data = weights.offsets(offsets, builtin)
+    found[BLOB_OFFSETS].data = weights.offsets(builtin)
     found[BLOBS].data, found[BLOBS].alignment = b"", 1
     found[STRINGS].data = _text_section(weights.texts)
-    return assembled(head, sections), weights.found
+    return assembled(head, sections), weights.names, weights.blobs
 
 
 class _Weights:
@@ -85,49 +88,45 @@ class _Weights:
 
     Attributes:
         texts: The texts of the bytecode, and those that were added.
-        found: The weights by name.
+        names: Names of weights by number, those of constants None.
+        blobs: The content of weights by number.
     """
 
     def __init__(self, texts: list[bytes], prefix: str):
         self.texts = texts
-        self.found: list[tuple[str, memoryview]] = []
-        self._prefix = prefix.encode()
-        self._resources = 0
+        self.names: list[str | None] = []
+        self.blobs: dict[int, memoryview] = {}
+        self._prefix = prefix
+        self._listed: list[tuple[int, list[int]]] = []
         self._constants: list[int] = []
-        self._count = 0
 
-    def _named(self, name: bytes) -> int:
-        """Adds the text that is the handle of a weight; returns its number."""
-        self.texts.append(self._prefix + name)
+    def _added(self, name: str | None) -> int:
+        """Adds weights; returns the number of the text that is their handle."""
+        self.texts.append(f"{self._prefix}{len(self.names)}".encode())
+        self.names.append(name)
         return len(self.texts) - 1
 
-    def without_content(
-        self, offsets: Section, blobs: Section, builtin: int, data: Content
-    ) -> dict[int, bytes]:
-        """Takes what the resources hold; returns how those of each dialect are listed now."""
+    def take_resources(self, offsets: Section, blobs: Section, builtin: int, data: Content) -> None:
+        """Takes what the resources of a dialect hold; those of others keep their names alone."""
         reader, contents = Reader(offsets.data), Reader(data, blobs.start)
         for _ in range(reader.number()):  # those of programs that MLIR knows nothing of
             reader.number()
             for _ in range(reader.number()):
                 _, size, _ = reader.number(), reader.number(), reader.taken(1)
                 contents.taken(size)
-        listed: dict[int, bytes] = {}
         while not reader.is_at_end:
             dialect, count = reader.number(), reader.number()
-            entries = bytearray()
+            entries = []
             for _ in range(count):
                 name, size, kind = reader.number(), reader.number(), bytes(reader.taken(1))
                 if dialect == builtin:
-                    label = self.texts[name]
-                    name = self._named(label)
-                    self._resources += 1
-                if not size or kind != b"\0":
+                    name = self._added(self.texts[name].decode(errors="backslashreplace"))
+                if dialect == builtin and size and kind == b"\0":
+                    self.blobs[len(self.names) - 1] = _blob(contents, size)
+                else:
                     contents.taken(size)
-                elif dialect == builtin:
-                    self.found.append((label.decode(errors="replace"), _blob(contents, size)))
-                entries += written(name) + written(0) + b"\0"
-            listed[dialect] = listed.get(dialect, b"") + bytes(entries)
-        return listed
+                entries.append(name)
+            self._listed.append((dialect, entries))
 
     def replacement(self, entry: memoryview, is_vhlo: bool) -> bytes | memoryview:
         """Takes a constant; returns what stands in its place. Others stay."""
@@ -135,39 +134,23 @@ class _Weights:
         code, kind = reader.number(), reader.number()
         if code != (_VHLO_DENSE if is_vhlo else _DENSE):
             return entry
-        content = reader.taken(reader.number())
-        name = f"#{self._count}"
-        self._count += 1
-        self.found.append((name, content))
-        number = self._named(name.encode())
+        self.blobs[len(self.names)] = reader.taken(reader.number())
+        number = self._added(None)
         if is_vhlo:
             return written(_VHLO_TEXT) + written(number)
+        # Resources are counted through all dialects; those of constants come last.
+        handle = sum(len(entries) for _, entries in self._listed) + len(self._constants)
         self._constants.append(number)
-        handle = self._resources + len(self._constants) - 1
         return written(_RESOURCE) + written(kind) + written(handle)
 
-    def offsets(self, listed: dict[int, bytes], builtin: int) -> bytes:
+    def offsets(self, builtin: int) -> bytes:
         """Returns the section that lists resources, without content."""
-        added = b"".join(written(number) + written(0) + b"\0" for number in self._constants)
-        if added or builtin in listed:
-            listed[builtin] = listed.get(builtin, b"") + added
         groups = bytearray(written(0))
-        for dialect, entries in listed.items():
-            count = self._resources + len(self._constants)
-            count = count if dialect == builtin else _entry_count(entries)
-            groups += written(dialect) + written(count) + entries
+        added = [(builtin, self._constants)] if self._constants else []
+        for dialect, entries in (*self._listed, *added):
+            groups += written(dialect) + written(len(entries))
+            groups += b"".join(written(name) + written(0) + b"\0" for name in entries)
         return bytes(groups)
-
-
-def _entry_count(entries: bytes) -> int:
-    reader = Reader(entries)
-    count = 0
-    while not reader.is_at_end:
-        reader.number()
-        reader.number()
-        reader.taken(1)
-        count += 1
-    return count
 
 
 def _blob(reader: Reader, length: int) -> memoryview:

@@ -27,7 +27,7 @@ _ENUMERATION = re.compile(r"#vhlo<(\w+?)_v\d+ (\w+)>")
 _ELEMENT = re.compile(r"!vhlo\.(\w+?)_v\d+(?!\w|<)")
 _GENERIC = re.compile(r"!vhlo\.(tensor|complex|tuple)_v\d+<")
 # What stands for a constant that was taken out of the artifact.
-_WEIGHTS = re.compile(r'#vhlo\.string_v\d+<"(axir\.\d+\.#\d+)">$')
+_WEIGHTS = re.compile(r'#vhlo\.string_v\d+<"(axir\.\d+\.\d+)">$')
 _DENSE = re.compile(r"dense<(.*)> : tensor<(\d+)xi(64|1)>$", re.DOTALL)
 _ELEMENTS = {"bool": "i1", "token": "!stablehlo.token", "none": "none"}
 _SYMBOLS = ("callee", "decomposition")

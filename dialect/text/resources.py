@@ -12,7 +12,8 @@ from __future__ import annotations
 import binascii
 import itertools
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
@@ -26,9 +27,11 @@ from axir.dialect.core.errors import WeightsError
 from axir.dialect.core.types import ShapedArray, type_of_mlir
 
 from .bytecode import BYTECODE, Content
-from .bytecode_weights import named_weights
+from .bytecode_weights import weights_in_bytecode
+from .text_weights import damaged, weights_in_text
 
 __all__ = [
+    "UNTYPED",
     "Resources",
     "name_constants",
     "offer_archives",
@@ -40,23 +43,14 @@ __all__ = [
     "write_out",
 ]
 
-_SECTION = b"{-#"
-_SECTION_END = b"#-}"
-_STRING = rb'"[^"\\\n]*(?:\\.[^"\\\n]*)*"'
-_USE = re.compile(rb"%s|//[^\n]*|dense_resource<\s*(%s|[^>\s\"]+)\s*>" % (_STRING, _STRING))
-_HANDLE = re.compile(r'dense_resource<"?axir\.(\d+)\.(.*?)"?> : (.*)$', re.DOTALL)
-_TOKEN = re.compile(rb"\s*(?:([A-Za-z_0-9][\w$.-]*)|(\S))")
+# Handles are names of this process: of the module, and of the weights in it.
+_HANDLE = re.compile(r'dense_resource<"?axir\.(\d+)\.(\d+)"?> : (.*)$', re.DOTALL)
 _ELIDED = "__elided__"
-# A constant in digits, and what stands behind it. An element has whole bytes, in their order.
-_DIGITS = b'dense<"0x'
-_LARGE = 1 << 15
-_ELEMENT = rb"(?:f64|f32|f16|bf16|[us]?i(?:64|32|16|8))"
-_TYPE = re.compile(rb'"\s*>\s*:\s*tensor<(?:\d+x)*(?:%s|complex<%s>)>' % (_ELEMENT, _ELEMENT))
-_LONGEST_TYPE = 400
 _ALIGNMENT_BYTES = 4
-_PATH = ["", "dialect_resources", "builtin"]
-_INDENTATION = 80
 _numbers = itertools.count()
+
+UNTYPED = np.dtype("V1")
+"""The dtype of arrays of bytes, of whose type nobody knows."""
 
 # Reads arrays from files of parameters, by the suffix of the file; other rooms offer them.
 _archives: dict[str, Callable[[Path], Mapping[str, HostArray]]] = {}
@@ -68,41 +62,80 @@ def offer_archives(suffix: str, read: Callable[[Path], Mapping[str, HostArray]])
 
 
 class Resources:
-    """The weights of a module, by name.
+    """The weights of a module, by the numbers that their handles have.
 
     Args:
         file: What the module is called in errors; files of weights are looked for beside it.
-        number: What handles of its weights begin with.
-        blobs: The content of each, and whether it is written in hexadecimal digits.
+        number: What the module is called in handles.
+        names: Names of its weights; those of constants are None.
+        blobs: The content of those that are in it, and whether it is written in hexadecimal digits.
     """
 
-    def __init__(self, file: str, number: int, blobs: Mapping[str, tuple[memoryview, bool]]):
+    def __init__(
+        self,
+        file: str,
+        number: int,
+        names: Sequence[str | None],
+        blobs: Mapping[int, tuple[memoryview, bool]],
+    ):
         self.file = file
         self.number = number
+        self._names = list(names)
         self._blobs = dict(blobs)
-        self._arrays: dict[tuple[str, ShapedArray], HostArray] = {}
+        self._arrays: dict[tuple[int, ShapedArray], HostArray] = {}
         self._beside: Mapping[str, HostArray] | None = None
+        self._unnamed: frozenset[str] = frozenset()
 
-    def give(self, weights: Mapping[str, HostArray]) -> None:
-        """Says what weights are that are not in the module."""
-        self._beside = weights
+    def give(self, weights: Mapping[str, HostArray], unnamed: Iterable[str] = ()) -> None:
+        """Says what weights are that are not in the module.
 
-    def array(self, name: str, wanted: ShapedArray) -> HostArray:
-        """Returns the array of a name, read-only, where it lies if it can.
+        Args:
+            weights: These, by name.
+            unnamed: Those of them that are constants: nobody gave them their names.
+        """
+        self._beside, self._unnamed = weights, frozenset(unnamed)
+
+    def handle(self, name: str, kind: ir.Type) -> ir.Attribute:
+        """Returns an attribute that stands for weights."""
+        if name not in self._names:
+            self._names.append(name)
+        place = self._names.index(name)
+        return ir.Attribute.parse(f"dense_resource<{_prefix(self.number)}{place}> : {kind}")
+
+    def name(self, place: int) -> str | None:
+        """Returns the name of weights; None if they are a constant."""
+        return None if self.is_unnamed(place) else self._names[place]
+
+    def is_unnamed(self, place: int) -> bool:
+        """Tells whether weights that were given are a constant."""
+        return self._names[place] in self._unnamed
+
+    def array(self, place: int, wanted: ShapedArray) -> HostArray:
+        """Returns weights as an array, read-only, where they lie if they can.
 
         Raises:
-            WeightsError: if there is none, or one of another size.
+            WeightsError: if there are none, or they have another size or type.
         """
-        key = (name, wanted)
+        key = (place, wanted)
         if key not in self._arrays:
-            found = self._found(name)
+            found = self._found(place)
+            is_typed = found.dtype != UNTYPED
+            if is_typed and (found.dtype, found.shape) != (wanted.dtype, wanted.shape):
+                raise WeightsError(
+                    f"The weights {self._names[place]!r} of {self.file} are "
+                    f"{ShapedArray(found.shape, found.dtype)} where they lie, but "
+                    f"{wanted} in the module.",
+                    "They are not of this module: export both again.",
+                    where="",
+                )
             if wanted.dtype == np.bool_ and found.size == -(-wanted.size // 8) != wanted.size:
                 # Bytecode packs truth values.
-                found = np.unpackbits(found, count=wanted.size, bitorder="little")
+                bits = found.view(np.uint8)
+                found = np.unpackbits(bits, count=wanted.size, bitorder="little")
             if found.nbytes != wanted.size * wanted.dtype.itemsize:
                 raise WeightsError(
-                    f"The weights {name!r} of {self.file} have {found.nbytes:,} bytes, but a "
-                    f"{wanted} has {wanted.size * wanted.dtype.itemsize:,}.",
+                    f"The weights {self._names[place]!r} of {self.file} have {found.nbytes:,} "
+                    f"bytes, but a {wanted} has {wanted.size * wanted.dtype.itemsize:,}.",
                     "The module is damaged, or not of these weights: export it again.",
                     where="",
                 )
@@ -114,17 +147,16 @@ class Resources:
             self._arrays[key] = array
         return self._arrays[key]
 
-    def _found(self, name: str) -> HostArray:
-        if name in self._blobs:
-            content, is_digits = self._blobs[name]
+    def _found(self, place: int) -> HostArray:
+        if place in self._blobs:
+            content, is_digits = self._blobs[place]
             if is_digits:
-                content = _decoded(content, name, self.file)
-            return np.frombuffer(content, np.uint8)
+                content = _decoded(content, self._names[place], self.file)
+            return np.frombuffer(content, UNTYPED)
+        name = self._names[place] or ""
         beside = self._archive()
         if name in beside:
-            return np.ascontiguousarray(beside[name])
-        path = Path(self.file)
-        names = " or ".join(path.with_suffix(suffix).name for suffix in _archives)
+            return np.ascontiguousarray(beside[name]).reshape(beside[name].shape)
         if name == _ELIDED:
             raise WeightsError(
                 f"{self.file} was printed without its weights ({_ELIDED}), and without their "
@@ -132,10 +164,12 @@ class Resources:
                 "Export it again, and print it without a limit for large elements.",
                 where="",
             )
+        path = Path(self.file)
+        names = " or ".join(path.with_suffix(suffix).name for suffix in _archives)
+        put = f"Put {names} there, with an array of this name; or export" if names else "Export"
         raise WeightsError(
             f"The weights {name!r} are not in {self.file}, and no file beside it has them.",
-            f"Put {names} there, with an array of this name; or export the module again, with its "
-            "weights.",
+            f"{put} the module again, with its weights.",
             where="",
         )
 
@@ -151,21 +185,26 @@ class Resources:
         return self._beside
 
 
-def _decoded(digits: memoryview, name: str, file: str) -> memoryview:
+def _prefix(number: int) -> str:
+    return f"axir.{number}."
+
+
+def _decoded(digits: memoryview, name: str | None, file: str) -> memoryview:
     """Returns what is written in hexadecimal digits, without the alignment before resources."""
+    called = "a constant" if name is None else repr(name)
     try:
         content = binascii.unhexlify(digits)
     except binascii.Error:
         raise WeightsError(
-            f"The weights {name!r} of {file} are not written in pairs of hexadecimal digits.",
+            f"The weights {called} of {file} are not written in pairs of hexadecimal digits.",
             "The module is damaged: export it again.",
             where="",
         ) from None
-    if _is_constant(name):
+    if name is None:
         return memoryview(content)
     if len(content) < _ALIGNMENT_BYTES:
         raise WeightsError(
-            f"The weights {name!r} of {file} are cut off.",
+            f"The weights {called} of {file} are cut off.",
             "The module is damaged: export it again.",
             where="",
         )
@@ -188,40 +227,48 @@ def resources_of(module: ir.Module) -> Resources | None:
 
 def resource_name(attribute: ir.Attribute) -> str | None:
     """Returns the name of the weights that an attribute stands for, None if it has none."""
-    found = _HANDLE.match(str(attribute)) if _is_plain(attribute) else None
-    return None if found is None or _is_constant(found[2]) else found[2]
+    found = _weights_of(attribute)
+    return None if found is None else found[0].name(found[1])
 
 
 def resource_array(attribute: ir.Attribute) -> HostArray | None:
     """Returns the weights that an attribute stands for, None if it is another one.
 
     Raises:
-        WeightsError: if they are not there, or of another size.
+        WeightsError: if they are not there, or of another size or type.
     """
+    found = _weights_of(attribute)
+    if found is None:
+        return None
+    resources, place, kind = found
+    return resources.array(place, type_of_mlir(ir.Type.parse(kind, context())))
+
+
+def _weights_of(attribute: ir.Attribute) -> tuple[Resources, int, str] | None:
+    """Returns weights that an attribute stands for: whose, their number, and their type."""
     found = _HANDLE.match(str(attribute)) if _is_plain(attribute) else None
     resources = None if found is None else _by_number.get(int(found[1]))
-    if found is None or resources is None:
-        return None
-    return resources.array(found[2], type_of_mlir(ir.Type.parse(found[3], context())))
+    return None if found is None or resources is None else (resources, int(found[2]), found[3])
 
 
 def write_out(op: ir.Operation) -> None:
     """Writes weights into an operation and those in it, for programs that know no handles.
 
     Raises:
-        WeightsError: if they are not there, or of another size.
+        WeightsError: if they are not there, or of another size or type.
     """
     failures: list[WeightsError] = []
 
     def replace(inner: ir.Operation) -> ir.WalkResult:
         for name in inner.attributes:
             try:
-                array = resource_array(inner.attributes[name])
+                attribute = inner.attributes[name]
+                written = _written_out(attribute)
             except WeightsError as error:  # would lose its class in the walk
                 failures.append(error)
                 return ir.WalkResult.INTERRUPT
-            if array is not None:
-                inner.attributes[name] = dense(array)
+            if written is not attribute:
+                inner.attributes[name] = written
         return ir.WalkResult.ADVANCE
 
     with context():
@@ -230,9 +277,20 @@ def write_out(op: ir.Operation) -> None:
         raise failures[0]
 
 
-def _is_constant(name: str) -> bool:
-    """Tells whether weights were a constant, without a name of its own."""
-    return name.startswith("#")
+def _written_out(attribute: ir.Attribute) -> ir.Attribute:
+    """Returns an attribute with the weights that are in it, or itself if there are none."""
+    if isinstance(attribute, ir.ArrayAttr):
+        entries = list(attribute)
+        written = list(map(_written_out, entries))
+        is_same = all(a is b for a, b in zip(entries, written, strict=True))
+        return attribute if is_same else ir.ArrayAttr.get(written)
+    if isinstance(attribute, ir.DictAttr):
+        found = {entry.name: entry.attr for entry in attribute}
+        changed = {key: _written_out(value) for key, value in found.items()}
+        is_same = all(found[key] is changed[key] for key in found)
+        return attribute if is_same else ir.DictAttr.get(changed)
+    array = resource_array(attribute)
+    return attribute if array is None else dense(array)
 
 
 def _is_plain(attribute: ir.Attribute) -> bool:
@@ -240,26 +298,37 @@ def _is_plain(attribute: ir.Attribute) -> bool:
     return type(attribute) is ir.Attribute or isinstance(attribute, ir.DenseResourceElementsAttr)
 
 
-def name_constants(module: ir.Module, weights: Mapping[str, HostArray]) -> None:
+def name_constants(
+    module: ir.Module, weights: Mapping[str, HostArray], unnamed: Iterable[str] = ()
+) -> None:
     """Gives constants of a module, which are weights, the names of these.
 
     Programs that read models write weights as constants, and forget their names.
+
+    Args:
+        module: The module.
+        weights: Weights by name.
+        unnamed: Those that have names in the module alone.
     """
     resources = _of_modules.get(module)
     if resources is None:
-        resources = Resources("the module", next(_numbers), {})
+        resources = Resources("the module", next(_numbers), (), {})
         remember_resources(module, resources)
         _by_number[resources.number] = resources
-    resources.give(weights)
+    resources.give(weights, unnamed)
+    weights = {name: x for name, x in weights.items() if name not in set(unnamed)}
     named: dict[str, ir.Attribute] = {}
     constants: list[ir.Operation] = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:
         if op.name.endswith(".constant") and "value" in op.attributes:
             attribute = op.attributes["value"]
-            name = resource_name(attribute)
+            found = _weights_of(attribute)
+            name = None if found is None else found[0].name(found[1])
             if name is not None:
                 named[name] = attribute
+            elif found is not None and found[0].is_unnamed(found[1]):
+                pass  # it is known which one it is, and that it has no name
             elif isinstance(op.results[0].type, ir.RankedTensorType):
                 constants.append(op)
         return ir.WalkResult.ADVANCE
@@ -272,8 +341,7 @@ def name_constants(module: ir.Module, weights: Mapping[str, HostArray]) -> None:
             names = [*(name for name in weights if name not in named), *named]
             name = _named_as(attribute, op.results[0].type, names, weights)
             if name is not None and name not in named:
-                handle = f'dense_resource<"axir.{resources.number}.{name}"> : {op.results[0].type}'
-                named[name] = ir.Attribute.parse(handle)
+                named[name] = resources.handle(name, op.results[0].type)
             if name is not None:
                 op.attributes["value"] = named[name]
 
@@ -312,145 +380,20 @@ def split(data: Content, name: str) -> tuple[Content, Resources | None]:
         WeightsError: if weights are cut off, or two have one name.
     """
     number = next(_numbers)
-    if data[: len(BYTECODE)] == BYTECODE:
+    is_bytecode = data[: len(BYTECODE)] == BYTECODE
+    if is_bytecode:
         try:
-            rewritten = named_weights(data, f"axir.{number}.")
+            found = weights_in_bytecode(data, _prefix(number))
         except (ValueError, IndexError, KeyError):  # whoever reads it says what is wrong
             return data, None
-        if rewritten is None:
-            return data, None
-        made, blobs = rewritten
-        resources = Resources(name, number, {key: (x, False) for key, x in _distinct(blobs, name)})
     else:
-        parts = _Text(data)
-        if not parts.is_changed:
-            return data, None
-        written = () if parts.section is None else _written(data, parts.section, name)
-        digits = {key: (x, True) for key, x in _distinct(written, name)}
-        made = _USE.sub(lambda found: _renamed(found, number), parts.text)
-        digits |= {f"#{index}": (x, True) for index, x in enumerate(parts.constants)}
-        resources = Resources(name, number, digits)
+        found = weights_in_text(data, _prefix(number), name)
+    if found is None:
+        return data, None
+    made, names, blobs = found
+    for label, count in Counter(names).items():
+        if label is not None and count > 1:
+            raise damaged(f"two have the name {label!r}", name)
+    resources = Resources(name, number, names, {n: (x, not is_bytecode) for n, x in blobs.items()})
     _by_number[number] = resources
     return made, resources
-
-
-class _Text:
-    """Text of a module in parts.
-
-    Attributes:
-        text: The text, in which large constants are resources called `#0`, `#1`, ...
-        constants: What they hold, in hexadecimal digits.
-        section: Where the section of resources begins and ends, if there is one.
-    """
-
-    def __init__(self, data: Content):
-        self.constants: list[memoryview] = []
-        self.section: tuple[int, int] | None = None
-        memory = memoryview(data)
-        pieces: list[bytes | memoryview] = []
-        begin = position = 0
-        place = _section_start(data, 0)
-        limit = len(data) if place < 0 else place
-        while (start := data.find(_DIGITS, position, limit)) >= 0:
-            position = start + len(_DIGITS)
-            end = data.find(b'"', position)
-            if end - position < _LARGE or not _TYPE.match(data[end : end + _LONGEST_TYPE]):
-                continue
-            pieces += [memory[begin:start], b'dense_resource<"#%d"' % len(self.constants)]
-            self.constants.append(memory[position:end])
-            begin = position = end + 1
-        if place >= 0:
-            end = data.rfind(_SECTION_END, place)
-            end = len(data) if end < 0 else end
-            self.section = place + len(_SECTION), end
-            pieces += [memory[begin:place], memory[end + len(_SECTION_END) :]]
-            self.text = b"".join(pieces)
-        else:
-            self.text = b"".join([*pieces, memory[begin:]]) if pieces else b""
-        has_names = bool(pieces) or data.find(b"dense_resource") >= 0
-        self.is_changed = has_names
-        if has_names and not pieces:
-            self.text = data[:]
-
-
-def _section_start(data: Content, position: int) -> int:
-    """Returns where the section of resources begins, negative if there is none."""
-    while (position := data.find(_SECTION, position)) >= 0:
-        line = data[max(0, position - _INDENTATION) : position].rpartition(b"\n")[2]
-        if not line.strip():
-            break
-        position += 1
-    return position
-
-
-def _renamed(found: re.Match[bytes], number: int) -> bytes:
-    if found[1] is None:
-        return found[0]
-    return b'dense_resource<"axir.%d.%s">' % (number, found[1].strip(b'"'))
-
-
-def _written(
-    data: Content, section: tuple[int, int], name: str
-) -> Iterator[tuple[str, memoryview]]:
-    """Yields the arrays of a section by name, in hexadecimal digits.
-
-    Args:
-        data: The text.
-        section: Where the section begins and ends in it.
-        name: What the text is called.
-    """
-    memory = memoryview(data)
-    path = [""]
-    key = ""
-    position, end = section
-    while (found := _TOKEN.match(memory, position, end)) is not None:
-        position = found.end()
-        sign = found[2]
-        begin, close = found.span(1)
-        if sign == b'"':
-            begin, close = position, _end_of_string(data, position, end, name)
-            position = close + 1
-        if sign == b"{":
-            path.append(key)
-        elif sign == b"}" and len(path) > 1:
-            path.pop()
-        elif sign == b"}":
-            raise _damaged("a bracket is closed that was not opened", name)
-        elif sign == b'"' and path == _PATH and not _is_key(memory, position):
-            if data[begin : begin + 2] != b"0x":
-                raise _damaged(f"{key!r} is not written in hexadecimal digits", name)
-            yield key, memory[begin + 2 : close]
-        elif sign in (None, b'"'):
-            key = data[begin:close].decode(errors="replace")
-    if path != [""]:
-        raise _damaged("they are cut off", name)
-
-
-def _end_of_string(data: Content, position: int, end: int, name: str) -> int:
-    """Returns where a string ends, which may have gigabytes."""
-    close = data.find(b'"', position, end)
-    if close < 0:
-        raise _damaged("they are cut off", name)
-    return close
-
-
-def _is_key(section: memoryview, position: int) -> bool:
-    """Tells whether what ends at a position is the name of something."""
-    return bytes(section[position : position + _INDENTATION]).lstrip()[:1] == b":"
-
-
-def _distinct(blobs: Iterable[tuple[str, memoryview]], file: str) -> list[tuple[str, memoryview]]:
-    found: dict[str, memoryview] = {}
-    for name, content in blobs:
-        if name in found:
-            raise _damaged(f"two have the name {name!r}", file)
-        found[name] = content
-    return list(found.items())
-
-
-def _damaged(what: str, file: str) -> WeightsError:
-    return WeightsError(
-        f"The weights of {file} cannot be read: {what}.",
-        "The module is damaged: export it again.",
-        where="",
-    )

@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 
 from iree.compiler import ir
 
-from axir.dialect.core.annotations import OptionValue
 from axir.dialect.core.context import context, describe_location
 from axir.dialect.core.errors import AxirError, VerificationError
 from axir.dialect.core.types import ShapedArray, type_of_mlir
@@ -141,38 +140,6 @@ def signatures(module: ir.Module) -> dict[str, Signature]:
         if operation.name == "func.func" and is_public(operation):
             found[ir.StringAttr(operation.attributes["sym_name"]).value] = _signature(operation)
     return found
-
-
-def open_types(module: ir.Module) -> dict[str, dict[str, list[dict[str, OptionValue]]]]:
-    """Returns what public functions take and return, if extents are open, which are None.
-
-    Returns:
-        By function, `arguments` and `results` as tables of name, type, dtype and shape; nothing if
-        all extents are known.
-    """
-    found: dict[str, dict[str, list[dict[str, OptionValue]]]] = {}
-    is_open = False
-    for view in module.body.operations:
-        op = view.operation
-        if op.name != "func.func" or not is_public(op):
-            continue
-        function_type = ir.FunctionType(ir.TypeAttr(op.attributes["function_type"]).value)
-        groups = {"arguments": function_type.inputs, "results": function_type.results}
-        rows: dict[str, list[dict[str, OptionValue]]] = {}
-        for (role, kinds), kind_of_name in zip(groups.items(), ("arg", "result"), strict=True):
-            names = default_names(kind_of_name, len(kinds))
-            rows[role] = [_open_row(name, kind) for name, kind in zip(names, kinds, strict=True)]
-            is_open = is_open or any("?" in str(kind) for kind in kinds)
-        found[ir.StringAttr(op.attributes["sym_name"]).value] = rows
-    return found if is_open else {}
-
-
-def _open_row(name: str, kind: ir.Type) -> dict[str, OptionValue]:
-    text = str(kind).removeprefix("tensor<").removesuffix(">")
-    if not isinstance(kind, ir.RankedTensorType):
-        return {"name": name, "type": text, "dtype": text, "shape": ()}
-    shape = tuple(None if extent < 0 else extent for extent in kind.shape)
-    return {"name": name, "type": text, "dtype": str(kind.element_type), "shape": shape}
 
 
 def is_public(op: ir.Operation) -> bool:

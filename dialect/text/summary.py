@@ -14,6 +14,10 @@ from axir.dialect.core.types import ShapedArray, numpy_dtype, type_of_mlir
 from .resources import resource_name
 
 _CONTAINERS = ("builtin.module", "func.func")
+# What exporters write beside StableHLO, and alone if nothing else is left.
+_BESIDE = ("arith", "shape", "tensor")
+# What is compiled as axir's own operations, of which legalizations of StableHLO know nothing.
+_RAISED = ("arith.", "chlo.scan", "shape.", "stablehlo.composite", "tensor.")
 _NEUTRAL = (*_CONTAINERS, "func.return", "func.call")
 
 
@@ -34,6 +38,15 @@ class Summary:
     constants: Counter[str] = field(default_factory=Counter)
     weights: dict[str, ShapedArray] = field(default_factory=dict)
     foreign_calls: set[str] = field(default_factory=set)
+
+    @property
+    def needs_raising(self) -> bool:
+        """Whether a module of StableHLO can be compiled only if it can be raised.
+
+        It calls functions of another program, of LAPACK for instance, which only lowering writes
+        out, or holds what exporters write beside StableHLO.
+        """
+        return bool(self.foreign_calls) or any(x.startswith(_RAISED) for x in self.operations)
 
 
 def summarize(module: ir.Module) -> Summary:
@@ -61,8 +74,9 @@ def summarize(module: ir.Module) -> Summary:
         if name not in _NEUTRAL:
             dialects[name.split(".")[0]] += count
     if dialects and "jaxpr" not in dialects:
-        is_stablehlo = any(name in dialects for name in ("stablehlo", "chlo"))
-        summary.dialect = "stablehlo" if is_stablehlo else dialects.most_common(1)[0][0]
+        others = [name for name, _ in dialects.most_common() if name not in _BESIDE]
+        is_stablehlo = not others or "stablehlo" in others or "chlo" in others
+        summary.dialect = "stablehlo" if is_stablehlo else others[0]
     return summary
 
 

@@ -20,15 +20,14 @@ from axir._trees import tree
 from axir.dialect.core.annotations import HostArray, UserFunction, UserObject
 from axir.dialect.core.array import ConcreteArray, as_array
 from axir.dialect.core.extended_dtypes import words_of
-from axir.dialect.program.equation import Literal
+from axir.dialect.program.equation import Equation, Literal
 from axir.dialect.program.function import Function
-from axir.dialect.program.module_writer import embed_captures
-from axir.dialect.program.rules import Value
+from axir.dialect.program.module_writer import SMALL_BYTES, embed_captures
+from axir.dialect.program.rules import Results, Value
+from axir.dialect.program.tracer import Trace
 
 from .manifest import FunctionEntry
 
-# Arrays without a name, and not larger than this, are constants of the program.
-_SMALL_BYTES = 1024
 _ANONYMOUS = "constant"
 _Place: TypeAlias = tuple[str, int]
 
@@ -112,7 +111,7 @@ def parametrized(
     name_of = {id(x): _name(x, names) for x in map(as_array, function.captured)}
 
     def is_embedded(array: ConcreteArray) -> bool:
-        if name_of.get(id(array)) is None and array.nbytes <= _SMALL_BYTES:
+        if name_of.get(id(array)) is None and array.nbytes <= SMALL_BYTES:
             return True
         return id(array) not in name_of and _is_uniform(array.host())
 
@@ -129,8 +128,7 @@ def _has_large_constants(function: Function) -> bool:
     """Tells whether a function, such as one of a module, holds what should be parameters."""
     values = [*function.outputs, *(x for e in function.equations for x in e.operands)]
     return any(
-        isinstance(x, Literal) and x.type.size * x.type.dtype.itemsize > _SMALL_BYTES
-        for x in values
+        isinstance(x, Literal) and x.type.size * x.type.dtype.itemsize > SMALL_BYTES for x in values
     )
 
 
@@ -158,6 +156,8 @@ def shared(functions: Mapping[str, Parametrized]) -> dict[str, Parametrized]:
 
     Parameters are equal if they hold the same numbers under the same name, or have none.
     """
+    if len(functions) == 1:  # nobody to share with
+        return dict(functions)
     values: dict[str, ConcreteArray] = {}
     names: dict[tuple[UserObject, ...], str] = {}
     found = {}
@@ -196,6 +196,28 @@ def with_captures(function: Function, count: int, captured: Sequence[Value]) -> 
     )
     copy.owner = function.owner
     return copy
+
+
+def reordered(
+    function: Function, order: Sequence[int], places: Sequence[int] | None = None
+) -> Function:
+    """Returns the function with its arguments, and its results perhaps, in another order.
+
+    Args:
+        function: The function.
+        order: Numbers of its arguments.
+        places: Numbers of its results; by default these stay where they are.
+    """
+    with Trace(function.name) as trace:
+        inputs = {number: trace.add_input(function.inputs[number].type) for number in order}
+        captured: list[UserObject] = [trace.capture(x) for x in function.captured]
+
+        def record(equation: Equation, operands: Sequence[Value]) -> Results:
+            return trace.record(equation.primitive, operands, equation.params)
+
+        values = [inputs[number] for number in range(len(order))]
+        outputs: Sequence[UserObject] = function.interpret([*values, *captured], record)
+        return trace.finish(outputs if places is None else [outputs[n] for n in places])
 
 
 def without_parameters(function: Function, count: int) -> Function:

@@ -6,6 +6,7 @@ functions of Python (`axir.export`).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from types import MappingProxyType
 
 from axir.dialect.core.annotations import UserObject
@@ -15,7 +16,7 @@ from axir.dialect.text.resources import offer_archives
 from axir.dialect.text.signature import signatures
 from axir.passes.raising.module import Shapes
 from axir.passes.raising.raise_stablehlo import RaisedFunction, raise_functions
-from axir.runtime.cpp.emitting.names import identifier
+from axir.runtime.cpp.emitting.names import identifier, unique_names
 from axir.runtime.device.parameter_archives import read_parameter_archive
 
 from .captures import parametrized, shared
@@ -73,11 +74,20 @@ def functions_of_module(
     for symbol, raised in found.items():
         names = {("object", place): name for place, name in raised.weights.items()}
         parts[symbol] = parametrized(raised.function, names, {})
+    names_of = _names(found)
     made = {}
     for symbol, part in shared(parts).items():
         signature = found[symbol].signature
         trees = trees_of(signature, where)
-        name = symbol if is_function_name(symbol) else identifier(symbol, "function")
+        name = names_of[symbol]
         entry = FunctionEntry(name, signature, tuple(part.parameters))
         made[name] = Exported(entry, part.function, part.parameters, *trees)
     return made
+
+
+def _names(symbols: Iterable[str]) -> dict[str, str]:
+    """Returns names for functions: their symbols, or what is like these and no other's name."""
+    names = {symbol: symbol for symbol in symbols if is_function_name(symbol)}
+    others = [symbol for symbol in symbols if symbol not in names]
+    free = unique_names((identifier(each, "function") for each in others), names)
+    return {**names, **dict(zip(others, free, strict=True))}

@@ -6,7 +6,9 @@ import importlib
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
+from axir._bundles.captures import reordered
 from axir._bundles.exported import Exported
 from axir._bundles.module_functions import functions_of_module
 from axir._bundles.saving import check_names
@@ -14,19 +16,17 @@ from axir._trees import text as tree_text
 from axir._trees import tree
 from axir.dialect.core.annotations import HostArray, UserObject
 from axir.dialect.core.context import name_location
-from axir.dialect.core.errors import AxirError, ParameterError
-from axir.dialect.program.equation import Equation
-from axir.dialect.program.function import Function
-from axir.dialect.program.rules import Results, Value
-from axir.dialect.program.tracer import Trace
+from axir.dialect.core.errors import AxirError
 from axir.dialect.text.module_reader import parse_module
 from axir.dialect.text.resources import name_constants
-from axir.dialect.text.signature import Argument, Signature
+from axir.dialect.text.signature import Signature, replace_name
 from axir.dialect.text.summary import summarize
 
 WITHOUT_IT = "That is what torch-mlir says: export the model without what it names."
 """What to do about what torch-mlir does not know."""
 
+# So much of what another program says is repeated.
+_LONGEST = 300
 # Resources above so many bytes are not printed: they are handed over as arrays.
 _PRINTED = 1
 
@@ -56,13 +56,16 @@ def needed(module: str, extra: str) -> UserObject:
         ) from None
 
 
-def told(what: str, way_out: str, read: Callable[[], UserObject]) -> UserObject:
+def told(
+    what: str, way_out: str, read: Callable[[], UserObject], said: Sequence[str] = ()
+) -> UserObject:
     """Returns what a package reads; its failures are told as those of a model.
 
     Args:
         what: What has failed then.
         way_out: What to do about it.
         read: Reads it.
+        said: What the package has said by then, of errors that it raises without their reason.
 
     Raises:
         ModelImportError: if it fails.
@@ -74,10 +77,10 @@ def told(what: str, way_out: str, read: Callable[[], UserObject]) -> UserObject:
     except AxirError:
         raise
     except Exception as error:  # whatever other programs raise
-        lines = [line for line in str(error).splitlines() if line.strip()]
+        lines = [line for line in (*said, *str(error).splitlines()) if line.strip()]
         reason = next((line for line in lines if "error:" in line), lines[0] if lines else "")
         raise ModelImportError(
-            f"{what}: {type(error).__name__}: {reason.strip()[:300]}.",
+            f"{what}: {type(error).__name__}: {reason.strip()[:_LONGEST]}.",
             way_out,
         ) from error
 
@@ -90,43 +93,68 @@ def text_of(module: UserObject) -> str:
     return text
 
 
+class Names(NamedTuple):
+    """Names in a model: of the function, and of its arguments and results.
+
+    Attributes:
+        function: What the function is called.
+        arguments: Names of its arguments.
+        results: Names of its results; none if they have none.
+    """
+
+    function: str
+    arguments: Sequence[str]
+    results: Sequence[str] = ()
+
+
 def imported(
     text: str,
     where: str,
     weights: Mapping[str, HostArray],
-    name: str,
-    arguments: Sequence[str],
+    names: Names,
     shapes: Mapping[str, Sequence[int]],
-    forgets_names: bool = False,
+    unnamed: Sequence[str] | None = None,
+    trees: tuple[UserObject, UserObject] | None = None,
 ) -> Exported:
-    """Returns the function of a module, under a name, with names of its arguments.
+    """Returns the function of a module, under other names.
 
     Args:
         text: A module of StableHLO.
         where: What the model is called in errors.
         weights: Its weights by name.
-        name: What the function is called.
-        arguments: Names of its arguments.
+        names: What the function, its arguments and its results are called.
         shapes: Shapes of arguments that are open, by these names.
-        forgets_names: Whether weights are constants without names.
+        unnamed: Weights that are constants, whose names nobody gave them, if the module has
+            forgotten which are which; None if it has not.
+        trees: A tree like `(args, kwargs)`, of the numbers of arguments, and one like the result,
+            of the numbers of results. Either is flat if it is none of axir's.
+
+    Raises:
+        ShapeError: if a shape does not fit, or there is no such argument.
+        RaisingError, WeightsError: see `functions_of_module`.
     """
-    unknown = [each for each in shapes if each not in arguments]
-    if unknown:
-        raise ParameterError(
-            f"There is no argument {unknown[0]!r}, whose shape is given.",
-            f"The arguments are {', '.join(arguments)}.",
-        )
     module = parse_module(text, where, weights=weights)
-    if forgets_names:
-        name_constants(module, weights)
-    _name_arguments(module, arguments)
+    if unnamed is not None:
+        name_constants(module, weights, unnamed)
+    _name_arguments(module, names.arguments)
     read = functions_of_module(module, summarize(module).dialect, where, shapes)
     found = next(iter(read.values()))
-    results = [value.name for value in found.signature.results]
-    signature = found.signature.renamed(arguments, results)
-    entry = replace(found.entry, name=name, signature=signature)
-    made = Exported(entry, found.function, found.parameters, found.in_tree, found.out_tree)
-    check_names({name: made})
+    results = names.results or found.result_names
+    signature = found.signature.renamed(names.arguments, results)
+    function, in_tree, out_tree = found.function, found.in_tree, found.out_tree
+    if trees is not None:
+        order, in_tree, in_text = _structured(trees[0], len(signature.arguments), in_tree)
+        places, out_tree, out_text = _structured(trees[1], len(signature.results), out_tree)
+        function = reordered(function, order, places)
+        taken = tuple(signature.arguments[number] for number in order)
+        given = tuple(signature.results[number] for number in places)
+        if out_text is not None:
+            paths = [f"result{path}" for path in tree.paths(trees[1])]
+            given = tuple(map(replace_name, given, paths))
+        signature = Signature(taken, given, in_text, out_text, True)
+    entry = replace(found.entry, name=names.function, signature=signature)
+    made = Exported(entry, function, found.parameters, in_tree, out_tree)
+    check_names({names.function: made})
     return made
 
 
@@ -137,50 +165,18 @@ def _name_arguments(module: UserObject, names: Sequence[str]) -> None:
         argument.set_location(name_location(name))
 
 
-def with_trees(exported: Exported, inputs: UserObject, outputs: UserObject) -> Exported:
-    """Returns a function that takes and returns trees, whose leaves have another order perhaps.
+def _structured(
+    numbers: UserObject, count: int, flat: tree.TreeDef
+) -> tuple[list[int], tree.TreeDef, str | None]:
+    """Returns the order of values in a tree of their numbers, its structure and its notation.
 
     Args:
-        exported: The function, flat.
-        inputs: A tree like `(args, kwargs)`, of the numbers of arguments; they stay flat if it is
-            none of axir's.
-        outputs: A tree like the result, of the numbers of results, likewise.
+        numbers: The tree.
+        count: How many values there are.
+        flat: The structure if the tree is none of axir's; it has no notation then.
     """
-    signature = exported.signature
-    taken, given = list(signature.arguments), list(signature.results)
-    in_tree, out_tree = exported.in_tree, exported.out_tree
-    order, places = tree.leaves(inputs), tree.leaves(outputs)
-    in_text = out_text = None
-    if sorted(map(str, order)) == sorted(map(str, range(len(taken)))):
-        in_tree = tree.structure(inputs)
-        in_text = tree_text.write(in_tree)
-    else:
-        order = list(range(len(taken)))
-    if sorted(map(str, places)) == sorted(map(str, range(len(given)))):
-        out_tree = tree.structure(outputs)
-        out_text = tree_text.write(out_tree)
-        given = [
-            Argument(f"result{path}", given[number].type)
-            for path, number in zip(tree.paths(outputs), places, strict=True)
-        ]
-    else:
-        places = list(range(len(given)))
-    arguments = tuple(taken[number] for number in order)
-    changed = Signature(arguments, tuple(given), in_text, out_text, True)
-    function = _rearranged(exported.function, order, places)
-    entry = replace(exported.entry, signature=changed)
-    return Exported(entry, function, exported.parameters, in_tree, out_tree)
-
-
-def _rearranged(function: Function, order: Sequence[int], places: Sequence[int]) -> Function:
-    """Returns a function with its arguments and results in another order."""
-    with Trace(function.name) as trace:
-        inputs = {number: trace.add_input(function.inputs[number].type) for number in order}
-        captured: list[UserObject] = [trace.capture(x) for x in function.captured]
-
-        def record(equation: Equation, operands: Sequence[Value]) -> Results:
-            return trace.record(equation.primitive, operands, equation.params)
-
-        values = [inputs[number] for number in range(len(order))]
-        outputs = function.interpret([*values, *captured], record)
-        return trace.finish([outputs[number] for number in places])
+    order = tree.leaves(numbers)
+    if sorted(map(str, order)) != sorted(map(str, range(count))):
+        return list(range(count)), flat, None
+    structure = tree.structure(numbers)
+    return order, structure, tree_text.write(structure)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from axir._bundles.exported import Exported
 from axir.dialect.core.annotations import HostArray, UserObject
 
-from .importing import WITHOUT_IT, imported, needed, text_of, told
+from .importing import WITHOUT_IT, Names, imported, needed, text_of, told
 
 _EXTRA = "onnx"
 _AGAIN = "Write it again, with onnx.save or torch.onnx.export."
@@ -32,17 +32,14 @@ def from_onnx(
     graph = model.graph
     held = {tensor.name for tensor in graph.initializer}
     arguments = [value.name for value in graph.input if value.name not in held]
-    module = told(f"torch-mlir cannot read {path}", WITHOUT_IT, lambda: _lowered(model))
-    weights = _weights(graph)
+    tensors = _Tensors(graph)
+    module = told(f"torch-mlir cannot read {path}", WITHOUT_IT, lambda: _lowered(model, tensors))
     text = text_of(module)
-    made = imported(text, str(path), weights, name, arguments, shapes or {}, forgets_names=True)
-    results = [value.name for value in graph.output]
-    signature = made.signature.renamed(arguments, results)
-    entry = replace(made.entry, signature=signature)
-    return Exported(entry, made.function, made.parameters, made.in_tree, made.out_tree)
+    names = Names(name, arguments, [value.name for value in graph.output])
+    return imported(text, str(path), tensors.arrays, names, shapes or {}, tensors.unnamed)
 
 
-def _lowered(model: UserObject) -> UserObject:
+def _lowered(model: UserObject, tensors: _Tensors) -> UserObject:
     """Returns a model as a module of StableHLO of torch-mlir's."""
     onnx = needed("onnx", _EXTRA)
     importer = needed("torch_mlir.extras.onnx_importer", _EXTRA)
@@ -55,7 +52,8 @@ def _lowered(model: UserObject) -> UserObject:
     torch_dialect.register_dialect(context)
     info = importer.ModelInfo(model, config=importer.Config())
     module = info.create_module(context=context)
-    node = importer.NodeImporter.define_function(info.main_graph, module.operation)
+    cache = tensors.cache(context)
+    node = importer.NodeImporter.define_function(info.main_graph, module.operation, cache)
     node.import_all()
     with context:
         for pipeline in _PIPELINES:
@@ -63,15 +61,70 @@ def _lowered(model: UserObject) -> UserObject:
     return module
 
 
-def _weights(graph: UserObject) -> dict[str, HostArray]:
-    """Returns the initializers of a graph by the names that torch-mlir gives them."""
-    importer = needed("torch_mlir.extras.onnx_importer", _EXTRA)
-    numpy_helper = needed("onnx.numpy_helper", _EXTRA)
-    tensors = list(graph.initializer)
+class _Tensors:
+    """The tensors of a model by name; constants that have no name of their own get one.
+
+    Args:
+        graph: The graph. Its constants lose names that initializers have: nobody refers to a
+            constant by the name of its tensor.
+
+    Attributes:
+        arrays: What the tensors hold, initializers first.
+        unnamed: The names of those that had none.
+    """
+
+    def __init__(self, graph: UserObject):
+        graphs = list(_graphs(graph))
+        self.arrays: dict[str, HostArray] = {}
+        self.unnamed: list[str] = []
+        self._given: set[str] = set()
+        for tensor in (tensor for each in graphs for tensor in each.initializer):
+            self.arrays.setdefault(tensor.name, _array(tensor))
+        for tensor in (x.t for each in graphs for x in _attributes(each) if x.HasField("t")):
+            if tensor.name in self.arrays:
+                tensor.name = ""
+
+    def cache(self, context: UserObject) -> UserObject:
+        """Returns what torch-mlir makes tensors with, whose names it would change."""
+        importer = needed("torch_mlir.extras.onnx_importer", _EXTRA)
+        ir = needed("torch_mlir.ir", _EXTRA)
+
+        def tensor_proto_to_attr(cache: UserObject, tensor: UserObject) -> UserObject:
+            if not tensor.HasField("raw_data"):  # few elements, which torch-mlir looks at
+                return importer.ContextCache.tensor_proto_to_attr(cache, tensor)
+            kind = cache.tensor_proto_to_builtin_type(tensor)
+            name = self._name_of(tensor)
+            return ir.DenseResourceElementsAttr.get_from_buffer(tensor.raw_data, name, kind)
+
+        methods = {"tensor_proto_to_attr": tensor_proto_to_attr}
+        return type("Cache", (importer.ContextCache,), methods)(context)
+
+    def _name_of(self, tensor: UserObject) -> str:
+        """Returns a name that no other tensor has; branches may have some of one name."""
+        name = tensor.name
+        if not name or name in self._given:
+            free = (f"#{n}" for n in itertools.count(len(self.unnamed)))
+            name = next(each for each in free if each not in self.arrays)
+            self.unnamed.append(name)
+        self._given.add(name)
+        self.arrays[name] = _array(tensor)
+        return name
+
+
+def _array(tensor: UserObject) -> HostArray:
+    found = needed("onnx.numpy_helper", _EXTRA).to_array(tensor)
+    return np.ascontiguousarray(found).reshape(found.shape)
+
+
+def _graphs(graph: UserObject) -> Iterator[UserObject]:
+    """Yields a graph and those in it, of loops and branches."""
+    yield graph
+    for attribute in _attributes(graph):
+        for inner in (*attribute.graphs, *([attribute.g] if attribute.HasField("g") else ())):
+            yield from _graphs(inner)
+
+
+def _attributes(graph: UserObject) -> Iterator[UserObject]:
+    """Yields the attributes of the nodes of a graph."""
     for node in graph.node:
-        tensors += [each.t for each in node.attribute if each.HasField("t")]
-    sanitized = importer.ContextCache._sanitize_name
-    return {
-        sanitized(None, tensor.name): np.ascontiguousarray(numpy_helper.to_array(tensor))
-        for tensor in tensors
-    }
+        yield from node.attribute

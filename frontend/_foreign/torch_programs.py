@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import numpy as np
 from axir._bundles.exported import Exported
 from axir.dialect.core.annotations import HostArray, UserObject
 
-from .importing import WITHOUT_IT, imported, needed, text_of, told, with_trees
+from .importing import WITHOUT_IT, ModelImportError, Names, imported, needed, text_of, told
 
 _EXTRA = "torch"
 
@@ -23,36 +24,134 @@ def from_torch(
     shapes: Mapping[str, Sequence[int]] | None = None,
 ) -> Exported:
     """Returns a program of `torch.export.export` as a function; see `axir.export.from_torch`."""
-    fx = needed("torch_mlir.fx", _EXTRA)
     decompositions = needed("torch_mlir.extras.fx_decomp_util", _EXTRA)
     where = "the program of PyTorch"
-    signature = program.graph_signature
-    arguments = list(signature.user_inputs)
-    call = program.call_spec
     reduced = told(
         f"{where} cannot be decomposed",
         WITHOUT_IT,
         lambda: program.run_decompositions(decompositions.get_decomposition_table()),
     )
+    arguments, trees = _interface(reduced, program.call_spec)
     weights = _Weights(reduced)
+    said: list[str] = []
     module = told(
         f"torch-mlir cannot read {where}",
         WITHOUT_IT,
-        lambda: fx.export_and_import(
-            reduced,
+        lambda: _lowered(reduced, weights, said),
+        said,
+    )
+    names = Names(name, arguments)
+    return imported(text_of(module), where, weights.arrays, names, shapes or {}, trees=trees)
+
+
+def _lowered(program: UserObject, weights: _Weights, said: list[str]) -> UserObject:
+    """Returns a program as a module of StableHLO of torch-mlir's.
+
+    Args:
+        program: The program.
+        weights: Its tensors.
+        said: Gets what torch-mlir says of errors, which it would print.
+    """
+    fx = needed("torch_mlir.fx", _EXTRA)
+    importer = needed("torch_mlir.extras.fx_importer", _EXTRA)
+    torch_dialect = needed("torch_mlir.dialects.torch", _EXTRA)
+    ir = needed("torch_mlir.ir", _EXTRA)
+    context = ir.Context()
+    torch_dialect.register_dialect(context)
+
+    def hear(diagnostic: UserObject) -> bool:
+        said.append(f"{diagnostic.location}: error: {diagnostic.message}")
+        return True
+
+    with context.attach_diagnostic_handler(hear):
+        return fx.export_and_import(
+            program,
             output_type="stablehlo",
             func_name="main",
-            hooks=weights.hooks(),
+            fx_importer=importer.FxImporter(context=context, hooks=weights.hooks()),
             decomposition_table={},
-        ),
+        )
+
+
+def _interface(
+    program: UserObject, call: UserObject
+) -> tuple[list[str], tuple[UserObject, UserObject]]:
+    """Returns the tensors that a program takes, and the trees of its arguments and results.
+
+    Numbers, texts and None, for which it was exported, leave its graph; None stands for them in the
+    trees.
+
+    Args:
+        program: The program, which is changed.
+        call: Its trees.
+
+    Returns:
+        Names of the tensors, and trees of their numbers and of those of the results.
+
+    Raises:
+        ModelImportError: if it writes to some of them, or to its buffers, or takes or returns
+            numbers that are open.
+    """
+    signature = program.graph_signature
+    kinds = needed("torch.export.graph_signature", _EXTRA)
+    _check_writes(signature)
+    taken = [each.arg for each in signature.input_specs if each.kind == kinds.InputKind.USER_INPUT]
+    given = [each.arg for each in signature.output_specs]
+    for argument in taken:
+        if not isinstance(argument, (kinds.TensorArgument, kinds.ConstantArgument)):
+            raise ModelImportError(
+                f"The argument {argument.name!r} is no tensor, and it is open what it is.",
+                "Export the program for one value of it, or make it a tensor of one number.",
+            )
+    for result in given:
+        what = getattr(result, "value", result.name)  # of a constant, which has no name
+        if what is not None and not isinstance(result, kinds.TensorArgument):
+            raise ModelImportError(
+                f"The module returns {what!r}, which is no tensor.",
+                "Have forward return tensors, or None in its place.",
+            )
+    is_taken, is_given = (
+        [isinstance(x, kinds.TensorArgument) for x in part] for part in (taken, given)
     )
-    made = imported(text_of(module), where, weights.arrays, name, arguments, shapes or {})
-    pytree = needed("torch.utils._pytree", _EXTRA)
-    inputs, outputs = (
-        pytree.tree_unflatten(list(range(spec.num_leaves)), spec)
-        for spec in (call.in_spec, call.out_spec)
-    )
-    return with_trees(made, inputs, outputs)
+    names = [x.name for x, is_tensor in zip(taken, is_taken, strict=True) if is_tensor]
+    _drop_constants(program.graph, {x.name for x in taken} - set(names), is_given)
+    unflatten = needed("torch.utils._pytree", _EXTRA).tree_unflatten
+    inputs = unflatten(_numbered(is_taken), call.in_spec)
+    return names, (inputs, unflatten(_numbered(is_given), call.out_spec))
+
+
+def _drop_constants(graph: UserObject, taken: set[str], is_given: Sequence[bool]) -> None:
+    """Removes arguments and results of a graph that are constants: torch-mlir reads tensors.
+
+    Args:
+        graph: The graph, in which these arguments have been replaced by their values.
+        taken: Names of the arguments.
+        is_given: Which results stay.
+    """
+    for node in list(graph.nodes):
+        if node.op == "placeholder" and node.name in taken and not node.users:
+            graph.erase_node(node)
+    output = graph.output_node()
+    output.args = (tuple(itertools.compress(output.args[0], is_given)),)
+
+
+def _check_writes(signature: UserObject) -> None:
+    """Raises if a program writes to its buffers, parameters or arguments."""
+    # Signatures of older versions have no parameters in them that are changed.
+    kinds = ("buffers_to_mutate", "parameters_to_mutate", "user_inputs_to_mutate")
+    written = [name for kind in kinds for name in getattr(signature, kind, {}).values()]
+    if written:
+        raise ModelImportError(
+            f"The module changes {', '.join(map(repr, written))} when it runs, and functions of "
+            "axir change nothing.",
+            "Export it after eval(), or have forward return what it would write.",
+        )
+
+
+def _numbered(flags: Sequence[bool]) -> list[int | None]:
+    """Returns numbers, counted, where something is true, and None elsewhere."""
+    numbers = itertools.count()
+    return [next(numbers) if flag else None for flag in flags]
 
 
 def read_torch(path: Path, name: str, shapes: Mapping[str, Sequence[int]]) -> Exported:
@@ -74,7 +173,9 @@ class _Weights:
 
     def __init__(self, program: UserObject):
         state = {**program.state_dict, **program.constants}
-        self._names = {id(tensor): name for name, tensor in state.items()}
+        self._names: dict[int, str] = {}
+        for name, tensor in state.items():
+            self._names.setdefault(id(tensor), name)
         self._kept = list(state.values())
         tensor_type = needed("torch", _EXTRA).Tensor
         self.arrays: dict[str, HostArray] = {
@@ -120,13 +221,13 @@ class _Weights:
 
 
 def _host(tensor: UserObject) -> HostArray:
-    """Returns the memory of a tensor as an array."""
+    """Returns what a tensor holds now: training goes on in its memory perhaps."""
     torch = needed("torch", _EXTRA)
     plain = tensor.detach().cpu().contiguous()
     if plain.dtype == torch.bfloat16:
-        words: HostArray = plain.view(torch.int16).numpy()
+        words: HostArray = plain.view(torch.int16).numpy().copy()
         return words.view(ml_dtypes.bfloat16)
-    host: HostArray = plain.numpy()
+    host: HostArray = plain.numpy().copy()
     return host
 
 

@@ -45,8 +45,6 @@ from axir.runtime.compiler.function_compilation import prepare_for_target
 
 from .saved_arguments import conform
 
-# Dialects that exporters of StableHLO use beside it.
-_BESIDE = ("arith.", "chlo.scan", "shape.", "tensor.")
 # Devices that programs for other targets run on.
 RUNS_ON = {"vmvx": "cpu"}
 # What only others run, and what IREE's runtime calls it.
@@ -130,17 +128,6 @@ def raise_module(module: UserObject, dialect: str) -> str:
     return "jaxpr"
 
 
-def _raise_calls(module: UserObject, dialect: str) -> str:
-    """Raises a module of StableHLO that names what only lowering writes out: calls of LAPACK.
-
-    So does what exporters write beside StableHLO, of which legalizations know nothing.
-    """
-    summary = summarize(module)
-    has_calls = summary.foreign_calls or "stablehlo.composite" in summary.operations
-    is_mixed = any(name.startswith(_BESIDE) for name in summary.operations)
-    return raise_module(module, dialect) if has_calls or is_mixed else dialect
-
-
 def compile_saved(module: UserObject, dialect: str, target: Target, name: str) -> bytes:
     """Compiles a module, which is changed; the program carries the signatures of its functions.
 
@@ -159,7 +146,8 @@ def compile_saved(module: UserObject, dialect: str, target: Target, name: str) -
     """
     _check_dialect(dialect, name)
     verify_module(module, dialect)
-    dialect = _raise_calls(module, dialect)
+    if summarize(module).needs_raising:
+        dialect = raise_module(module, dialect)
     found = signatures(module)
     if not found:
         raise ParseError(f"{name} has no public function.", "Make one public.", where="")
@@ -317,7 +305,8 @@ def compile_program(
     """Compiles a module, which is changed, for a device of this machine."""
     _check_dialect(dialect, name)
     verify_module(module, dialect)
-    dialect = _raise_calls(module, dialect)
+    if summarize(module).needs_raising:
+        dialect = raise_module(module, dialect)
     chosen = devices(device)[0] if device else default_device()
     found = signatures(module)
     target = replace(Target.of_device(chosen, opt_level), marks_dispatches=marks_dispatches)

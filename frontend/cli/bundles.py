@@ -13,7 +13,7 @@ from types import MappingProxyType
 import click
 
 from axir._bundles.bundle import Bundle, open_bundle
-from axir._bundles.captures import with_captures, without_parameters
+from axir._bundles.captures import reordered, with_captures, without_parameters
 from axir._bundles.exported import Exported, in_rows
 from axir._bundles.manifest import FunctionEntry
 from axir._bundles.module_functions import functions_of_module
@@ -24,7 +24,6 @@ from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import ParameterError
 from axir.dialect.program.function import Function
 from axir.dialect.program.module_writer import embed_captures, write_module
-from axir.dialect.program.tracer import Trace
 from axir.dialect.text.module_reader import read_module
 from axir.dialect.text.resources import write_out
 from axir.dialect.text.signature import Signature, annotate, signatures
@@ -251,13 +250,3 @@ def bound_to(
     entry = FunctionEntry(name, rest, tuple(named))
     fresh = Exported.of_signature(name, rest, made)
     return Exported(entry, made, captured, fresh.in_tree, fresh.out_tree)
-
-
-def reordered(function: Function, order: Sequence[int]) -> Function:
-    """Returns a function that takes its arguments in another order."""
-    with Trace(function.name) as trace:
-        inputs = [trace.add_input(function.inputs[n].type) for n in order]
-        values: list[UserObject] = [None] * len(order)
-        for place, tracer in zip(order, inputs, strict=True):
-            values[place] = tracer
-        return trace.finish(function.evaluate(*values))

@@ -185,7 +185,7 @@ def _compile_module(
     if output is None:
         if str(file) == "-":
             raise click.UsageError("A module from stdin needs -o FILE.")
-        output = Path(file.stem).with_suffix(".vmfb")
+        output = Path(file.stem + ".vmfb")
     is_shown = str(output) in ("-", os.devnull)
     if output.suffix != ".vmfb" and not is_shown:
         raise click.UsageError(f"-o {output}: a compiled program is a .vmfb file.")

@@ -40,7 +40,9 @@ def import_(
       axir import model.onnx --shape x=1x3x224x224
       axir import exported.bin --name predict -o model.axir
     """
-    output = output or Path(file.stem).with_suffix(BUNDLE)
+    if output is None and str(file) == "-":
+        raise click.UsageError("A module from stdin needs -o FILE.")
+    output = output or Path(file.stem + BUNDLE)
     if output.suffix != BUNDLE:
         raise click.UsageError(f"-o {output}: what is imported is a bundle, a .axir file.")
     if file.suffix == ".pt2":

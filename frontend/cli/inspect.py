@@ -16,8 +16,9 @@ from axir.dialect.core.annotations import Options
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.costs import arithmetic_operations, temporary_bytes
 from axir.dialect.program.function import Function
+from axir.dialect.text.foreign_signatures import open_types
 from axir.dialect.text.module_reader import read_module
-from axir.dialect.text.signature import Argument, Signature, open_types, signatures
+from axir.dialect.text.signature import Argument, Signature, signatures
 from axir.dialect.text.summary import summarize
 from axir.passes.partition.layout_text import read_layouts, read_mesh, write_layouts
 from axir.passes.partition.partition import Partition, partition_function

@@ -26,6 +26,8 @@ from axir.dialect.ops.calls.jit_call import call
 from axir.dialect.program.function import Function
 from axir.dialect.program.rules import Value
 from axir.dialect.program.tracer import Trace
+from axir.dialect.text.foreign_signatures import argument_names
+from axir.dialect.text.summary import summarize
 from axir.dialect.text.text_positions import place_in_text
 from axir.passes.framework.errors import RaisingError
 
@@ -49,7 +51,6 @@ from . import (
     windows,
 )
 from .attributes import dense
-from .names import argument_names
 from .table import RULES, Raised, Region, raised_type, refusal, result_dtype, result_type
 
 __all__ = ["RaisedModule", "raise_module"]
@@ -113,10 +114,10 @@ def raise_module(module: ir.Module, shapes: Shapes = MappingProxyType({})) -> Ra
         WeightsError: if weights are missing or damaged.
     """
     raising = _Raising(module, shapes)
+    raising.check_shapes()
     # Types are those of the module: nothing is narrowed.
     with context(), ir.Location.unknown(), config(jax_enable_x64=True), outside_traces():
         functions = {symbol: raising.function(symbol) for symbol in raising.public}
-    raising.check_shapes()
     return RaisedModule(functions, raising.weight_names)
 
 
@@ -126,7 +127,6 @@ class _Raising:
     def __init__(self, module: ir.Module, shapes: Shapes):
         self._module = module
         self._shapes = shapes
-        self._names_met: list[str] = []
         self._ops: dict[str, ir.Operation] = {}
         self.public: list[str] = []
         for view in module.body.operations:
@@ -143,7 +143,9 @@ class _Raising:
             return
         if op.name != "func.func":
             raise self._refusal(
-                op, f"{op.name} stands beside the functions of the module.", _way_out(op.name)
+                op,
+                f"{op.name} stands beside the functions of the module.",
+                _way_out(op.name, self._module),
             )
         symbol = ir.StringAttr(op.attributes["sym_name"]).value
         self._ops[symbol] = op
@@ -180,7 +182,6 @@ class _Raising:
         raise AssertionError("a function has been raised")
 
     def _argument_type(self, op: ir.Operation, argument: ir.Value, name: str) -> ShapedArray:
-        self._names_met.append(name)
         kind = argument.type
         if isinstance(kind, ir.RankedTensorType) and not kind.has_static_shape:
             given = self._shapes.get(name)
@@ -206,11 +207,17 @@ class _Raising:
 
     def check_shapes(self) -> None:
         """Raises if a shape was given for what is no argument."""
-        unknown = [name for name in self._shapes if name not in self._names_met]
+        names = [
+            name
+            for symbol in self.public
+            if self._ops[symbol].regions[0].blocks
+            for name in argument_names(self._ops[symbol])
+        ]
+        unknown = [name for name in self._shapes if name not in names]
         if unknown:
             raise ShapeError(
                 f"There is no argument {unknown[0]!r}, whose shape is given.",
-                f"The arguments are {', '.join(self._names_met)}.",
+                f"The arguments are {', '.join(names)}.",
             )
 
     def call(self, symbol: str, values: Sequence[Value]) -> list[Value]:
@@ -269,7 +276,9 @@ class _Raising:
             unused: Param = [None] * len(op.results)  # nobody asks for them
             return unused
         if rule is None:
-            raise self._refusal(op, f"{op.name} has no counterpart.", _way_out(op.name))
+            raise self._refusal(
+                op, f"{op.name} has no counterpart.", _way_out(op.name, self._module)
+            )
         try:
             raised = rule(self, op, *[self._values[v] for v in op.operands])
             results = list(raised) if isinstance(raised, (list, tuple)) else [raised]
@@ -307,9 +316,11 @@ class _Raising:
         Others are their own though they be equal: they are so until they are trained.
         """
         for known in self._weights:
-            if self.weight_names.get(id(known)) != name:
+            host = known.host()
+            is_alike = (host.shape, host.dtype) == (array.shape, array.dtype)
+            if not is_alike or self.weight_names.get(id(known)) != name:
                 continue
-            if name is not None or _are_equal(known.host(), array):
+            if name is not None or _are_equal(host, array):
                 break
         else:
             known = ConcreteArray(ShapedArray(array.shape, array.dtype), array)
@@ -376,9 +387,7 @@ def _example(kind: ir.RankedTensorType) -> str:
 
 
 def _are_equal(a: HostArray, b: HostArray) -> bool:
-    """Tells whether arrays hold the same bytes; looks at few of them first."""
-    if (a.shape, a.dtype) != (b.shape, b.dtype):
-        return False
+    """Tells whether arrays of a type hold the same bytes; looks at few of them first."""
     left, right = a.reshape(-1).view(np.uint8), b.reshape(-1).view(np.uint8)
     step = max(1, len(left) // _COMPARED_FIRST)
     return np.array_equal(left[::step], right[::step]) and np.array_equal(left, right)
@@ -408,10 +417,12 @@ def _check(op: ir.Operation, results: Sequence[Raised]) -> None:
             )
 
 
-def _way_out(name: str) -> str:
+def _way_out(name: str, module: ir.Module) -> str:
     dialect = name.partition(".")[0]
-    if dialect in _DIALECTS:
-        return "It can still be compiled: axir compile, axir.export.load(path, compiled=True)."
     if dialect == "jaxpr":
         return "The module is of the jaxpr dialect already, at least in part."
-    return "Lower it to StableHLO with the program that wrote it."
+    if dialect not in ("stablehlo", "chlo"):
+        return "Lower it to StableHLO with the program that wrote it."
+    if summarize(module).needs_raising:
+        return "Export the program without it."
+    return "It can still be compiled: axir compile, axir.export.load(path, compiled=True)."

@@ -10,11 +10,11 @@ from iree.compiler import ir
 
 from axir.dialect.program.function import Function
 from axir.dialect.program.module_writer import embed_captures, write_into
+from axir.dialect.text.foreign_signatures import names_of
 from axir.dialect.text.signature import Argument, Signature, annotate, default_names
 from axir.passes.framework.base import Pass
 
 from .module import Shapes, raise_module
-from .names import names_of
 
 
 @dataclass(frozen=True)

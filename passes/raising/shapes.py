@@ -16,6 +16,7 @@ from axir.dialect.ops.shape.concatenation import concatenate
 from axir.dialect.ops.shape.constants import broadcasted_iota
 from axir.dialect.ops.shape.padding import pad
 from axir.dialect.ops.shape.rearranging import reshape, rev, transpose
+from axir.dialect.program.module_writer import SMALL_BYTES
 from axir.dialect.program.rules import Value
 from axir.dialect.text.resources import resource_name
 
@@ -24,8 +25,6 @@ from .table import RaisingContext, raises, recorded, result_type
 
 # So many integers are computed with, since shapes and indices follow from them.
 _FEW = 16
-# Constants that are larger are weights.
-_SMALL_BYTES = 1024
 
 
 @raises("stablehlo.constant", "chlo.constant", "arith.constant")
@@ -34,7 +33,7 @@ def _constant(context: RaisingContext, operation: ir.Operation) -> Value:
     array = dense(attribute)
     name = resource_name(attribute)
     is_splat = isinstance(attribute, ir.DenseElementsAttr) and attribute.is_splat
-    if name is not None or (array.nbytes > _SMALL_BYTES and not is_splat):
+    if name is not None or (array.nbytes > SMALL_BYTES and not is_splat):
         return context.weights(array, name)
     if not array.shape:
         return from_numpy(array)

@@ -9,6 +9,7 @@ import numpy as np
 
 from axir.dialect.core.annotations import HostArray
 from axir.dialect.core.errors import WeightsError
+from axir.dialect.text.resources import UNTYPED
 
 
 def read_parameter_archive(path: Path) -> dict[str, HostArray]:
@@ -29,9 +30,9 @@ def read_parameter_archive(path: Path) -> dict[str, HostArray]:
             where="",
         ) from None
     return {
-        name: np.frombuffer(entry.file_view, np.uint8)
+        name: np.frombuffer(entry.file_view, UNTYPED)
         if entry.is_file
-        else np.frombuffer(_repeated(entry.splat_pattern, entry.length), np.uint8)
+        else np.frombuffer(_repeated(entry.splat_pattern, entry.length), UNTYPED)
         for name, entry in entries.items()
     }
 

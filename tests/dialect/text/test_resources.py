@@ -14,6 +14,7 @@ from iree.compiler import ir
 
 from axir.dialect.core.context import context
 from axir.dialect.core.errors import ParseError, WeightsError
+from axir.dialect.text import resources
 from axir.dialect.text.parsing import parse_module, read_file
 from axir.dialect.text.resources import resource_array, resource_name, write_out
 from axir.export import load
@@ -53,14 +54,26 @@ def check(found: dict[str | None, np.ndarray], name: str) -> None:
     assert not found[name].flags.writeable
 
 
-@pytest.mark.parametrize("name", ["w", '"a name, {with} signs"'])
-def test_weights_in_text(name: str, tmp_path: Path) -> None:
-    text = (MODULE + SECTION).format(weights=name)
+@pytest.mark.parametrize(
+    ("written", "name"),
+    [
+        ("w", "w"),
+        ('"a name, {with} signs"', "a name, {with} signs"),
+        (r'"Gr\C3\B6\C3\9Fe"', "Größe"),  # as MLIR prints what is not ASCII
+        ('"Größe"', "Größe"),
+        (r'"a\22b\5C"', 'a"b' + "\\"),
+        (r'"a\"b\\"', 'a"b' + "\\"),
+        ('"#0"', "#0"),
+        ('"axir.0.0"', "axir.0.0"),
+    ],
+)
+def test_weights_in_text(written: str, name: str, tmp_path: Path) -> None:
+    text = (MODULE + SECTION).format(weights=written)
     for _ in range(2):  # MLIR would call the second module's weights otherwise
-        check(arrays(parse_module(text)), name.strip('"'))
+        check(arrays(parse_module(text)), name)
     (tmp_path / "m.mlir").write_text(text)
     module = read_file(tmp_path / "m.mlir")
-    check(arrays(module), name.strip('"'))
+    check(arrays(module), name)
     assert 'm.mlir":3:' in str(
         module.body.operations[0].operation.regions[0].blocks[0].operations[1].location
     )
@@ -70,10 +83,10 @@ def test_weights_in_text(name: str, tmp_path: Path) -> None:
 
 
 def test_weights_in_bytecode_are_mapped(tmp_path: Path) -> None:
-    written = ir.Module.parse((MODULE + SECTION).format(weights="in_bytecode"), context())
+    written = ir.Module.parse((MODULE + SECTION).format(weights='"in_bytecöde"'), context())
     written.operation.write_bytecode(str(tmp_path / "m.mlirbc"))
     found = arrays(read_file(tmp_path / "m.mlirbc"))
-    name = next(each for each in found if str(each).startswith("in_bytecode"))
+    name = next(each for each in found if str(each).startswith("in_bytecöde"))
     found["mask"] = found[next(each for each in found if str(each).startswith("mask"))]
     check(found, str(name))
     assert not found[name].flags.owndata
@@ -156,6 +169,69 @@ def test_elided_weights_are_found_beside_the_module(tmp_path: Path) -> None:
     (tmp_path / "m.irpa").unlink()
     with pytest.raises(WeightsError, match="was printed without its weights"):
         load(tmp_path / "m.mlir")
+
+
+def test_weights_beside_the_module_have_its_types(tmp_path: Path) -> None:
+    (tmp_path / "m.mlir").write_text(MODULE.format(weights="w"))
+    mask = '"mask":{"dtype":"BOOL","shape":[3],"data_offsets":[8,11]}'
+    for dtype, shape, found in (
+        ("I32", "[2]", "int32[2]"),
+        ("F32", "[1,2]", "float32[1,2]"),
+        ("F32", "[2,1]", "float32[2,1]"),
+        ("U8", "[8]", "uint8[8]"),
+        ("BF16", "[4]", "bfloat16[4]"),
+    ):
+        w = f'"w":{{"dtype":"{dtype}","shape":{shape},"data_offsets":[0,8]}}'
+        header = f"{{{w},{mask}}}".encode()
+        content = struct.pack("<Q", len(header)) + header + bytes(11)
+        (tmp_path / "m.safetensors").write_bytes(content)
+        message = f"'w' of .*m.mlir are {re.escape(found)} where they lie, but float32.2. in the"
+        with pytest.raises(WeightsError, match=message):
+            load(tmp_path / "m.mlir")
+
+
+def test_files_that_nobody_reads_are_not_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resources, "_archives", {})
+    module = parse_module(MODULE.format(weights="w"))
+    with pytest.raises(WeightsError, match=r"has them\.\n *Export the module again, with its"):
+        write_out(module.operation)
+
+
+def test_one_resource_of_several_types(tmp_path: Path) -> None:
+    content = np.arange(1, 5, dtype=np.float32)
+    kinds = "tensor<2x2xf32>, tensor<4xf32>, tensor<4xi32>, tensor<4xf32>"
+    module = f"""func.func @net() -> ({kinds}) {{
+  %0 = stablehlo.constant dense_resource<w> : tensor<2x2xf32>
+  %1 = stablehlo.constant dense_resource<w> : tensor<4xf32>
+  %2 = stablehlo.constant dense_resource<w> : tensor<4xi32>
+  %3 = stablehlo.constant dense_resource<w> : tensor<4xf32>
+  return %0, %1, %2, %3 : {kinds}
+}}
+{{-# dialect_resources: {{ builtin: {{ w: "0x04000000{content.tobytes().hex()}" }} }} #-}}
+"""
+    (tmp_path / "m.mlir").write_text(module)
+    net = load(tmp_path / "m.mlir")
+    assert list(net.parameters) == ["w", "w_1", "w_2"]
+    found = net()
+    np.testing.assert_array_equal(found[0], content.reshape(2, 2))
+    np.testing.assert_array_equal(found[1], content)
+    np.testing.assert_array_equal(found[2], content.view(np.int32))
+    np.testing.assert_array_equal(found[3], content)
+
+
+def test_weights_within_attributes_are_written_out() -> None:
+    uses = "foo = [dense_resource<w> : tensor<2xf32>, {inner = dense_resource<w> : tensor<2xf32>}]"
+    text = (
+        (MODULE + SECTION)
+        .format(weights="w")
+        .replace("stablehlo.add %x, %w", "stablehlo.add %x, %w {" + uses + "}")
+    )
+    module = parse_module(text)
+    write_out(module.operation)
+    shown = str(module)
+    ir.Module.parse(shown, context())
+    assert "dense_resource" not in shown
+    assert shown.count("dense<[1.000000e+00, 2.000000e+00]>") == 3
 
 
 def test_weights_become_parameters(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from safetensors.numpy import load as load_safetensors
 import axir
 import axir.numpy as jnp
 from axir import random
+from axir._bundles import captures
 from axir.dialect.core.errors import DTypeError, ParameterError, ParseError, ShapeError
 from axir.export import (
     Bundle,
@@ -222,3 +223,15 @@ def test_names_that_python_does_not_have_are_refused() -> None:
         export({"two words": predict})(**{"two words": (PARAMS, X)})
     with pytest.raises(ParameterError, match=r"under its name: export\(\{'f': f"):
         export({"predict": predict})()
+
+
+def test_parameters_of_one_function_are_not_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def content(x: Any) -> None:
+        raise AssertionError("all its numbers are read")
+
+    large = jnp.arange(300.0)
+    export(lambda x: x * large)(1.0).save(tmp_path / "m.mlir")
+    monkeypatch.setattr(captures, "_content", content)
+    assert len(load(tmp_path / "m.mlir").parameters) == 1

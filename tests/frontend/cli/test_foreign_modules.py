@@ -87,6 +87,36 @@ def test_verbs_take_weights(net: Path) -> None:
     assert Path("cpp/net.safetensors").read_bytes().endswith(WEIGHTS.tobytes())
 
 
+def test_modules_without_stablehlo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("m.mlir").write_text(
+        "func.func @negated(%x: tensor<2x3xf32>) -> tensor<3x2xf32> {\n"
+        "  %0 = arith.negf %x : tensor<2x3xf32>\n"
+        "  %1 = tensor.collapse_shape %0 [[0, 1]] : tensor<2x3xf32> into tensor<6xf32>\n"
+        "  %2 = tensor.expand_shape %1 [[0, 1]] output_shape [3, 2]"
+        " : tensor<6xf32> into tensor<3x2xf32>\n"
+        "  return %2 : tensor<3x2xf32>\n}\n"
+    )
+    np.testing.assert_array_equal(load("m.mlir")(X.T.copy()), -X.T.reshape(3, 2))
+    assert "StableHLO module" in succeeds("inspect", "m.mlir")
+    succeeds("run", "m.mlir", "2x3xf32=1,2,3,4,5,6", "--out", "y.npy")
+    np.testing.assert_array_equal(np.load("y.npy"), [[-1, -2], [-3, -4], [-5, -6]])
+
+
+def test_functions_whose_names_are_none_of_python(tmp_path: Path) -> None:
+    bodies = {"a.1": "add %x, %x", "a-1": "multiply %x, %x", "a_1": "negate %x"}
+    (tmp_path / "m.mlir").write_text(
+        "".join(
+            f'func.func @"{name}"(%x: tensor<f32>) -> tensor<f32> {{\n'
+            f"  %0 = stablehlo.{body} : tensor<f32>\n  return %0 : tensor<f32>\n}}\n"
+            for name, body in bodies.items()
+        )
+    )
+    found = load(tmp_path / "m.mlir")
+    assert list(found) == ["a_1_2", "a_1_3", "a_1"]
+    assert [float(found[name](np.float32(3))) for name in found] == [6.0, 9.0, -3.0]
+
+
 def test_gradients_of_weights(net: Path) -> None:
     text = NET.replace("-> tensor<3x4xf32> {", "-> tensor<f32> {").replace(
         "  return %5 : tensor<3x4xf32>",
@@ -141,6 +171,17 @@ def test_open_shapes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "  %0 = stablehlo.sine %x : tensor<?x2xf32>\n  return %0 : tensor<?x2xf32>\n}\n"
     )
     assert "arg0     ?x2xf32" in succeeds("inspect", "open.mlir")
+    # Where arguments have names, these are shown and asked for.
+    named = (
+        'func.func @f(%x: tensor<?x2xf32> loc("rows")) -> (tensor<?x2xf32> {jax.result_info = "y"})'
+    )
+    body = " %0 = stablehlo.sine %x : tensor<?x2xf32> return %0 : tensor<?x2xf32>"
+    Path("named.mlir").write_text(f"{named} {{{body} }}")
+    shown = succeeds("inspect", "named.mlir")
+    assert "argument  rows  ?x2xf32" in shown
+    assert "result    y     ?x2xf32" in shown
+    assert "--shape rows=8x2" in fails("run", "named.mlir", "0", "--eager")
+    assert '"shape": [1, 2]' in succeeds("run", "named.mlir", "--shape", "rows=1x2", "0", "--json")
     assert "--shape x=8x64" in fails("opt", "open.mlir", "-p", "jvp")
     assert "write the shape as NAME=8x64" in fails("run", "open.mlir", "--shape", "x", code=2)
     shown = succeeds("run", "open.mlir", "--shape", "arg0=1x2", "0", "--json")
