@@ -73,13 +73,14 @@ def _quotient(lhs: Value, rhs: Value, step: int) -> Value:
 _INTEGERS: Mapping[str, Returning[Value]] = {
     "addi": _logical(xor, add),
     "andi": and_,
+    "ceildivui": _unsigned(lambda lhs, rhs: _quotient(lhs, rhs, 1)),
     "ceildivsi": lambda lhs, rhs: _quotient(lhs, rhs, 1),
     "divsi": div,
     "divui": _unsigned(div),
     "floordivsi": lambda lhs, rhs: _quotient(lhs, rhs, -1),
-    "maxsi": arithmetic.max,
+    "maxsi": _logical(arithmetic.min, arithmetic.max),  # true is -1
     "maxui": _unsigned(arithmetic.max),
-    "minsi": arithmetic.min,
+    "minsi": _logical(arithmetic.max, arithmetic.min),
     "minui": _unsigned(arithmetic.min),
     "muli": _logical(and_, mul),
     "ori": or_,
@@ -113,25 +114,18 @@ def _select(
     return select_n(which, on_false, on_true)
 
 
-@raises(
-    "arith.extf",
-    "arith.fptosi",
-    "arith.index_cast",
-    "arith.sitofp",
-    "arith.truncf",
-)
-def _convert(context: RaisingContext, operation: ir.Operation, x: Value) -> Value:
-    return convert_element_type(x, result_dtype(operation))
-
-
-@raises("arith.extsi")
+@raises("arith.extsi", "arith.index_cast", "arith.sitofp")
 def _extend(context: RaisingContext, operation: ir.Operation, x: Value) -> Value:
+    if result_dtype(operation) == dtypes.bool_:
+        return _lowest_bit(x)
     wide = convert_element_type(x, result_dtype(operation))
     return arithmetic.neg(wide) if x.dtype == dtypes.bool_ else wide  # true is -1
 
 
 @raises("arith.extui", "arith.index_castui", "arith.uitofp")
 def _extend_unsigned(context: RaisingContext, operation: ir.Operation, x: Value) -> Value:
+    if result_dtype(operation) == dtypes.bool_:
+        return _lowest_bit(x)
     if x.dtype != dtypes.bool_ and x.dtype.kind == "i":
         x = bitcast_convert_type(x, np.dtype(f"uint{x.dtype.itemsize * 8}"))
     return convert_element_type(x, result_dtype(operation))
@@ -149,8 +143,10 @@ def _to_unsigned(context: RaisingContext, operation: ir.Operation, x: Value) -> 
 @raises("arith.trunci")
 def _truncate(context: RaisingContext, operation: ir.Operation, x: Value) -> Value:
     wanted = result_dtype(operation)
-    if wanted != dtypes.bool_:
-        return convert_element_type(x, wanted)
+    return _lowest_bit(x) if wanted == dtypes.bool_ else convert_element_type(x, wanted)
+
+
+def _lowest_bit(x: Value) -> Value:
     return ne(and_(x, from_numpy(np.ones((), x.dtype))), from_numpy(np.zeros((), x.dtype)))
 
 
@@ -169,6 +165,8 @@ def _compare_integers(
 ) -> Value:
     number = integer(operation, "predicate")
     if number < len(_SIGNED):
+        if lhs.dtype == dtypes.bool_:  # true is -1
+            lhs, rhs = rhs, lhs
         return _SIGNED[number](lhs, rhs)
     return _unsigned(_SIGNED[number - 4])(lhs, rhs)
 

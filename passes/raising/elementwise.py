@@ -124,7 +124,7 @@ def _imag(context: RaisingContext, operation: ir.Operation, x: Value) -> Value:
     return conversion.imag(x) if dtypes.is_complex(x.dtype) else arithmetic.zeros_like(x)
 
 
-@raises("stablehlo.convert")
+@raises("stablehlo.convert", "arith.extf", "arith.fptosi", "arith.truncf")
 def _convert(context: RaisingContext, operation: ir.Operation, x: Value) -> Value:
     return convert_element_type(x, result_dtype(operation))
 

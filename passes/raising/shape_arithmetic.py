@@ -14,6 +14,7 @@ from iree.compiler import ir
 from axir.dialect.core.annotations import HostArray
 from axir.dialect.core.array import from_numpy
 from axir.dialect.ops.elementwise import arithmetic
+from axir.dialect.ops.elementwise.conversion import bitcast_convert_type
 from axir.dialect.ops.indexing.dynamic_slicing import dynamic_slice, dynamic_update_slice
 from axir.dialect.ops.indexing.static_slicing import slice
 from axir.dialect.ops.shape.broadcasting import broadcast_in_dim
@@ -141,9 +142,14 @@ def _tensor_rank(context: RaisingContext, operation: ir.Operation, x: Value) -> 
     return from_numpy(np.array(x.ndim, np.int64))
 
 
-@raises("tensor.cast", "tensor.bitcast")
+@raises("tensor.cast")
 def _cast(context: RaisingContext, operation: ir.Operation, x: Value) -> Value:
     return x
+
+
+@raises("tensor.bitcast")
+def _bitcast(context: RaisingContext, operation: ir.Operation, x: Value) -> Value:
+    return bitcast_convert_type(x, result_dtype(operation))
 
 
 @raises("tensor.empty")
@@ -229,27 +235,20 @@ def _bounds(
 
 @raises("tensor.extract_slice")
 def _extract_slice(
-    context: RaisingContext, operation: ir.Operation, x: Value, *given: Value
+    context: RaisingContext, operation: ir.Operation, x: Value, *bounds: Value
 ) -> Value:
     offsets, sizes, strides = _bounds(context, operation, 1)
     ends = [
         o + (n - 1) * s + 1 if n else o for o, n, s in zip(offsets, sizes, strides, strict=True)
     ]
     part = slice(x, offsets, tuple(ends), strides)
-    rank = len(operation.results[0].type.shape)
-    return part if part.ndim == rank else reshape(part, _without_ones(part.shape, rank))
-
-
-def _without_ones(shape: Sequence[int], rank: int) -> tuple[int, ...]:
-    """Returns a shape without as many extents of 1 as it has too many."""
-    spare = len(shape) - rank
-    found = []
-    for extent in shape:
-        if extent == 1 and spare:
-            spare -= 1
-        else:
-            found.append(extent)
-    return tuple(found)
+    # As MLIR decides it: dimensions are left out that are none of the result's, in order.
+    wanted = list(operation.results[0].type.shape)
+    kept: list[int] = []
+    for extent, given in zip(part.shape, integers(operation, "static_sizes"), strict=True):
+        if len(kept) < len(wanted) and given == wanted[len(kept)]:
+            kept.append(extent)
+    return part if part.ndim == len(wanted) else reshape(part, tuple(kept))
 
 
 @raises("tensor.insert_slice")

@@ -20,6 +20,7 @@ INTEGERS = {
     "remsi": np.fmod,
     "maxsi": np.maximum,
     "minui": lambda a, b: np.minimum(a.view(np.uint32), b.view(np.uint32)).view(np.int32),
+    "ceildivui": lambda a, b: -(-a.view(np.uint32).astype(int) // b.view(np.uint32)),
     "divui": lambda a, b: (a.view(np.uint32) // b.view(np.uint32)).view(np.int32),
     "andi": np.bitwise_and,
     "ori": np.bitwise_or,
@@ -97,6 +98,60 @@ def test_comparisons() -> None:
     for name, found in zip(INTEGERS_COMPARED, evaluate(text, x, y), strict=True):
         pair = (x.view(np.uint32), y.view(np.uint32)) if name in unsigned else (x, y)
         np.testing.assert_array_equal(found, {**unsigned, **signed}[name](*pair), name)
+
+
+TRUTH = """
+func.func @main(%x: tensor<4xi1>, %y: tensor<4xi1>) -> (tensor<4xi1>, tensor<4xi1>, tensor<4xf32>,
+    tensor<4xf32>, tensor<4xindex>, tensor<4xi32>, tensor<4xi32>, tensor<4xui32>) {
+  %0 = arith.maxsi %x, %y : tensor<4xi1>
+  %1 = arith.minsi %x, %y : tensor<4xi1>
+  %2 = arith.sitofp %x : tensor<4xi1> to tensor<4xf32>
+  %3 = arith.uitofp %x : tensor<4xi1> to tensor<4xf32>
+  %4 = arith.index_cast %x : tensor<4xi1> to tensor<4xindex>
+  %5 = arith.extsi %x : tensor<4xi1> to tensor<4xi32>
+  %6 = arith.extui %x : tensor<4xi1> to tensor<4xi32>
+  %7 = tensor.bitcast %5 : tensor<4xi32> to tensor<4xui32>
+  return %0, %1, %2, %3, %4, %5, %6, %7 : tensor<4xi1>, tensor<4xi1>, tensor<4xf32>,
+    tensor<4xf32>, tensor<4xindex>, tensor<4xi32>, tensor<4xi32>, tensor<4xui32>
+}
+"""
+
+
+def test_truth_is_minus_one_with_a_sign() -> None:
+    x, y = np.array([[False, False, True, True], [False, True, False, True]])
+    found = evaluate(TRUTH, x, y)
+    ones = x.astype(int)
+    bits = (-ones).astype(np.uint32)
+    for one, other in zip(
+        found, [x & y, x | y, -ones, ones, -ones, -ones, ones, bits], strict=True
+    ):
+        np.testing.assert_array_equal(one, other)
+    ops = [f"arith.cmpi {c}," for c in INTEGERS_COMPARED]
+    a, b = -x.astype(int), -y.astype(int)
+    signed = [a == b, a != b, a < b, a <= b, a > b, a >= b]
+    unsigned = [-a < -b, -a <= -b, -a > -b, -a >= -b]
+    found = evaluate(with_ops("tensor<4xi1>", ops), x, y)
+    for name, one, other in zip(INTEGERS_COMPARED, found, signed + unsigned, strict=True):
+        np.testing.assert_array_equal(one, other, name)
+
+
+PARTS = """
+func.func @main(%x: tensor<1x5x1xf32>) -> (tensor<1x5xf32>, tensor<5x1xf32>, tensor<5xf32>,
+    tensor<1x1xf32>) {
+  %0 = tensor.extract_slice %x[0, 0, 0] [1, 5, 1] [1, 1, 1] : tensor<1x5x1xf32> to tensor<1x5xf32>
+  %1 = tensor.extract_slice %x[0, 0, 0] [1, 5, 1] [1, 1, 1] : tensor<1x5x1xf32> to tensor<5x1xf32>
+  %2 = tensor.extract_slice %x[0, 0, 0] [1, 5, 1] [1, 1, 1] : tensor<1x5x1xf32> to tensor<5xf32>
+  %3 = tensor.extract_slice %x[0, 3, 0] [1, 1, 1] [1, 1, 1] : tensor<1x5x1xf32> to tensor<1x1xf32>
+  return %0, %1, %2, %3 : tensor<1x5xf32>, tensor<5x1xf32>, tensor<5xf32>, tensor<1x1xf32>
+}
+"""
+
+
+def test_parts_lose_extents_of_one() -> None:
+    x = np.arange(5, dtype=np.float32)
+    found = evaluate(PARTS, x.reshape(1, 5, 1))
+    for one, other in zip(found, [x.reshape(1, 5), x.reshape(5, 1), x, [[3.0]]], strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 SHAPES = """
@@ -189,5 +244,25 @@ def test_shapes_that_do_not_fit_are_refused() -> None:
         raise_module(module)
     with pytest.raises(ShapeError, match=r"The shape \(4, 2\) is none of the argument 'arg0'"):
         raise_module(module, {"arg0": (4, 2)})
-    with pytest.raises(ShapeError, match="There is no argument 'y', whose shape is given"):
-        raise_module(module, {"arg0": (4, 3), "y": (2,)})
+    for given in ({"arg0": (4, 3), "y": (2,)}, {"y": (2,)}):
+        with pytest.raises(ShapeError, match=r"no argument 'y', whose.*\n.*\n.* are arg0, arg1"):
+            raise_module(module, given)
+
+
+def test_ways_out_are_ways_out() -> None:
+    text = """
+func.func @main(%x: tensor<4xcomplex<f32>>) -> tensor<4xcomplex<f32>> {
+  %0 = "OP"(%x) : (tensor<4xcomplex<f32>>) -> tensor<4xcomplex<f32>>
+  return %0 : tensor<4xcomplex<f32>>
+}
+"""
+    in_other_dialect = text.replace("OP", "math.sin").replace("complex<f32>", "f32")
+    unknown = text.replace("OP", "chlo._asin_acos_kernel")
+    beside = unknown.replace("  return", "  %1 = arith.constant 1 : i32\n  return")
+    for module, way_out in (
+        (in_other_dialect, "Lower it to StableHLO with the program that wrote it"),
+        (unknown, "It can still be compiled"),
+        (beside, "Export the program without it"),  # to be compiled it is raised
+    ):
+        with pytest.raises(RaisingError, match=rf"has no counterpart\.\n.*\n *{way_out}"):
+            raise_module(parse_module(module))
