@@ -15,7 +15,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from weakref import WeakKeyDictionary, WeakValueDictionary
+from weakref import WeakValueDictionary
 
 import numpy as np
 from iree.compiler import ir
@@ -24,6 +24,7 @@ from axir.dialect.core.annotations import HostArray
 from axir.dialect.core.attributes import dense, dense_to_numpy
 from axir.dialect.core.context import context
 from axir.dialect.core.errors import WeightsError
+from axir.dialect.core.identities import ByIdentity
 from axir.dialect.core.types import ShapedArray, type_of_mlir
 
 from .bytecode import BYTECODE, Content
@@ -211,13 +212,13 @@ def _decoded(digits: memoryview, name: str | None, file: str) -> memoryview:
     return memoryview(content)[_ALIGNMENT_BYTES:]
 
 
-_of_modules: WeakKeyDictionary[ir.Module, Resources] = WeakKeyDictionary()
+_of_modules: ByIdentity[ir.Module, Resources] = ByIdentity()
 _by_number: WeakValueDictionary[int, Resources] = WeakValueDictionary()
 
 
 def remember_resources(module: ir.Module, resources: Resources) -> None:
     """Keeps the weights of a module for as long as it lives."""
-    _of_modules[module] = resources
+    _of_modules.keep(module, resources)
 
 
 def resources_of(module: ir.Module) -> Resources | None:

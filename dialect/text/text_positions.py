@@ -9,29 +9,30 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from weakref import WeakKeyDictionary
 
 from iree.compiler import ir
 
 from axir.dialect.core.context import context, describe_location
+from axir.dialect.core.identities import ByIdentity
 
 _SKIPPED = r'"[^"\\\n]*(?:\\.[^"\\\n]*)*"|//[^\n]*'
 _TOKEN = re.compile(rf"{_SKIPPED}|^\#\w+ = loc\(|\bloc\(", re.MULTILINE)
 _PARENTHESIS = re.compile(rf"{_SKIPPED}|[()]")
 
-_sources: WeakKeyDictionary[ir.Module, tuple[str, Path | str]] = WeakKeyDictionary()
+_sources: ByIdentity[ir.Module, tuple[str, Path | str]] = ByIdentity()
 
 
 def remember_source(module: ir.Module, name: str, source: Path | str) -> None:
     """Keeps what a module was parsed from: a file, or the text itself."""
-    _sources[module] = name, source
+    _sources.keep(module, (name, source))
 
 
 def place_in_text(module: ir.Module, op: ir.Operation) -> str | None:
     """Returns `name:line` of an op, or None if it has no line or its location says the same."""
-    if module not in _sources:
+    found = _sources.get(module)
+    if found is None:
         return None
-    name, source = _sources[module]
+    name, source = found
     try:
         text = source.read_text() if isinstance(source, Path) else source
         again = ir.Module.parse(without_locations(text), context=context())

@@ -16,7 +16,7 @@ from axir.dialect.core.context import context
 from axir.dialect.core.errors import ParseError, WeightsError
 from axir.dialect.text import resources
 from axir.dialect.text.parsing import parse_module, read_file
-from axir.dialect.text.resources import resource_array, resource_name, write_out
+from axir.dialect.text.resources import resource_array, resource_name, resources_of, write_out
 from axir.export import load
 
 MODULE = """func.func @main(%x: tensor<2xf32>) -> (tensor<2xf32>, tensor<3xi1>) {{
@@ -261,3 +261,17 @@ def test_weights_become_parameters(tmp_path: Path) -> None:
     changed = load(tmp_path / "m.axir").with_parameters({"v": np.zeros(300, np.float32)})
     x = np.ones(300, np.float32)
     np.testing.assert_array_equal(changed(x), 4 * np.arange(300, dtype=np.float32) + 1)
+
+
+def test_weights_belong_to_one_module() -> None:
+    text = (MODULE + SECTION).format(weights="w")
+    first, second = parse_module(text), parse_module(text)
+    # MLIR has one hash for both, and another one when an attribute comes.
+    assert hash(first) == hash(second)
+    kept = resources_of(first)
+    assert kept is not None
+    assert resources_of(second) is not kept
+    assert resources_of(first.operation.clone()) is None
+    with context():
+        first.operation.attributes["new"] = ir.UnitAttr.get()
+    assert resources_of(first) is kept

@@ -1,0 +1,44 @@
+"""What is known of objects that compare by what they hold, and change: kept by their identities.
+
+MLIR's modules are such: their hash is one of their attributes and location, so that it changes with
+these, and two modules without any have the same. What does not live here: what is derived from
+something of ours (`memo.py`).
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Generic, TypeVar
+
+Owner = TypeVar("Owner")
+Value = TypeVar("Value")
+
+
+class ByIdentity(Generic[Owner, Value]):
+    """Values by the objects that they belong to, for as long as these live.
+
+    >>> class Module:
+    ...     __hash__ = None
+    >>> module, names = Module(), ByIdentity()
+    >>> names.keep(module, "m")
+    >>> names.get(module), names.get(Module())
+    ('m', None)
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[int, tuple[weakref.ref[Owner], Value]] = {}
+
+    def keep(self, owner: Owner, value: Value) -> None:
+        """Keeps a value of an object, instead of another one."""
+        number = id(owner)
+
+        def forget(reference: weakref.ref[Owner]) -> None:
+            if number in self._kept and self._kept[number][0] is reference:
+                del self._kept[number]
+
+        self._kept[number] = weakref.ref(owner, forget), value
+
+    def get(self, owner: Owner) -> Value | None:
+        """Returns what is kept of an object, None if nothing is."""
+        reference, value = self._kept.get(id(owner), (None, None))
+        return value if reference is not None and reference() is owner else None
