@@ -10,10 +10,12 @@ from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
 from axir.passes.legalize.dimension_numbers import DimensionNumbers, dimension_numbers
-from axir.passes.legalize.rewriting import RewritePass
+from axir.passes.legalize.rewriting import RewritePass, defining_operation
 
 # IREE sums up so many products one after the other where two vectors are multiplied.
 _LONG_SUM = 1 << 12
+# So many operations in a row may make a matrix of constants: transposed, scaled, converted.
+_DEPTH = 4
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,7 +34,8 @@ class SpreadMatvecs(RewritePass):
     2. Convert both to the result's type, and multiply the matrix by the vector, broadcast to its
        shape.
     3. Where an element of the matrix is not a number, take that instead of the product: the same,
-       but no product.
+       but no product. Of a matrix that is known it is the vector's element: of constants IREE
+       computes beforehand what it can, and keeps a mask as large as the matrix beside it.
     4. Sum over the contracted dimensions, and bring the batch dimensions to the front.
 
     Before::
@@ -49,7 +52,8 @@ class SpreadMatvecs(RewritePass):
         %5 = stablehlo.reduce(%4 init: %zero) applies stablehlo.add across dimensions = [1]
 
     Measured, processor time relative to JAX: A x of 4096x4096 2.2 before and 1.1 after, of
-    3001x3003 2.5 and 1.1, of 200x200 0.64 and 0.33.
+    3001x3003 2.5 and 1.1, of 200x200 0.64 and 0.33. Three layers of 512x512 constants take 145 us
+    and are 1.01 times their weights; with masks of the weights 215 us and 1.68 times.
     """
 
     name: ClassVar[str] = "spread-matvecs"
@@ -119,11 +123,21 @@ def _sum_of_products(vector: _Side, matrix: _Side, element: ir.Type) -> ir.Value
     place = [axis for _, axis in pairs]
     line = hlo.reshape(hlo.convert(vector.operand, element), [shape[axis] for axis in place])
     elements = hlo.convert(matrix.operand, element)
-    product = hlo.multiply(elements, hlo.broadcast_in_dim(line, shape, place))
-    terms = hlo.select(hlo.compare(elements, elements, "NE"), elements, product)
+    spread = hlo.broadcast_in_dim(line, shape, place)
+    product = hlo.multiply(elements, spread)
+    guard = spread if _is_constant(matrix.operand) else elements
+    terms = hlo.select(hlo.compare(guard, guard, "NE"), guard, product)
     zero = hlo.full(0, (), element)
     total = hlo.reduce([terms], [zero], sorted(matrix.contracted), hlo.add)[0]
     kept = [axis for axis in range(len(shape)) if axis not in matrix.contracted]
     order = [*matrix.batch, *(axis for axis in kept if axis not in matrix.batch)]
     permutation = [kept.index(axis) for axis in order]
     return total if permutation == sorted(permutation) else hlo.transpose(total, permutation)
+
+
+def _is_constant(value: ir.Value, depth: int = _DEPTH) -> bool:
+    """Tells whether a value is a constant, or made of constants by few operations."""
+    operation = defining_operation(value)
+    if operation is None or (depth == 0 and len(operation.operands)):
+        return False
+    return all(_is_constant(operand, depth - 1) for operand in operation.operands)

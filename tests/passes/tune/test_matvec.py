@@ -7,7 +7,11 @@ import numpy as np
 import pytest
 from support.stablehlo_runner import Example, run_examples, text_after
 
+import axir
+import axir.numpy as jnp
+from axir._programs.compiled_modules import compile_saved, open_module
 from axir.dialect.builders import stablehlo as hlo
+from axir.runtime.compiler.target import Target
 
 RNG = np.random.default_rng(0)
 PASS = "spread-matvecs{elements=200}"
@@ -124,3 +128,17 @@ def test_matrix_vector_products_become_sums(case: Example) -> None:
 @pytest.mark.parametrize("case", KEPT, ids=lambda case: case.name)
 def test_other_contractions_stay(case: Example) -> None:
     assert "stablehlo.dot_general" in text_after(case, PASS)
+
+
+def test_constants_have_no_masks(tmp_path) -> None:
+    """Neither a matrix nor a vector that is known makes a mask of the matrix's size."""
+    weights = RNG.normal(size=(256, 256)).astype(np.float32)
+    limits = {"matrix": 1.15 * weights.nbytes, "vector": 0.15 * weights.nbytes}
+    made = {
+        "matrix": axir.export.export(lambda x: jnp.tanh(x @ weights))(np.ones((1, 256), "f4")),
+        "vector": axir.export.export(lambda a: jnp.tanh(a @ weights[0]))(weights),
+    }
+    for name, exported in made.items():
+        exported.save(tmp_path / "m.mlir")
+        module, dialect = open_module(tmp_path / "m.mlir")
+        assert len(compile_saved(module, dialect, Target(), name)) < limits[name], name
