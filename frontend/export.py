@@ -221,7 +221,7 @@ def to_cpp(
     *,
     name: str = "model",
     errors: str = "exceptions",
-    target_cpu: str | Sequence[str] = "generic",
+    target_cpu: str | Sequence[str] | None = None,
     target_triple: str | None = None,
     opt_level: int = 2,
     embed_limit: int = 1 << 20,
@@ -239,7 +239,8 @@ def to_cpp(
         errors: `exceptions`, or `status` for methods that return an `axir::Status`.
         target_cpu: The CPU that the kernels are for: `host`, `generic`, or one that LLVM knows. Or
             several, such as `["x86-64", "x86-64-v3"]`: a model takes the fastest kernels that the
-            CPU on which it is made can run.
+            CPU on which it is made can run. By default all CPUs of the architecture, of x86-64
+            with kernels for `x86-64`, `x86-64-v3` and `x86-64-v4`.
         target_triple: Another kind of machine, as LLVM calls it: `aarch64-linux-gnu`.
         opt_level: How hard to optimize, from 0 to 3.
         embed_limit: Parameters of up to so many bytes are embedded in the program; of more they

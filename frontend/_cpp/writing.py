@@ -11,6 +11,7 @@ from pathlib import Path
 
 from axir._bundles.exported import Exported
 from axir.dialect.core.errors import ParameterError
+from axir.runtime.compiler.architectures import cpu_levels
 from axir.runtime.compiler.target import Target
 from axir.runtime.cpp.emission import emit_model
 from axir.runtime.cpp.emitting.names import identifier
@@ -27,7 +28,7 @@ class CppOptions:
 
     name: str = "model"
     errors: str = "exceptions"
-    target_cpu: str | Sequence[str] = "generic"
+    target_cpu: str | Sequence[str] | None = None
     target_triple: str | None = None
     opt_level: int = 2
     embed_limit: int = 1 << 20
@@ -54,6 +55,8 @@ def write_cpp(
             f"Name the function in another way, such as {name + '_1'!r}.",
         )
     cpus = options.target_cpu
+    if cpus is None:
+        cpus = cpu_levels(options.target_triple)
     cpus = [cpus] if isinstance(cpus, str) else list(dict.fromkeys(cpus))
     targets = [
         Target(cpu=cpu, opt_level=options.opt_level, triple=options.target_triple) for cpu in cpus

@@ -57,11 +57,10 @@ _KNOWN = re.compile(r"List of accepted CPUs: (.*)")
 )
 @click.option(
     "--target-cpu",
-    default="generic",
-    show_default=True,
     metavar="host|generic|NAME,...",
     help="CPU to compile for: this one, any of its architecture, or one that LLVM knows. For C++ "
-    "and bundles also several: the fastest that fits is used.",
+    "and bundles also several: the fastest that fits is used. By default generic; for C++ on "
+    "x86-64 x86-64,x86-64-v3,x86-64-v4.",
 )
 @click.option(
     "--target-triple",
@@ -114,7 +113,7 @@ def compile_(
     file: Path,
     flags: tuple[str, ...],
     target: str,
-    target_cpu: str,
+    target_cpu: str | None,
     target_triple: str | None,
     target_gpu: str | None,
     opt_level: int,
@@ -146,18 +145,19 @@ def compile_(
     """
     if timing:
         click.get_current_context().call_on_close(timed_steps())
-    cpus = [word.strip() for word in target_cpu.split(",") if word.strip()]
-    if not cpus:
+    named = [word.strip() for word in (target_cpu or "").split(",") if word.strip()]
+    if target_cpu is not None and not named:
         raise click.UsageError("--target-cpu names no CPU.")
     if emit == "cpp":
         if target != "cpu" or flags:
             raise click.UsageError("--emit cpp takes --target cpu, and no flags of iree-compile.")
-        for cpu in cpus:
+        for cpu in named:
             _check_machine(TargetWithFlags("cpu", cpu, opt_level, triple=target_triple))
         model = name or identifier(file.stem, "model")
-        options = CppOptions(model, errors, cpus, target_triple, opt_level, embed_limit)
+        options = CppOptions(model, errors, named or None, target_triple, opt_level, embed_limit)
         emit_cpp(file, output or Path(f"{model}_cpp"), _row_counts(rows), shapes, options)
         return
+    cpus = named or ["generic"]
     if file.suffix == BUNDLE:
         refuse_shapes(file, shapes)
         machines = [

@@ -24,17 +24,20 @@ class _Architecture:
         generic: LLVM's name of a CPU that has nothing but what all have.
         features: What all have, if LLVM does not know.
         abi: How functions are called, if there are several ways.
+        levels: Kinds of CPUs that differ by what LLVM makes of them, from the least on; others run
+            hardly faster than one of these.
     """
 
     names: str
     generic: str = "generic"
     features: str = ""
     abi: str = ""
+    levels: tuple[str, ...] = ()
 
 
 # Of RISC-V those that systems of general use run on, RV64GC.
 _ARCHITECTURES = {
-    "x86_64": _Architecture("x86_64|amd64|AMD64"),
+    "x86_64": _Architecture("x86_64|amd64|AMD64", levels=("x86-64", "x86-64-v3", "x86-64-v4")),
     "aarch64": _Architecture("aarch64|arm64"),
     "riscv64": _Architecture("riscv64", "generic-rv64", "+m,+a,+f,+d,+c", "lp64d"),
 }
@@ -118,6 +121,20 @@ def host_architecture() -> str:
         return architecture_of(platform.machine())
     except ParameterError:
         return platform.machine()
+
+
+def cpu_levels(triple: str | None) -> tuple[str, ...]:
+    """Returns the CPUs to make programs for that run everywhere, and fast where they can.
+
+    Args:
+        triple: The machine, None for this kind.
+
+    >>> cpu_levels("x86_64-linux-gnu"), cpu_levels("aarch64-linux-gnu")
+    (('x86-64', 'x86-64-v3', 'x86-64-v4'), ('generic',))
+    """
+    name = host_architecture() if triple is None else architecture_of(triple)
+    known = _ARCHITECTURES.get(name)
+    return (known.levels if known else ()) or ("generic",)
 
 
 def machine_flags(cpu: str, triple: str | None) -> tuple[str, ...]:

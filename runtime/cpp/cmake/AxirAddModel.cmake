@@ -50,6 +50,14 @@ function(axir_add_model target file)
     list(APPEND options --batch ${rows})
   endif()
 
+  # By default as `axir compile` chooses: levels of x86-64.
+  set(machine ${CMAKE_HOST_SYSTEM_PROCESSOR})
+  if(DEFINED given_TARGET_TRIPLE)
+    set(machine ${given_TARGET_TRIPLE})
+  endif()
+  if(NOT DEFINED given_TARGET_CPU AND machine MATCHES "^(x86_64|amd64|AMD64)(-|$)")
+    set(given_TARGET_CPU x86-64 x86-64-v3 x86-64-v4)
+  endif()
   # Models for several CPUs have a source and an object file for each.
   set(path ${CMAKE_CURRENT_BINARY_DIR}/${given_NAME}_cpp/${given_NAME})
   set(parts ${path}_kernels.o)

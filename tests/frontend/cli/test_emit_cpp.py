@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 import axir.numpy as jnp
 from axir.cli import cli
 from axir.export import export, symbolic_args_specs
+from axir.runtime.compiler.architectures import host_architecture
 
 X = jnp.ones((4, 64))
 
@@ -32,6 +33,7 @@ def test_a_bundle_becomes_a_folder(tmp_path: Path) -> None:
     assert "rows.with_rows(1, 8, 64), or --batch 1,8,64." in refused.output
     assert not (tmp_path / "out").exists()
     options = ["--batch", "1,8", "--embed-limit", "0", "--name", "net", "-o", tmp_path / "out"]
+    options += ["--target-cpu", "generic"]
     done = compile_(tmp_path / "m.axir", "--emit", "cpp", *options)
     assert done.exit_code == 0, done.output
     written = {p.name for p in (tmp_path / "out").iterdir()}
@@ -51,6 +53,10 @@ def test_large_constants_of_a_module_are_parameters(tmp_path: Path) -> None:
     export(functools.partial(predict, weights))(X).save(tmp_path / "net.mlir")
     done = compile_(tmp_path / "net.mlir", "--emit", "cpp", "-o", tmp_path / "out")
     assert done.exit_code == 0, done.output
+    # Without a name of a CPU there are kernels for all, and for those that do more.
+    kernels = {path.name for path in (tmp_path / "out").glob("*.o")}
+    levels = {f"net_kernels_for_x86_64{level}.o" for level in ("", "_v3", "_v4")}
+    assert kernels == (levels if host_architecture() == "x86_64" else {"net_kernels.o"})
     source = (tmp_path / "out" / "net.cpp").read_text()
     assert '{"constant", "F32", "64,10", 2560}' in source
 

@@ -64,7 +64,7 @@ def several(
     if host_architecture() != "x86_64":
         pytest.skip("the kernels are for levels of x86-64, and this machine is of another kind")
     folder = tmp_path_factory.mktemp("several")
-    to_cpp(exported, folder, target_cpu=CPUS)
+    to_cpp(exported, folder)  # that is the default
     return folder, cpp_models.build(folder, "which", WHICH)
 
 
