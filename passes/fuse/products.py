@@ -25,7 +25,7 @@ from axir.dialect.builders.scalars import (
 from axir.passes.legalize.dimension_numbers import dimension_numbers
 
 from .emitter import Emitter, Rule, lanes_for, pieces
-from .values import Computed, Index, Indices, Number, Stored, Value, plus
+from .values import Computed, Index, Indices, Number, Stored, Value, elements_apart, plus
 
 _VECTORS_AT_ONCE = 4
 
@@ -81,9 +81,13 @@ class _Product:
     ) -> Scalar:
         wanted = ("sum", len(self.sums) - 1) if along == "sum" else ("free", len(self.shape) - 1)
         place = self.place(dims, position, k)
-        is_along = lanes is not None and dims and dims[-1] == wanted
-        read = x.at(place, lanes if is_along else None)
-        return broadcast(self.widened(read), lanes)
+        if lanes is None or wanted not in dims:
+            return broadcast(self.widened(x.at(place, None)), lanes)
+        if dims[-1] == wanted:
+            return self.widened(x.at(place, lanes))
+        axis = dims.index(wanted)
+        places = [(*place[:axis], plus(place[axis], n), *place[axis + 1 :]) for n in range(lanes)]
+        return self.widened(elements_apart(x, places))
 
     def widened(self, x: Scalar) -> Scalar:
         """Returns a factor in the type of the sums."""
