@@ -59,6 +59,7 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
         "drop-scatter",
         "fit-scatter-operands",
         "index-scatter-windows",
+        "lead-index-components",
         "lead-scatter-dims",
         "scatter-by-kernel",
         "separate-scatter-reads",

@@ -9,8 +9,9 @@ from typing import ClassVar
 from iree.compiler import ir
 
 from axir.passes.framework.base import Pass
-from axir.passes.legalize.regions import LOOP, operations_of
+from axir.passes.legalize.regions import LOOP, captured_by, operations_of
 
+from .factors import transpose_factors
 from .fuse_small_programs import fuse_program, pays, updates_large
 from .inlining import erase_unused
 from .region_kernel import code_and_fitness
@@ -58,6 +59,7 @@ class FuseWholePrograms(Pass):
             [operations] = operations_of(function) if len(function.regions[0].blocks) else [[]]
             if all(x.name in _STEPS for x in operations):
                 continue
+            operations = _with_factors_in_order(function, operations)
             reason = fitness.of_whole_program(operations, _MOST_BINDINGS)
             if updates_large(operations):
                 reason = "it changes parts of a large array"
@@ -68,3 +70,16 @@ class FuseWholePrograms(Pass):
             else:
                 _LOGGER.info("the program at %s is no kernel: %s", function.location, reason)
         erase_unused(module)
+
+
+def _with_factors_in_order(
+    function: ir.Operation, operations: list[ir.Operation]
+) -> list[ir.Operation]:
+    """Returns the operations once loops read matrices from outside in the order of their products.
+
+    `fuse-loops` does the same for IREE, and sums have the same order in both ways then.
+    """
+    loops = [operation for operation in operations if operation.name == LOOP]
+    for loop in loops:
+        transpose_factors(loop, set(captured_by(loop)))
+    return operations_of(function)[0] if loops else operations

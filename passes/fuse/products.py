@@ -25,9 +25,14 @@ from axir.dialect.builders.scalars import (
 from axir.passes.legalize.dimension_numbers import dimension_numbers
 
 from .emitter import Emitter, Rule, lanes_for, pieces
-from .values import Computed, Index, Indices, Number, Stored, Value, plus
+from .values import Computed, Index, Indices, Number, Stored, Value, elements_apart, plus
 
 _VECTORS_AT_ONCE = 4
+
+# A tile of the result has so many rows, of so many vectors each: eight sums hide the time that one
+# takes, and with what they read they fit into the registers.
+_ROWS_OF_TILE = 4
+_VECTORS_OF_TILE = 2
 
 
 @dataclass(frozen=True)
@@ -76,9 +81,13 @@ class _Product:
     ) -> Scalar:
         wanted = ("sum", len(self.sums) - 1) if along == "sum" else ("free", len(self.shape) - 1)
         place = self.place(dims, position, k)
-        is_along = lanes is not None and dims and dims[-1] == wanted
-        read = x.at(place, lanes if is_along else None)
-        return broadcast(self.widened(read), lanes)
+        if lanes is None or wanted not in dims:
+            return broadcast(self.widened(x.at(place, None)), lanes)
+        if dims[-1] == wanted:
+            return self.widened(x.at(place, lanes))
+        axis = dims.index(wanted)
+        places = [(*place[:axis], plus(place[axis], n), *place[axis + 1 :]) for n in range(lanes)]
+        return self.widened(elements_apart(x, places))
 
     def widened(self, x: Scalar) -> Scalar:
         """Returns a factor in the type of the sums."""
@@ -206,61 +215,101 @@ def _step(
 
 def _by_rows(emitter: Emitter, product: _Product, result: Stored) -> None:
     """Computes elements one by one, some neighbours at a time, which share a factor."""
-    *outer, last = product.shape
-    whole = last // _VECTORS_AT_ONCE * _VECTORS_AT_ONCE
+    last = product.shape[-1]
 
-    def row(place: Indices) -> None:
+    def rows(places: Sequence[Indices]) -> None:
+        side_by_side = _VECTORS_AT_ONCE if len(places) == 1 else _VECTORS_OF_TILE
+        whole = last // side_by_side * side_by_side
+
         def block(first: Index, count: int) -> None:
-            positions = [(*place, plus(first, n)) for n in range(count)]
+            positions = [(*place, plus(first, n)) for place in places for n in range(count)]
             for position, total in zip(positions, _along_sum(product, positions), strict=True):
                 result.memory[position] = _rounded(total, result.element)
 
         if whole:
-            loop(0, whole, (), lambda j: block(j, _VECTORS_AT_ONCE), stride=_VECTORS_AT_ONCE)
+            loop(0, whole, (), lambda j: block(j, side_by_side), stride=side_by_side)
         if last > whole:
             block(whole, last - whole)
 
-    emitter.nest(outer, row)
+    _each_rows(emitter, product, rows)
 
 
 def _by_columns(emitter: Emitter, product: _Product, result: Stored) -> None:
-    *outer, last = product.shape
+    last = product.shape[-1]
     widest = lanes_for(product.element)
     ranges = [(0, extent, 1) for extent in product.sums]
 
-    def row(place: Indices) -> None:
+    def rows(places: Sequence[Indices]) -> None:
+        side_by_side = _VECTORS_AT_ONCE if len(places) == 1 else _VECTORS_OF_TILE
         for start, end, lanes in pieces(last, widest):
             width = None if lanes == 1 else lanes
-            group = _VECTORS_AT_ONCE * lanes
+            group = side_by_side * lanes
             whole = start + (end - start) // group * group if width else start
             if whole > start:
-                block(place, start, whole, lanes, _VECTORS_AT_ONCE)
+                block(places, start, whole, lanes, side_by_side)
             if end > whole:
-                block(place, whole, end, lanes, 1)
+                block(places, whole, end, lanes, 1)
 
-    def block(place: Indices, start: int, end: int, lanes: int, count: int) -> None:
+    def block(places: Sequence[Indices], start: int, end: int, lanes: int, count: int) -> None:
         def columns(j: Index) -> None:
-            _columns(product, result, ranges, (place, j, lanes, count))
+            _columns(product, result, ranges, (places, j, lanes, count))
 
         if end - start == lanes * count:
             columns(start)
         else:
             loop(start, end, (), columns, stride=lanes * count)
 
-    emitter.nest(outer, row)
+    _each_rows(emitter, product, rows)
+
+
+def _each_rows(
+    emitter: Emitter, product: _Product, body: Callable[[Sequence[Indices]], None]
+) -> None:
+    """Runs `body` for rows of the result: for some at a time, where they share a factor.
+
+    What is read of that factor is then read once for all of them.
+    """
+    *outer, count = product.shape[:-1] or (1,)
+    at_once = _ROWS_OF_TILE if count >= _ROWS_OF_TILE and _rows_share_factor(product) else 1
+    whole = count // at_once * at_once
+
+    def rows(place: Indices) -> None:
+        def some(first: Index, number: int) -> None:
+            if len(product.shape) == 1:
+                body([()])
+            else:
+                body([(*place, plus(first, n)) for n in range(number)])
+
+        if whole == at_once:
+            some(0, at_once)
+        else:
+            loop(0, whole, (), lambda i: some(i, at_once), stride=at_once)
+        if count > whole:
+            some(whole, count - whole)
+
+    emitter.nest(outer, rows)
+
+
+def _rows_share_factor(product: _Product) -> bool:
+    """Returns whether one factor has the rows of the result, and the other one its columns."""
+    row, column = (("free", len(product.shape) - n) for n in (2, 1))
+    sides = product.lhs_dims, product.rhs_dims
+    return any(
+        row in one and column not in one and row not in other for one, other in (sides, sides[::-1])
+    )
 
 
 def _columns(
     product: _Product,
     result: Stored,
     ranges: Sequence[tuple[int, int, int]],
-    where: tuple[Indices, Index, int, int],
+    where: tuple[Sequence[Indices], Index, int, int],
 ) -> None:
-    """Computes some vectors that lie side by side in a row of the result."""
-    place, j, lanes, count = where
+    """Computes some vectors that lie side by side, in one row of the result or in several."""
+    places, j, lanes, count = where
     width = None if lanes == 1 else lanes
-    positions = [(*place, plus(j, number * lanes)) for number in range(count)]
-    zeros = [broadcast(constant(0, product.element), width)] * count
+    positions = [(*place, plus(j, n * lanes)) for place in places for n in range(count)]
+    zeros = [broadcast(constant(0, product.element), width)] * len(positions)
     totals = loops_in_blocks(ranges, zeros, _step(product, positions, lanes, "free"), _added)
     for position, total in zip(positions, totals, strict=True):
         rounded = _rounded(total, result.element)

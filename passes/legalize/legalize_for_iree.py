@@ -60,6 +60,7 @@ STAGES: dict[str, Stage] = {
     "multiply-in-double": looks_for("reduce reduce_window"),
     "write-out-fused-products": looks_for("linalg.generic"),
     "position-select-and-scatter": looks_for("select_and_scatter"),
+    "lead-index-components": looks_for("gather"),
     "fuse-small-programs": looks_for(_ANY),
     "fuse-loops": looks_for("while"),
     "absorb-transposes": looks_for("dot_general"),
@@ -174,8 +175,8 @@ class LegalizeForIree(Pass):
        `widen-unsigned-dot`, in any order, then `clamp-unsigned-operands`. Then
        `split-complex-loops`, on CPUs and unless `fuses` is off, and `expand-c-functions`, unless
        the program has a C library; on CPUs `multiply-in-double`; for Vulkan
-       `write-out-fused-products`; `position-select-and-scatter`, which makes scatters; then, on
-       CPUs and unless `fuses` is off,
+       `write-out-fused-products`; `position-select-and-scatter`, which makes scatters and gathers;
+       `lead-index-components`; then, on CPUs and unless `fuses` is off,
        `fuse-small-programs`, `fuse-loops`, `absorb-transposes` and `fuse-moves`, when functions of
        numbers are written out, while gathers and scatters are as they came; and
        `write-out-formulas`.

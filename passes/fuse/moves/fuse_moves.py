@@ -23,9 +23,10 @@ from axir.passes.fuse.views import VIEWS
 from axir.passes.legalize.regions import operations_of
 
 from .kernel import Move, run
+from .positions import places_of, read_at
 
 _MOST_ARRAYS = 24
-_MOST_OPERATIONS = 60
+_MOST_OPERATIONS = 250
 _MOST_CELLS = 16
 _MOST_POSITIONS = 24
 _SHORT = 4
@@ -156,7 +157,7 @@ class _Block:
     def _members(self, root: ir.Operation) -> set[ir.Operation]:
         """Returns the operations that become part of the kernel of a result."""
         members = {root}
-        positions = {root: 1}  # at how many an operation is read for an element of the result
+        positions = {root: {places_of(root)}}  # where it is read for an element of the result
         pending = self._sources(root)
         while pending and len(members) < _MOST_OPERATIONS:
             operation = max(pending, key=self._order.__getitem__)
@@ -166,8 +167,12 @@ class _Block:
             users = self.users(operation)
             if not (users <= members or _is_cheap(operation)):
                 continue
-            positions[operation] = sum(positions[user] for user in users & members)
-            if positions[operation] > _MOST_POSITIONS:
+            positions[operation] = {
+                place
+                for user in users & members
+                for place in read_at(user, operation, positions[user])
+            }
+            if len(positions[operation]) > _MOST_POSITIONS:
                 continue
             if operation.name in _PIECES and not self._can_cut(operation, root, members):
                 continue

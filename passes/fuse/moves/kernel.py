@@ -27,8 +27,11 @@ from axir.passes.fuse.values import (
     Indices,
     Mapped,
     Number,
+    Reader,
     Stored,
     Value,
+    elements_apart,
+    lanes_of,
     plus,
 )
 from axir.passes.fuse.views import VIEWS, reshaped
@@ -98,13 +101,27 @@ def run(move: Move) -> ir.Value:
         outside: dict[ir.Value, Value] = {}
         for x, memory in zip(operands, arrays, strict=True):
             outside[x] = Stored(memory, is_own=False)
+        # Vectors run along the last axis with several elements.
+        shape = _without_last_ones(target.shape)
         for cell in move.cells():
             reading = _Reading(move, outside, cell)
-            value = reading.value(move.result)
-            Writing(target, value, cell, reading.forget, workgroup, workgroups).write()
+            value = reading.without_last(reading.value(move.result), kind.rank - len(shape))
+            Writing(
+                target.reshaped(shape),
+                value,
+                cell[: len(shape)],
+                reading.forget,
+                workgroup,
+                workgroups,
+            ).write()
 
     [made] = dispatch(kernel, operands, [kind], workgroups=workgroups, name="move")
     return made
+
+
+def _without_last_ones(shape: Sequence[int]) -> tuple[int, ...]:
+    count = max((axis + 1 for axis, extent in enumerate(shape) if extent > 1), default=1)
+    return tuple(shape[:count])
 
 
 class _Reading:
@@ -114,6 +131,7 @@ class _Reading:
         self._move, self._cell = move, cell
         self._known = dict(outside)
         self._once: list[_Once] = []
+        self._in_shapes: dict[tuple[Value, tuple[int, ...]], Value] = {}
 
     def forget(self) -> None:
         """Has everything computed again: elsewhere, what has been computed is not known."""
@@ -143,9 +161,10 @@ class _Reading:
         if made.name == "stablehlo.reduce":
             return self._reduced(made, *operands)
         if made.name == "stablehlo.reshape":
-            return _in_shape(operands[0], tuple(shape))
+            return self.in_shape(operands[0], tuple(shape))
         if made.name in VIEWS:
-            return VIEWS[made.name](made, operands)
+            view = VIEWS[made.name](made, operands)
+            return self._read_once(view) if made.name == "stablehlo.gather" else view
         formula = formula_of(made)
         assert formula is not None
         return self._computed_once(shape, element, formula, operands)
@@ -157,9 +176,63 @@ class _Reading:
         formula: Returning[Scalar],
         operands: Sequence[Value],
     ) -> Value:
-        made = _Once(shape, element, formula, operands, 0)
-        self._once.append(made)
-        return made
+        return self._read_once(Mapped(shape, element, formula, operands, 0))
+
+    def _read_once(self, x: Value) -> Value:
+        if isinstance(x, Computed):
+            x.read = _Once(x.read)
+            self._once.append(x.read)
+        return x
+
+    def in_shape(self, x: Value, shape: tuple[int, ...]) -> Value:
+        """Returns an array with fewer or more axes of extent 1.
+
+        Where the last one goes, what is computed is computed in the new shape: in vectors, along an
+        axis that was not the last.
+        """
+        if x.shape == shape:
+            return x
+        if isinstance(x, Number):
+            return Number(shape, x.scalar)
+        if isinstance(x, Reshaped):
+            return self.in_shape(x.sources[0], shape)
+        if isinstance(x, Mapped) and x.shape[-1:] == (1,):
+            key = x, shape
+            if key not in self._in_shapes:
+                sources = [
+                    y if isinstance(y, Number) else self.in_shape(y, shape) for y in x.sources
+                ]
+                self._in_shapes[key] = self._computed_once(shape, x.element, x.formula, sources)
+            return self._in_shapes[key]
+        found = reshaped(x, list(shape))
+        assert found is not None
+        return found
+
+    def without_last(self, x: Value, count: int) -> Value:
+        """Returns an array without some last axes, along which nothing but index 0 is read.
+
+        Pieces of arrays have extents of their own there.
+        """
+        if not count:
+            return x
+        shape = x.shape[:-count]
+        if isinstance(x, Number):
+            return Number(shape, x.scalar)
+        if isinstance(x, Mapped):
+            key = x, shape
+            if key not in self._in_shapes:
+                sources = [self.without_last(y, count) for y in x.sources]
+                self._in_shapes[key] = self._computed_once(shape, x.element, x.formula, sources)
+            return self._in_shapes[key]
+        if isinstance(x, Reshaped) and x.shape == (*shape, *[1] * count):
+            return self.in_shape(x, shape)
+
+        def read(position: Indices, lanes: int | None) -> Scalar:
+            places = [position] if lanes is None else lanes_of(position, lanes)
+            whole = [(*place, *[0] * count) for place in places]
+            return x.at(whole[0], None) if lanes is None else elements_apart(x, whole)
+
+        return Computed(shape, x.element, read, (x,))
 
     def _piece(self, made: ir.Operation, shape: list[int]) -> Value:
         axis = ir.IntegerAttr(made.attributes["dimension"]).value
@@ -194,26 +267,6 @@ class _Reading:
         return self._computed_once(list(kind.shape), parts[0].element, formula, sources)
 
 
-def _in_shape(x: Value, shape: tuple[int, ...]) -> Value:
-    """Returns an array with fewer or more axes of extent 1.
-
-    Where the last one goes, what is computed is computed in the new shape: in vectors, along an
-    axis that was not the last.
-    """
-    if x.shape == shape:
-        return x
-    if isinstance(x, Number):
-        return Number(shape, x.scalar)
-    if isinstance(x, Reshaped):
-        return _in_shape(x.sources[0], shape)
-    if isinstance(x, Mapped) and x.shape[-1:] == (1,):
-        sources = [y if isinstance(y, Number) else _in_shape(y, shape) for y in x.sources]
-        return Mapped(shape, x.element, x.formula, sources, 0)
-    found = reshaped(x, list(shape))
-    assert found is not None
-    return found
-
-
 def _number(x: Value) -> Value:
     return x if isinstance(x, Number) else Number(x.shape, x.at((0,) * len(x.shape), None))
 
@@ -228,21 +281,24 @@ def _shifted(x: Value, steps: Sequence[int]) -> Value:
     return Computed(x.shape, x.element, read, (x,))
 
 
-class _Once(Mapped):
-    """An elementwise operation that is computed once for a position, however often it is read."""
+class _Once:
+    """What reads elements, and computes them once for a position, however often they are read."""
 
-    _found: tuple[tuple[Indices, int | None, Scalar], ...] = ()
+    def __init__(self, read: Reader):
+        self._read = read
+        self._found: list[tuple[Indices, int | None, Scalar]] = []
 
     def forget(self) -> None:
-        """Has it computed again."""
-        self._found = ()
+        """Has them computed again."""
+        self._found.clear()
 
-    def _read(self, position: Indices, lanes: int | None) -> Scalar:
+    def __call__(self, position: Indices, lanes: int | None) -> Scalar:
+        """Returns the elements at a position."""
         for place, width, known in self._found:
             if width == lanes and _is_same(place, position):
                 return known
-        made = super()._read(position, lanes)
-        self._found = (*self._found, (position, lanes, made))
+        made = self._read(position, lanes)
+        self._found.append((position, lanes, made))
         return made
 
 

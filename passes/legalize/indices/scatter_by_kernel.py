@@ -16,6 +16,7 @@ from axir.passes.legalize.copies import Columns, begin, copied, uniform_number
 from axir.passes.legalize.lanes import combination
 from axir.passes.legalize.rewriting import RewritePass, operations_in_order, replace
 
+from .lead_index_components import components
 from .scatter_kernels import Scatter, ScatterKernel
 
 # A workgroup's share of a row: two lines of the cache.
@@ -126,7 +127,8 @@ def _with_digits(
     if scatter.is_long_sum:
         wide = ir.F32Type.get() if scatter.has_totals else ir.F64Type.get()
         operand = hlo.convert(operand, wide)
-    parts = _components(made.operands[1], scatter.numbers["index_vector_dim"][0])
+    # To put index vectors together, number by number, takes as long as the scatter.
+    parts = components(made.operands[1], scatter.numbers["index_vector_dim"][0])
     found = _scattered(made, scatter, operand, [*parts, updates])
     return hlo.convert(found, scatter.element)
 
@@ -182,19 +184,6 @@ def _dispatch(
         name="scatter",
     )
     return result
-
-
-def _components(indices: ir.Value, vector_dim: int) -> list[ir.Value]:
-    """Returns the components of index vectors that are put together only for the scatter.
-
-    To put them together, one number after the other, takes as long as the scatter.
-    """
-    if isinstance(indices, ir.BlockArgument) or indices.owner.name != "stablehlo.concatenate":
-        return [indices]
-    parts = list(indices.owner.operands)
-    dimension = ir.IntegerAttr(indices.owner.attributes["dimension"]).value
-    is_single = all(hlo.shape_of(x)[vector_dim] == 1 for x in parts)
-    return parts if dimension == vector_dim and is_single else [indices]
 
 
 def _bytes_of(value: ir.Value) -> int:

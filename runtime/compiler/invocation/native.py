@@ -23,6 +23,7 @@ from iree.compiler.passmanager import PassManager
 
 from .called_functions import keep_functions
 from .conversions import freeze_conversions
+from .divisions import divide_vectors
 from .kept_code import kept_code
 from .late_addresses import load_addresses_late
 from .llvm_text import for_older_llvm
@@ -198,6 +199,7 @@ class NativeCompiler:
         with self._context:
             module = ir.Module.parse(f"{layouts}\nmodule {attributes} {{\n{functions}\n}}")
         self._pipeline.run(module.operation)
+        divide_vectors(module.operation)
         round_products(module.operation)
         freeze_conversions(module.operation)
         keep_functions(module.operation)

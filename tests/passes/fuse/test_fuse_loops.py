@@ -156,6 +156,21 @@ def products(a: Any, b: Any, v: Any) -> Any:
     return lax.scan(step, (a, v), None, length=4)
 
 
+def tiles(m: Any, a: Any, b: Any) -> Any:
+    """Products of several rows and vectors, and what is left of both; batches; other dtypes."""
+
+    def step(m: Any, _: Any) -> Any:
+        m = jnp.tanh(m @ a * 0.1)
+        counts = (m > 0).astype(jnp.int32) @ (a > 0).astype(jnp.int32)
+        halves = m.astype(jnp.float16) @ a.astype(jnp.float16)
+        rows = jnp.einsum("ik,jk->ij", m, a)
+        swapped = jnp.einsum("kj,ik->ji", a, m)
+        batched = jnp.einsum("nik,nkj->nij", b * m[0, 0], b), jnp.einsum("nik,njk->nij", b, b)
+        return m, (counts, halves, rows, swapped, *batched)
+
+    return lax.scan(step, m, None, length=2)
+
+
 def long_rows(a: Any, v: Any) -> Any:
     """Sums along rows of both factors: of a matrix and a vector, of two matrices, of integers."""
 
@@ -273,6 +288,8 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[np.ndarray, ...]]] = {
     "counted_words": (counted_words, (RNG.integers(0, 5, 40).astype(np.int32),)),
     "outside": (outside, (floats(9),)),
     "products": (products, (floats(5, 5), floats(5, 5), floats(5))),
+    "tiles": (tiles, (floats(11, 53), floats(53, 53), floats(2, 6, 6))),
+    "rows_of_tiles": (tiles, (floats(8, 70), floats(70, 70), floats(3, 19, 19))),
     "long_rows": (long_rows, (floats(7, 519), floats(519))),
     "trained": (trained, (floats(4, 3), *(floats(*s) for _ in range(4) for s in ((3, 3), (3,))))),
     "with_nothing": (with_nothing, (floats(5), floats(5, 0))),

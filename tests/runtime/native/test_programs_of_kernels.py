@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -239,6 +240,9 @@ def test_iree_begins_when_calls_have_taken_long_enough(monkeypatch: pytest.Monke
     assert not begun
     monkeypatch.setattr(host_steps, "_ENOUGH", 1e-9)
     program.run([jnp.asarray(x)])
+    end = time.monotonic() + 60
+    while not begun and time.monotonic() < end:  # the call ends in a thread of its own
+        time.sleep(0.01)
     wait_for_all()
     assert begun == [True]
     assert isinstance(program._executable, Executable)

@@ -1,0 +1,67 @@
+"""At which positions the operations of a kernel are read, so that those that are one count once.
+
+A position is a tuple, one entry for each dimension: a number, or something that is equal for equal
+indices. What does not live here: that elements are computed once (`kernel.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Set
+
+from iree.compiler import ir
+
+from axir.passes.fuse.elementwise import can_compute
+from axir.passes.legalize.dimension_numbers import dimension_numbers
+
+Position = tuple[Hashable, ...]
+
+
+def places_of(operation: ir.Operation) -> Position:
+    """Returns the position of an element of a result, which may be any."""
+    return tuple((operation, d) for d in range(operation.results[0].type.rank))
+
+
+def read_at(
+    user: ir.Operation, operation: ir.Operation, positions: Set[Position]
+) -> Iterator[Position]:
+    """Yields where an operation is read for elements of the result of another one.
+
+    Args:
+        user: The other one.
+        operation: The one whose result it reads.
+        positions: Of the elements.
+    """
+    for number, operand in enumerate(user.operands):
+        if operand.owner == operation:
+            for position in positions:
+                yield _place(user, number, position)
+
+
+def _place(user: ir.Operation, number: int, position: Position) -> Position:
+    name = user.name.removeprefix("stablehlo.")
+    shape = list(user.operands[number].type.shape)
+    if can_compute(user):
+        return position if len(shape) == len(position) else ()
+    if name == "reshape":
+        extents = user.results[0].type.shape
+        rest = iter([p for p, extent in zip(position, extents, strict=True) if extent != 1])
+        return tuple(0 if extent == 1 else next(rest) for extent in shape)
+    if name == "broadcast_in_dim":
+        dims = list(ir.DenseI64ArrayAttr(user.attributes["broadcast_dimensions"]))
+        return tuple(0 if n == 1 else position[d] for d, n in zip(dims, shape, strict=True))
+    if name == "transpose":
+        order = list(ir.DenseI64ArrayAttr(user.attributes["permutation"]))
+        return tuple(position[order.index(axis)] for axis in range(len(order)))
+    if name == "gather" and number == 1:
+        return _of_indices(user, position, len(shape))
+    return tuple((user, number, position, d) for d in range(len(shape)))
+
+
+def _of_indices(gather: ir.Operation, position: Position, rank: int) -> Position:
+    """Returns where index vectors are read: all components of one."""
+    numbers = dimension_numbers(gather.attributes["dimension_numbers"])
+    window = numbers["offset_dims"]
+    batch: list[Hashable] = [p for d, p in enumerate(position) if d not in window]
+    if numbers["index_vector_dim"][0] < rank:
+        batch.insert(numbers["index_vector_dim"][0], "all")
+    return tuple(batch)

@@ -1,0 +1,83 @@
+"""`lead-index-components`: each component of a gather's indices is a row of its own."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import ClassVar
+
+from iree.compiler import ir
+
+from axir.dialect.builders import stablehlo as hlo
+from axir.passes.legalize.dimension_numbers import DimensionNumbers, dimension_numbers
+from axir.passes.legalize.rewriting import RewritePass, replace
+
+
+@dataclasses.dataclass(frozen=True)
+class LeadIndexComponents(RewritePass):
+    """Puts the components of index vectors together along the first dimension.
+
+    The fact: components that are put together along the last dimension are written number by
+    number, and read likewise, which takes longer than the gather itself. Rows are vectors.
+
+    Precondition: the indices are a concatenation of single components along the last dimension,
+    which is that of the index vectors. Others stay as they are.
+
+    Before::
+
+        %i = stablehlo.concatenate %a, %b, dim = 1 : (tensor<9x1xi32>, tensor<9x1xi32>) -> …
+        %0 = "stablehlo.gather"(%x, %i) {… index_vector_dim = 1 …} : … tensor<9x2xi32>
+
+    After::
+
+        %i = stablehlo.concatenate %row_a, %row_b, dim = 0 : (tensor<1x9xi32>, tensor<1x9xi32>) -> …
+        %0 = "stablehlo.gather"(%x, %i) {… index_vector_dim = 0 …} : … tensor<2x9xi32>
+    """
+
+    name: ClassVar[str] = "lead-index-components"
+    operations: ClassVar[tuple[str, ...]] = ("stablehlo.gather",)
+
+    def rewrite(self, operation: ir.Operation) -> None:
+        """Builds another gather in the place of one with such indices."""
+        operand, indices = operation.operands
+        numbers = dimension_numbers(operation.attributes["dimension_numbers"])
+        vector_dim = numbers["index_vector_dim"][0]
+        parts = components(indices, vector_dim)
+        if len(parts) == 1 or vector_dim == 0 or vector_dim != len(hlo.shape_of(indices)) - 1:
+            return
+        rows = [hlo.reshape(x, (1, *hlo.shape_of(x)[:-1])) for x in parts]
+        attributes = {name: operation.attributes[name] for name in operation.attributes}
+        attributes["dimension_numbers"] = _led(numbers)
+        operands = (operand, hlo.concatenate(rows, 0))
+        kinds = [operation.results[0].type]
+        replace(operation, hlo.build("gather", operation.name, operands, kinds, attributes).result)
+
+
+def _led(numbers: DimensionNumbers) -> ir.Attribute:
+    """Returns dimension numbers for indices whose last dimension has become the first one."""
+    batching = [axis + 1 for axis in numbers["start_indices_batching_dims"]]
+    return hlo.GatherDimensionNumbers.get(
+        offset_dims=numbers["offset_dims"],
+        collapsed_slice_dims=numbers["collapsed_slice_dims"],
+        operand_batching_dims=numbers["operand_batching_dims"],
+        start_indices_batching_dims=batching,
+        start_index_map=numbers["start_index_map"],
+        index_vector_dim=0,
+    )
+
+
+def components(indices: ir.Value, vector_dim: int) -> list[ir.Value]:
+    """Returns the components of index vectors, if they are single arrays that were put together.
+
+    Args:
+        indices: The index vectors.
+        vector_dim: Along which dimension of `indices` a vector lies.
+
+    Returns:
+        The components, of extent 1 along `vector_dim`; else `indices` alone.
+    """
+    if isinstance(indices, ir.BlockArgument) or indices.owner.name != "stablehlo.concatenate":
+        return [indices]
+    parts = list(indices.owner.operands)
+    dimension = ir.IntegerAttr(indices.owner.attributes["dimension"]).value
+    is_single = all(hlo.shape_of(x)[vector_dim] == 1 for x in parts)
+    return parts if dimension == vector_dim and is_single else [indices]

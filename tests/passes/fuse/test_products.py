@@ -1,0 +1,71 @@
+"""Products with dimensions in any order: both compilers compute what the evaluator computes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import axir
+from axir import lax
+from axir.dialect.core.config import config
+
+RNG = np.random.default_rng(11)
+EXTENTS = (1, 2, 3, 5, 7, 16, 19, 33)
+DTYPES = (np.float32, np.int32, np.float64, np.float16)
+
+Dims = tuple[int, ...]
+Numbers = tuple[tuple[Dims, Dims], tuple[Dims, Dims]]
+
+
+def drawn(count: int) -> Iterator[tuple[np.ndarray, np.ndarray, Numbers]]:
+    """Operands of whole numbers, which every order of additions sums up to the same."""
+    for number in range(count):
+        batch, sums, lhs_free, rhs_free = (int(RNG.integers(0, n)) for n in (3, 3, 3, 3))
+        shared = [int(RNG.choice(EXTENTS[:6])) for _ in range(batch + sums)]
+        sides, places = [], []
+        for free in (lhs_free, rhs_free):
+            extents = [*shared, *(int(RNG.choice(EXTENTS)) for _ in range(free))]
+            order = RNG.permutation(len(extents))
+            values = RNG.integers(-3, 4, [extents[axis] for axis in order])
+            sides.append(values.astype(DTYPES[number % len(DTYPES)]))
+            places.append([int(np.flatnonzero(order == axis)[0]) for axis in range(batch + sums)])
+        (lhs, rhs), (left, right) = sides, places
+        numbers = (
+            (tuple(left[batch:]), tuple(right[batch:])),
+            (tuple(left[:batch]), tuple(right[:batch])),
+        )
+        if lhs.size * rhs.size < 1 << 20:
+            yield lhs, rhs, numbers
+
+
+PRODUCTS = list(drawn(60))
+
+
+def alone(*pairs: Any) -> list[Any]:
+    return [
+        lax.dot_general(lhs, rhs, numbers)
+        for (lhs, rhs), (_, _, numbers) in zip(pairs, PRODUCTS, strict=True)
+    ]
+
+
+def in_loop(*pairs: Any) -> list[Any]:
+    def step(total: list[Any], _: Any) -> tuple[list[Any], None]:
+        made = alone(*[(lhs + 0 * rhs.sum(), rhs) for lhs, rhs in pairs])
+        return [x + y.astype(x.dtype) for x, y in zip(total, made, strict=True)], None
+
+    return lax.scan(step, [x * 0 for x in alone(*pairs)], None, length=2)[0]
+
+
+@pytest.mark.parametrize("form", [alone, in_loop])
+@pytest.mark.parametrize("compiler", ["native", "iree"])
+def test_dimensions_in_any_order(form: Any, compiler: str) -> None:
+    pairs = [(lhs, rhs) for lhs, rhs, _ in PRODUCTS]
+    with axir.enable_x64(), config(axir_compiler=compiler):
+        with axir.disable_jit():
+            expected = form(*pairs)
+        found = axir.jit(form)(*pairs)
+    for (lhs, rhs, numbers), got, wanted in zip(PRODUCTS, found, expected, strict=True):
+        np.testing.assert_array_equal(got, wanted, f"{lhs.shape} {rhs.shape} {numbers}")
