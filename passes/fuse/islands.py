@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from iree.compiler import ir
 
+from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.builders.kernels import Memory
 from axir.dialect.builders.kernels.packing import MOST_BINDINGS
 from axir.passes.legalize.host_functions import host_function
@@ -23,7 +24,7 @@ from axir.passes.legalize.regions import (
 from .code import Code
 from .emitter import Emitter
 from .fitness import Fitness
-from .region_kernel import bytes_in, region_kernel
+from .region_kernel import region_kernel
 from .values import Value
 
 SUMS = tuple(
@@ -131,7 +132,7 @@ def _is_counter(operation: ir.Operation) -> bool:
 def _updates_large(operation: ir.Operation) -> bool:
     if operation.name not in PARTIAL:
         return False
-    return bytes_in(operation.operands[0]) >= LARGE_BYTES
+    return hlo.bytes_of(operation.operands[0]) >= LARGE_BYTES
 
 
 def connected(island: Island) -> list[Island]:
