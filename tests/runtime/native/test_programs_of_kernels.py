@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from axir.runtime.calls.background import wait_for_all
 from axir.runtime.calls.compiled_function import CompiledFunction
 from axir.runtime.calls.executable import Executable
 from axir.runtime.calls.native_executable import NativeExecutable
+from axir.runtime.calls.successor import begin_all_successors
 from axir.runtime.compiler import function_compilation
 from axir.runtime.compiler.compilation import begin_legalized
 from axir.runtime.native import host_steps
@@ -257,9 +259,21 @@ def test_iree_compiles_under_the_options_of_whom_it_compiles_for(
     with config(axir_dump_dir=str(tmp_path)):
         program = compiled(lambda x: x @ x - x, floats(310, 310))
     with config(axir_dump_dir=None):  # as in a thread that makes calls for others
-        program.begin_successor()
+        begin_all_successors()
     wait_for_all()
+    assert isinstance(program._executable, Executable)
     assert seen == [str(tmp_path)]
+
+
+def test_a_successor_does_not_keep_alive_whom_it_succeeds() -> None:
+    program = compiled(lambda x: x @ x - 2 * x, floats(310, 310))
+    known, successor = weakref.ref(program), program._successor
+    assert successor is not None
+    del program
+    assert known() is None
+    successor.begin()
+    successor.wait()
+    assert not successor.is_lost
 
 
 def test_an_option_pins_what_runs_a_program() -> None:
