@@ -136,18 +136,29 @@ def _updates_large(operation: ir.Operation) -> bool:
 
 
 def connected(island: Island) -> list[Island]:
-    """Cuts an island into parts none of which reads what another one computes."""
-    part_of: dict[ir.Value, int] = {}
+    """Cuts an island into parts none of which reads what another one computes, in the order of
+    their last operations.
+    """
+    # For each operation a later one of its part; for the last of a part itself.
+    later = list(range(len(island)))
+    makers: dict[ir.Value, int] = {}
+    for number, operation in enumerate(island):
+        for x in _read_by(operation):
+            if x in makers:
+                later[_last_of(makers[x], later)] = number
+        makers.update(dict.fromkeys(operation.results, number))
     parts: dict[int, Island] = {}
     for number, operation in enumerate(island):
-        touched = {part_of[x] for x in _read_by(operation) if x in part_of}
-        merged = [operation]
-        for old in sorted(touched):
-            merged = [*parts.pop(old), *merged]
-        parts[number] = merged
-        part_of.update((x, number) for member in merged for x in member.results)
-    position = {operation: number for number, operation in enumerate(island)}
-    return [sorted(part, key=position.__getitem__) for part in parts.values()]
+        parts.setdefault(_last_of(number, later), []).append(operation)
+    return [parts[last] for last in sorted(parts)]
+
+
+def _last_of(number: int, later: list[int]) -> int:
+    """Follows the numbers of later operations to the last one, and shortens the way."""
+    while later[number] != number:
+        later[number] = later[later[number]]
+        number = later[number]
+    return number
 
 
 def fuse_island(island: Island, code: Code, name: str, most_bindings: int = MOST_BINDINGS) -> None:
@@ -160,7 +171,7 @@ def fuse_island(island: Island, code: Code, name: str, most_bindings: int = MOST
         most_bindings: As for `dispatch`: IREE has room for few, kernels without it for many.
     """
     last = island[-1]
-    made_here = [result for operation in island for result in operation.results]
+    made_here = dict.fromkeys(result for operation in island for result in operation.results)
     outside = [
         x for x in dict.fromkeys(y for z in island for y in _read_by(z)) if x not in made_here
     ]

@@ -194,6 +194,13 @@ def complex_numbers(z: Any, w: Any) -> Any:
     return *results, lax.fori_loop(0, 3, lambda _, x: x * z + w, z)
 
 
+def complex_sums(z: Any, w: Any, v: Any) -> Any:
+    y = jnp.exp(z) * w
+    few = y[:2, :9] * v
+    chosen = lax.cond(jnp.abs(z[0, 0]) > 0, lambda: few.sum(1) * 2, lambda: few[:, 0])
+    return y, chosen, few.sum(), v.at[2].set(w[0, 0]), v
+
+
 def negations(x: Any, y: Any) -> Any:
     return x * x - (-y) * y, (-x) * y + y, x - (-(x * y)), -x * x - -y * y, x * y + (-y) * x
 
@@ -202,6 +209,11 @@ LARGE = {
     "complex": (
         complex_numbers,
         *((floats(300, 400) + 1j * floats(300, 400)).astype(np.complex64) for _ in "zw"),
+    ),
+    "complex sums": (
+        complex_sums,
+        *((floats(300, 400) + 1j * floats(300, 400)).astype(np.complex64) for _ in "zw"),
+        (floats(9) + 1j * floats(9)).astype(np.complex64),
     ),
     "negations": (negations, floats(300, 400), floats(300, 400)),
     "products": (lambda x, y: jnp.tanh(x @ y + 1) @ y, floats(200, 200), floats(200, 200)),
