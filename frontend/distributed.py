@@ -94,7 +94,8 @@ def initialize(
         slice_index: Accepted for compatibility.
         partition_index: Accepted for compatibility.
         mtls_cert_file, mtls_key_file, mtls_ca_file, mtls_peer_uri_prefix,
-        verify_secure_credentials: Only None: what processes send each other is not encrypted.
+        verify_secure_credentials: Only None or False: what processes send each other is not
+            encrypted.
 
     Raises:
         DistributedSetupError: if the processes do not find each other, or do not fit together, if
@@ -104,9 +105,11 @@ def initialize(
     """
     if state.is_initialized:
         raise RuntimeError("distributed.initialize should only be called once.")
-    if mtls_cert_file or mtls_key_file or mtls_ca_file or mtls_peer_uri_prefix:
+    secrets = (mtls_cert_file, mtls_key_file, mtls_ca_file, mtls_peer_uri_prefix)
+    if any(secrets) or verify_secure_credentials:
         raise ParameterError(
-            "distributed.initialize: there are certificates, but processes do not encrypt.",
+            "distributed.initialize: there are certificates, or they are to be verified, but "
+            "processes do not encrypt.",
             "Leave them out, and let the processes meet in a network that nobody else reads.",
         )
     if cluster_detection_method not in _METHODS:

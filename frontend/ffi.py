@@ -26,7 +26,7 @@ __all__ = [
     "register_ffi_type_id",
 ]  # fmt: skip
 
-_targets: dict[str, UserObject] = {}
+_targets: dict[str, dict[str, UserObject]] = {}  # by name, then by platform
 _WAY_OUT = (
     "Register a Python function of NumPy arrays in its place, which may call the library by ctypes."
 )
@@ -45,9 +45,11 @@ def register_ffi_target(
         name: The name.
         fn: A function of NumPy arrays and attributes that returns arrays. A capsule, or a
             dictionary of them, of XLA's handlers is kept, and cannot be called.
-        platform, api_version, **kwargs: Of no consequence.
+        platform: What it is for. Each platform has a target of its own under the name; functions
+            are called by the host in any case, that for `cpu` if there is one.
+        api_version, **kwargs: Of no consequence.
     """
-    _targets[name] = fn
+    _targets.setdefault(name, {})[platform.lower()] = fn
 
 
 def register_ffi_target_as_batch_partitionable(name: str) -> None:
@@ -125,7 +127,8 @@ def ffi_call(
         target_name: Its name.
         result_shape_dtypes: What it returns: an `axir.ShapeDtypeStruct`, or a sequence of them.
         has_side_effect: Whether it is called also where nobody uses its results.
-        vmap_method: How `vmap` calls it; see `axir.pure_callback`.
+        vmap_method: How `vmap` calls it; see `axir.pure_callback`. One that has side effects is
+            called for each element in turn, whatever this says: so often it acts.
         input_layouts, output_layouts, input_output_aliases, custom_call_api_version,
         legacy_backend_config: Accepted for compatibility: arrays lie row by row.
 
@@ -156,9 +159,11 @@ def _python_target(name: str) -> UserFunction:
             f"ffi_call: no target is registered under the name {name!r}.",
             "Register a function of NumPy arrays: register_ffi_target(name, function).",
         )
-    target: UserObject = _targets[name]
-    if not callable(target):
-        raise XlaHandlerError(
-            f"ffi_call: {name!r} is a handler of XLA's runtime, which axir has not.", _WAY_OUT
-        )
-    return target
+    by_platform = _targets[name]
+    for platform in sorted(by_platform, key=lambda platform: platform != "cpu"):
+        target: UserObject = by_platform[platform]
+        if callable(target):
+            return target
+    raise XlaHandlerError(
+        f"ffi_call: {name!r} is a handler of XLA's runtime, which axir has not.", _WAY_OUT
+    )

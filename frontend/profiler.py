@@ -253,13 +253,20 @@ def export_profile_data(
         session_id: Name of the folder in `plugins/profile`; by default the time.
 
     Raises:
-        ProfileError: if the session has not recorded anything.
+        ProfileError: if the session has not recorded anything, or the trace was not read from bytes
+            that could be written.
         OSError: if the file cannot be written.
     """
     found = profile_data.profile_data if isinstance(profile_data, ProfileSession) else profile_data
     if found is None:
         raise ProfileError(
             "export_profile_data: the session holds no trace.", "Call its stop() first."
+        )
+    if not found.content:
+        raise ProfileError(
+            "export_profile_data: the trace was made of a dictionary, so there are no bytes of a "
+            "file to write.",
+            "Read it by ProfileData.from_file or ProfileData.from_bytes.",
         )
     _write(
         found.content, Path(log_dir), session_id or "", create_perfetto_link, create_perfetto_trace

@@ -8,6 +8,7 @@ passes on are the arguments of `python -m benchmarks.gpu_report`.
 
 from __future__ import annotations
 
+import argparse
 import importlib.util
 import lzma
 import os
@@ -55,8 +56,10 @@ def main() -> int:
 
 def _arguments(given: list[str]) -> list[str]:
     """Returns the command line's arguments, with the report's folder in full."""
-    out = given[given.index("--out") + 1] if "--out" in given else "gpu-report"
-    return [*given, "--out", str(Path(out).resolve())]
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--out", type=Path, default=Path("gpu-report"))
+    known, others = parser.parse_known_args(given)
+    return [*others, "--out", str(known.out.resolve())]
 
 
 def _unpack_compiler(site: Path) -> None:

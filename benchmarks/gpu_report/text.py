@@ -16,6 +16,7 @@ _PEAKS = {
     "H100": (67.0, 494.0, 989.0, 3.35),
     "A100": (19.5, 156.0, 312.0, 2.0),
 }
+_ROWS_OF_THE_CARD = ("nvidia-smi", "what it is")
 _KINDS = {"tf32": 1, "bf16": 2, "bfloat16": 2, "f16": 2, "float16": 2}
 
 
@@ -110,7 +111,10 @@ def _ratio(rows: Mapping[str, Row]) -> str:
 
 
 def _peak(found: Mapping[str, Sequence[Row]]) -> tuple[float, float, float, float] | None:
-    text = " ".join(row.message for rows in found.values() for row in rows if "H" in row.message)
+    """Returns the peaks of the card, if a row that names it says that it is a known one."""
+    text = " ".join(
+        row.message for rows in found.values() for row in rows if row.name in _ROWS_OF_THE_CARD
+    )
     return next((peak for word, peak in _PEAKS.items() if word in text), None)
 
 

@@ -50,6 +50,8 @@ class _State(threading.local):
         stand_ins: Values that code gets for tracers that it closes over, whose traces have ended.
         keeps_origins: Whether arrays that are computed are kept with the ops that computed them,
             and traces hold them as they are.
+        shows_captures: Whether `keeps_origins` serves those traces alone that are to tell what was
+            computed meanwhile from what a function closes over.
     """
 
     def __init__(self) -> None:
@@ -72,6 +74,7 @@ class _State(threading.local):
         self.caller: str | None = None
         self.stand_ins: Mapping[Tracer, Value] = {}
         self.keeps_origins: bool = False
+        self.shows_captures: bool = False
 
 
 state = _State()
@@ -152,6 +155,11 @@ def on_behalf_of(caller: str | None) -> Change:
 def keeping_origins() -> Change:
     """Lets arrays that are computed be kept with the ops that computed them."""
     return Change(keeps_origins=True)
+
+
+def showing_captures() -> Change:
+    """Lets traces tell arrays that were computed meanwhile from those of before."""
+    return Change(keeps_origins=True, shows_captures=True)
 
 
 def without_ambient_trace() -> Change:

@@ -132,8 +132,8 @@ def _arithmetic_of(equation: Equation) -> int:
 _TRANSCENDENTAL = frozenset(
     "acos acosh asin asinh atan atan2 atanh cbrt cos cosh erf erf_inv erfc exp exp2 expm1 lgamma "
     "digamma log log1p logistic pow rsqrt sin sinh sqrt tan tanh zeta polygamma bessel_i0e "
-    "bessel_i1e cosine_integral dawsn erfcx exp1 expi expn fresnel_cosine fresnel_sine hyp1f1 "
-    "hyp2f1 igamma igammac ndtri owens_t regularized_incomplete_beta sine_integral spence "
+    "bessel_i1e cosine_integral dawsn erfcinv erfcx exp1 expi expn fresnel_cosine fresnel_sine "
+    "hyp1f1 hyp2f1 igamma igammac ndtri owens_t regularized_incomplete_beta sine_integral spence "
     "wofz".split()
 )
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from axir.dialect.core.annotations import Params
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.context import current_location
+from axir.dialect.core.state import state
 
 from .equation import Equation, Literal, MadeEquation, Var
 
@@ -34,7 +35,7 @@ class Origin(NamedTuple):
 
 
 # By id, as long as the array lives: arrays are unhashable.
-_origins: dict[int, tuple[weakref.ref[ConcreteArray], Origin]] = {}
+_origins: dict[int, tuple[weakref.ref[ConcreteArray], Origin | None]] = {}
 
 
 def keep_origin(
@@ -53,7 +54,18 @@ def keep_origin(
         current_location(),
     )
     for place, x in enumerate(made):
-        _origins[id(x)] = weakref.ref(x, _forgetting(id(x))), Origin(equation, place)
+        _keep(x, Origin(equation, place))
+
+
+def note_computed(array: ConcreteArray) -> ConcreteArray:
+    """Keeps that an array was computed, by what is no op; returns it."""
+    if state.shows_captures:
+        _keep(array, None)
+    return array
+
+
+def _keep(array: ConcreteArray, origin: Origin | None) -> None:
+    _origins[id(array)] = weakref.ref(array, _forgetting(id(array))), origin
 
 
 def _forgetting(key: int) -> Callable[[weakref.ref[ConcreteArray]], None]:
@@ -67,3 +79,9 @@ def origin_of(array: ConcreteArray) -> Origin | None:
     """Returns the op that computed an array, if that was kept."""
     found = _origins.get(id(array))
     return found[1] if found is not None and found[0]() is array else None
+
+
+def is_computed(array: ConcreteArray) -> bool:
+    """Tells whether it was kept that an array was computed."""
+    found = _origins.get(id(array))
+    return found is not None and found[0]() is array

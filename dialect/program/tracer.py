@@ -44,6 +44,7 @@ from .effects import is_effectful
 from .equation import Equation, Literal, Var
 from .function import Function, create_function_op, finish_function_op
 from .later_modules import op_table
+from .origins import is_computed
 from .primitive_application import Application
 from .rules import Operand, Results, Value
 from .walk import Environment, apply_equations
@@ -207,6 +208,8 @@ class Trace:
             if it only collects what depends on its own arguments.
         is_branch: Whether it also records ops whose operands are tracers of surrounding traces:
             what a branch does must happen only if the branch is chosen.
+        shows_captures: Whether arrays that were there before are captured in any case, while
+            `state.shows_captures`.
         keeps_residuals: Whether residuals become captures even where they are scalars whose values
             are known, so that a linear function has one jaxpr, whatever its residuals are.
     """
@@ -222,6 +225,7 @@ class Trace:
         "_kept",
         "_more_varying",
         "_opening",
+        "_shows_captures",
         "_surroundings",
         "block",
         "captured",
@@ -246,6 +250,7 @@ class Trace:
         is_ambient: bool = True,
         is_branch: bool = False,
         keeps_residuals: bool = False,
+        shows_captures: bool = False,
     ):
         self.name = name
         self.kind = kind
@@ -259,6 +264,7 @@ class Trace:
         # Arrays whose ids are keys of `_captured`, while nothing else holds them.
         self._kept: list[ConcreteArray] = []
         self.writes_descriptions = writes_descriptions
+        self._shows_captures = shows_captures
         self.keeps_residuals = keeps_residuals
         self._constants: dict[Hashable, Literal] = {}
         self._is_ambient = is_ambient
@@ -400,13 +406,17 @@ class Trace:
         # What lies on several devices is captured: a description would not say where.
         place = value._device if type(value) is ConcreteArray else None
         is_described = self.writes_descriptions and not (place is not None and place.is_spread)
-        is_described = is_described and not state.keeps_origins
         if known is None and is_described and type(value) is ConcreteArray:
-            known = record_description(self, value)
+            known = record_description(self, value) if self._may_describe(value) else None
             if known is not None:
                 self._captured[id(value)] = known
                 self._kept.append(value)
         return self.capture(value) if known is None else known
+
+    def _may_describe(self, array: ConcreteArray) -> bool:
+        if not state.keeps_origins:
+            return True
+        return state.shows_captures and (not self._shows_captures or is_computed(array))
 
     def capture(self, value: Value) -> Var:
         """Brings a value from outside into the function as a capture, once.

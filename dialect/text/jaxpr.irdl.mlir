@@ -566,6 +566,13 @@ irdl.dialect @jaxpr {
     irdl.results(result: %result)
   }
 
+  irdl.operation @erfcinv {
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
+  }
+
   irdl.operation @erfcx {
     %x = irdl.base "!builtin.tensor"
     %result = irdl.base "!builtin.tensor"
@@ -1080,6 +1087,17 @@ irdl.dialect @jaxpr {
     %a0_dense_array = irdl.base "#builtin.dense_array"
     %a0 = irdl.any_of(%a0_array, %a0_dense_array)
     irdl.attributes { "padding_config" = %a0 }
+  }
+
+  irdl.operation @pinvary {
+    %x = irdl.base "!builtin.tensor"
+    %result = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x)
+    irdl.results(result: %result)
+    %a0_array = irdl.base "#builtin.array"
+    %a0_dense_array = irdl.base "#builtin.dense_array"
+    %a0 = irdl.any_of(%a0_array, %a0_dense_array)
+    irdl.attributes { "axes" = %a0 }
   }
 
   irdl.operation @pmax {

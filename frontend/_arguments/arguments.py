@@ -266,11 +266,19 @@ class ResultTree:
 
 
 def trace_abstract(
-    function: FlatFunction, types: Sequence[ShapedArray], kind: str, keeps_residuals: bool = False
+    function: FlatFunction, types: Sequence[ShapedArray], kind: str, shows: bool = False
 ) -> Function:
-    """Traces with nothing known but the types of the arguments; `keeps_residuals` as in `Trace`."""
+    """Traces with nothing known but the types of the arguments.
+
+    If somebody looks at the result (`shows`), it has the captures and residuals that he expects:
+    `keeps_residuals` and `shows_captures` of `Trace`.
+    """
     with Trace(
-        function.name, kind, writes_descriptions=True, keeps_residuals=keeps_residuals
+        function.name,
+        kind,
+        writes_descriptions=True,
+        keeps_residuals=shows,
+        shows_captures=shows,
     ) as trace:
         traced = trace.finish(function(*[trace.add_input(t) for t in types]))
     if config.jax_check_tracer_leaks:

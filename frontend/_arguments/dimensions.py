@@ -158,7 +158,12 @@ class SymbolicDim:
         self._no_number()
 
     def __bool__(self) -> bool:
-        return self._is_positive(self, True)
+        low, high = symbolic_dim_bounds(self)
+        if low > 0 or high < 0:
+            return True
+        if low == high == 0:
+            return False
+        self._no_number()
 
     def __ge__(self, other: Extent) -> bool:
         return self._is_positive(self - other, False)
@@ -219,11 +224,36 @@ def symbolic_dim_bounds(dimension: Extent) -> tuple[float, float]:
         return float(operator.index(dimension)), float(operator.index(dimension))
     low = high = 0.0
     for product, factor in dimension.terms.items():
-        is_known = all(isinstance(atom, str) for atom in product)
-        far: float = math.inf * factor if product else factor
-        near = factor if is_known else -far
-        low, high = low + min(near, far), high + max(near, far)
+        ends = (float(factor), float(factor))
+        for atom in product:
+            ends = _product_bounds(ends, _atom_bounds(atom))
+        low, high = low + ends[0], high + ends[1]
     return low, high
+
+
+def _product_bounds(a: tuple[float, float], b: tuple[float, float]) -> tuple[float, float]:
+    corners = [x * y if x and y else 0.0 for x in a for y in b]  # no infinity is attained
+    return min(corners), max(corners)
+
+
+def _atom_bounds(atom: _Atom) -> tuple[float, float]:
+    if isinstance(atom, str):
+        return 1.0, math.inf
+    name, a, b = atom
+    (low, high), (least, most) = symbolic_dim_bounds(a), symbolic_dim_bounds(b)
+    if name in ("max", "min"):
+        choose = max if name == "max" else min
+        return choose(low, least), choose(high, most)
+    if not isinstance(b, int) or b <= 0:
+        return -math.inf, math.inf
+    if name == "floordiv":
+        return _quotient(low, b), _quotient(high, b)
+    is_whole = 0 <= low and high < b  # then it is its own remainder
+    return (low, high) if is_whole else (0.0, b - 1.0)
+
+
+def _quotient(end: float, divisor: int) -> float:
+    return end if math.isinf(end) else end // divisor
 
 
 def _terms(extent: Extent) -> Mapping[Product, int]:

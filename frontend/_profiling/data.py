@@ -83,7 +83,7 @@ class ProfileData:
     """
 
     def __init__(self, content: Foreign):
-        # What was read, compressed: for whoever writes it elsewhere.
+        # What was read, compressed: for whoever writes it elsewhere. Nothing, if it was not read.
         self.content = b""
         self._planes: dict[int, ProfilePlane] = {}
         lines: dict[tuple[int, int], ProfileLine] = {}

@@ -6,7 +6,10 @@ import enum
 
 
 class CompilerEffortLevel(enum.Enum):
-    """How long a compiler may work on a program. `axir_opt_level` is what axir's has."""
+    """How long a compiler may work on a program: for import alone, since nothing takes it.
+
+    `axir_opt_level` is what axir's compiler has.
+    """
 
     UNKNOWN = 0
     O0 = 9
@@ -16,7 +19,11 @@ class CompilerEffortLevel(enum.Enum):
 
 
 class Inline(enum.Enum):
-    """Where a function that is compiled within another one becomes part of it: always at once."""
+    """Where a function that `jit` compiles becomes part of one that calls it.
+
+    `JAX_EARLY` has its operations stand in the caller's program; with any other it stands in it as
+    a function, until axir's compiler takes it apart.
+    """
 
     JAX_EARLY = "jax_early"
     JAX_LATE = "jax_late"

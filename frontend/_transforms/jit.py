@@ -125,8 +125,11 @@ def _table_of(function: UserFunction, options: Options) -> dict[UserObject, _Ent
         return {}
 
 
-def _has_tracers(args: Options, kwargs: Options) -> bool:
-    return any(type(x) is Tracer for x in tree.leaves((args, kwargs)))
+def _computes_by_ops(args: Options, kwargs: Options) -> bool:
+    """Tells whether somebody wants to know by which ops results come about."""
+    if state.shows_captures:
+        return False
+    return not any(type(x) is Tracer for x in tree.leaves((args, kwargs)))
 
 
 class JitFunction:
@@ -212,7 +215,7 @@ class JitFunction:
 
     def __call__(self, *args: Options, **kwargs: Options) -> UserObject:
         """Runs the compiled program, made on the first call with arguments of these types."""
-        if config.jax_disable_jit or (state.keeps_origins and not _has_tracers(args, kwargs)):
+        if config.jax_disable_jit or (state.keeps_origins and _computes_by_ops(args, kwargs)):
             return self._function(*args, **kwargs)
         static: UserObject = None
         if self._has_static:

@@ -16,6 +16,7 @@ from axir._arguments.wrapping import wraps
 from axir._devices.shape_dtype_struct import ShapeDtypeStruct
 from axir._trees import tree
 from axir.dialect.core.annotations import Options, UserFunction, UserObject
+from axir.dialect.core.state import showing_captures
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.jaxprs.jaxpr import ClosedJaxpr
 from axir.dialect.program.named_axes import named_axis
@@ -42,7 +43,7 @@ def trace_user_function(
     leaves, in_tree = flatten_arguments((dynamic, kwargs))
     flat = FlatFunction(partial if static else fun, in_tree)
     types = [type_of(x) for x in leaves]
-    return trace_abstract(flat, types, "Jit", keeps_residuals=True), flat
+    return trace_abstract(flat, types, "Jit", shows=True), flat
 
 
 def make_jaxpr(
@@ -67,7 +68,7 @@ def make_jaxpr(
 
     @wraps(fun)
     def jaxpr_maker(*args: Options, **kwargs: Options) -> UserObject:
-        with ExitStack() as scope:
+        with showing_captures(), ExitStack() as scope:
             for name, size in axis_env or ():
                 scope.enter_context(named_axis(name, size))
             function, flat = trace_user_function(fun, args, kwargs, static_argnums)

@@ -9,7 +9,7 @@ from axir._transforms.jit import clear_caches
 from axir.dialect.core.errors import ParameterError
 from axir.runtime import Device, default_device, devices
 from axir.runtime.calls.background import wait_for_all
-from axir.runtime.calls.compiled_function import begin_all_successors
+from axir.runtime.calls.successor import begin_all_successors
 from axir.runtime.device.devices import Client, known_devices
 from axir.runtime.errors import DeviceNotFoundError
 

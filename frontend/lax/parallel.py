@@ -299,7 +299,7 @@ def all_gather(
 
 
 def _same_everywhere(x: Value, names: Sequence[UserObject], groups: UserObject) -> Value:
-    """Returns a value that is the same along axes as one whose type says so: the first one's."""
+    """Returns a value that is the same along axes as one whose type says so."""
     tracked = _tracked(names)
     if not tracked:
         return x
@@ -308,8 +308,7 @@ def _same_everywhere(x: Value, names: Sequence[UserObject], groups: UserObject) 
             "all_gather: groups of positions gather different values, so that results vary.",
             "Leave `to` out.",
         )
-    is_first = eq(axis_index(tracked), full_like(axis_index(tracked), 0))
-    return _sum(select_n(is_first, full_like(x, 0), x), tracked, None)
+    return collectives.pinvary(x, tracked)
 
 
 def psum_scatter(

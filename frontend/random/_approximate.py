@@ -19,7 +19,6 @@ import axir.numpy as jnp
 from axir.dialect.core.errors import ParameterError
 from axir.dialect.program.rules import Value
 from axir.lax import polynomial
-from axir.scipy.special import ndtr
 
 from ._gaussian import draw_normal
 from ._inversion import exponential
@@ -77,6 +76,8 @@ def _logarithm_of_gamma(key: Value, a: Value) -> Value:
 
 def approximate_poisson(key: Value, rate: Value, dtype: np.dtype) -> Value:
     """Draws for each rate a Poisson number of a dtype."""
+    from axir.scipy.special import ndtr  # late: it loads all special functions
+
     z = draw_normal(key, rate.shape, rate.dtype)
     is_small = rate < _SMALL_RATE
     small = _term_by_term(ndtr(z), jnp.where(is_small, rate, 0.0))

@@ -121,8 +121,8 @@ def poisson(
         lam: The rates, at least 0.
         shape: Shape of the result; by default that of `lam`, which must broadcast to it.
         dtype: Integer dtype of the result.
-        method: `exact`, or `approximate`: without loops, each probability off by less than 1e-4
-            in all.
+        method: `exact`, or `approximate`: without loops, of a distribution whose total
+            variation from Poisson's, half the sum of how far probabilities are off, is below 1e-4.
         out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
 
     Returns:

@@ -53,6 +53,7 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
         "split-complex-dot",
         "split-complex-loops",
         "split-complex-pad",
+        "split-complex-sums",
     ),
     "legalize.indices": (
         "clamp-gather",

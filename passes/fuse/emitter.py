@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from iree.compiler import ir
 
+from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.builders.kernels import Memory, call, loop, scratch, workspace
 from axir.dialect.builders.scalars import Scalar, constant, index, operation, signless
 from axir.passes.legalize.lanes import Lanes
@@ -35,7 +36,6 @@ from .values import (
     Number,
     Stored,
     Value,
-    bytes_of,
     flat,
     plus,
     reads,
@@ -154,7 +154,7 @@ class Emitter:
         free = self._pool.get((tuple(shape), str(element)))
         if free:
             return Stored(free.pop(), is_own=True, is_temporary=True)
-        size = math.prod(shape) * bytes_of(element)
+        size = math.prod(shape) * hlo.element_bytes(element)
         if size <= _ON_STACK and self._stack + size <= _STACK:
             self._stack += -(-size // 64) * 64
             memory = scratch(shape, element)
@@ -430,7 +430,7 @@ def pieces(extent: int, widest: int) -> list[tuple[int, int, int]]:
 
 def lanes_for(element: ir.Type) -> int:
     """Returns how many elements a vector has."""
-    return VECTOR_BYTES // max(4, bytes_of(element))
+    return VECTOR_BYTES // max(4, hlo.element_bytes(element))
 
 
 def uniform(created: ir.Operation) -> Value:

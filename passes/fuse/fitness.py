@@ -6,6 +6,7 @@ import math
 
 from iree.compiler import ir
 
+from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.builders.kernels.packing import MOST_BINDINGS
 from axir.passes.legalize.regions import KERNEL, operations_of
 from axir.passes.legalize.rewriting import operations_in_order
@@ -139,7 +140,7 @@ class Fitness:
         if created.name == KERNEL:
             if not can_inline(created, self._code):
                 raise _Unfit("it runs a kernel in several workgroups, or in place")
-            return _KERNEL_WORK * sum(map(_size, (*created.operands, *created.results)))
+            return _KERNEL_WORK * sum(map(hlo.size_of, (*created.operands, *created.results)))
         works = list(map(self._work, operations_of(created)))
         return _GUESSED_PASSES * sum(works) if created.name == "stablehlo.while" else max(works)
 
@@ -161,7 +162,7 @@ class Fitness:
                 raise _Unfit(f"there is no rule for {inner.name} in {created.name}")
         if created.name == "stablehlo.scatter" and len(created.operands) != 3:
             raise _Unfit("there is no rule for a scatter of several arrays")
-        return _size(created.operands[2 if created.name == "stablehlo.scatter" else 0])
+        return hlo.size_of(created.operands[2 if created.name == "stablehlo.scatter" else 0])
 
 
 def _is_table(constant: ir.Operation) -> bool:
@@ -172,20 +173,16 @@ def _is_table(constant: ir.Operation) -> bool:
 def _work_on_elements(created: ir.Operation) -> int:
     name = created.name
     if name == "stablehlo.dot_general":
-        lhs, rhs = map(_size, created.operands)
-        return math.isqrt(lhs * rhs * _size(created.results[0]))
+        lhs, rhs = map(hlo.size_of, created.operands)
+        return math.isqrt(lhs * rhs * hlo.size_of(created.results[0]))
     if name in VIEWS or name == "stablehlo.dynamic_update_slice":
-        return _size(created.results[0] if name in VIEWS else created.operands[1])
-    size = max((_size(x) for x in (*created.operands, *created.results)), default=1)
+        return hlo.size_of(created.results[0] if name in VIEWS else created.operands[1])
+    size = max((hlo.size_of(x) for x in (*created.operands, *created.results)), default=1)
     return size * cost_of(name)
 
 
 class _Unfit(Exception):
     """A loop stays as it is."""
-
-
-def _size(x: ir.Value) -> int:
-    return math.prod(x.type.shape)
 
 
 def _check_type(x: ir.Value) -> None:

@@ -25,7 +25,7 @@ from .islands import (
     without_aliases_at_the_end,
 )
 from .parts_in_place import update_in_place
-from .region_kernel import bytes_in, code_and_fitness, size_of
+from .region_kernel import code_and_fitness
 
 _LOGGER = logging.getLogger(__name__)
 _MOST_BINDINGS = 1000
@@ -47,8 +47,8 @@ class FuseIslands(Pass):
     2. Take public functions of one block, all of whose operations are kernels, call functions of
        the host, or have a rule, and none of which adds up floats outside of a kernel: IREE does
        that in an order of its own. The same holds for what loops and branches hold.
-    3. In these, change parts of large arrays in place, and have arrays of one number that they
-       begin or end with computed.
+    3. In these, have arrays of one number that they begin or end with computed, and change parts of
+       large arrays in place.
     4. Group the operations of each block between two kernels, calls, loops or branches. What only
        reads an array as another one, of those before or, at the end of the function, of the group
        itself, stays, and so does a branch of little work without kernels.
@@ -85,8 +85,8 @@ class FuseIslands(Pass):
                 continue
             for operations in blocks_of(operations_of(function)[0], fitness):
                 *_, last = operations
+                _fill_carried(operations)
                 _update_in_place(operations, code)
-                _fill_carried(_block_of(last))
                 for island in islands_of(_block_of(last), fitness):
                     if last.name == "func.return":
                         island = without_aliases_at_the_end(island)
@@ -103,8 +103,8 @@ def _update_in_place(operations: list[ir.Operation], code: Code) -> None:
     if operations[-1].name == "func.return":
         return
     for operation in operations:
-        if operation.name == _UPDATE and bytes_in(operation.results[0]) >= _LARGE_BYTES:
-            if size_of(operation.operands[1]):
+        if operation.name == _UPDATE and hlo.bytes_of(operation.results[0]) >= _LARGE_BYTES:
+            if hlo.size_of(operation.operands[1]):
                 with ir.InsertionPoint(operation), operation.location:
                     replace(operation, update_in_place(operation, code))
 
@@ -116,7 +116,7 @@ def _fill_carried(operations: list[ir.Operation]) -> None:
     ends = [operations[-1]] if operations[-1].name != "func.return" else []
     for operation in (*(x for x in operations if x.name == LOOP), *ends):
         for number, x in enumerate(operation.operands):
-            if is_uniform(x) and bytes_in(x) >= _FILLED_BYTES:
+            if is_uniform(x) and hlo.bytes_of(x) >= _FILLED_BYTES:
                 with ir.InsertionPoint(operation), operation.location:
                     operation.operands[number] = _filled(x)
 

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from iree.compiler import ir
 
+from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.builders.kernels import Memory
 from axir.passes.framework.base import Pass
 from axir.passes.legalize.regions import captured_by, operations_of
@@ -19,7 +20,7 @@ from .code import Code, write_out_functions
 from .emitter import Emitter
 from .factors import transpose_factors
 from .fitness import Fitness
-from .region_kernel import RULES, move_constants, region_kernel, size_of
+from .region_kernel import RULES, move_constants, region_kernel
 from .values import Value
 
 _LOGGER = logging.getLogger(__name__)
@@ -92,7 +93,7 @@ def _fused(loop: ir.Operation, code: Code) -> list[ir.Value]:
 
     def build(emitter: Emitter, places: Mapping[int, Memory]) -> dict[int, Value]:
         starts = [emitter.values[x] for x in inits]
-        arrays = [None if size_of(x) == 1 else places.get(n) for n, x in enumerate(inits)]
+        arrays = [None if hlo.size_of(x) == 1 else places.get(n) for n, x in enumerate(inits)]
         ends = control.run_loop(emitter, loop, starts, arrays)
         return {number: ends[number] for number in places}
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-import math
 from collections.abc import Mapping
 from typing import ClassVar
 
 from iree.compiler import ir
 
+from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.builders.kernels import Memory
 from axir.dialect.builders.kernels.packing import MOST_BINDINGS
 from axir.passes.framework.base import Pass
@@ -24,7 +24,7 @@ from .inlining import erase_unused
 from .islands import LARGE_BYTES, PARTIAL
 from .long_formulas import fuse_long
 from .region_kernel import RULES, move_constants, region_kernel
-from .values import Value, bytes_of
+from .values import Value
 from .views import VIEWS
 
 _LOGGER = logging.getLogger(__name__)
@@ -96,7 +96,7 @@ def updates_large(operations: list[ir.Operation]) -> bool:
     IREE does that where the array lies, if the caller gives it away; else several threads copy it.
     """
     changed = [x.operands[0] for x in operations if x.name in PARTIAL]
-    sizes = [math.prod(x.type.shape) * bytes_of(x.type.element_type) for x in changed]
+    sizes = [hlo.bytes_of(x) for x in changed]
     limits = [LARGE_BYTES if is_given_away(x) else _COPIED_BYTES for x in changed]
     return any(size >= limit for size, limit in zip(sizes, limits, strict=True))
 

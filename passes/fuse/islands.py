@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from iree.compiler import ir
 
+from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.builders.kernels import Memory
 from axir.dialect.builders.kernels.packing import MOST_BINDINGS
 from axir.passes.legalize.host_functions import host_function
@@ -23,7 +24,7 @@ from axir.passes.legalize.regions import (
 from .code import Code
 from .emitter import Emitter
 from .fitness import Fitness
-from .region_kernel import bytes_in, region_kernel
+from .region_kernel import region_kernel
 from .values import Value
 
 SUMS = tuple(
@@ -131,22 +132,33 @@ def _is_counter(operation: ir.Operation) -> bool:
 def _updates_large(operation: ir.Operation) -> bool:
     if operation.name not in PARTIAL:
         return False
-    return bytes_in(operation.operands[0]) >= LARGE_BYTES
+    return hlo.bytes_of(operation.operands[0]) >= LARGE_BYTES
 
 
 def connected(island: Island) -> list[Island]:
-    """Cuts an island into parts none of which reads what another one computes."""
-    part_of: dict[ir.Value, int] = {}
+    """Cuts an island into parts none of which reads what another one computes, in the order of
+    their last operations.
+    """
+    # For each operation a later one of its part; for the last of a part itself.
+    later = list(range(len(island)))
+    makers: dict[ir.Value, int] = {}
+    for number, operation in enumerate(island):
+        for x in _read_by(operation):
+            if x in makers:
+                later[_last_of(makers[x], later)] = number
+        makers.update(dict.fromkeys(operation.results, number))
     parts: dict[int, Island] = {}
     for number, operation in enumerate(island):
-        touched = {part_of[x] for x in _read_by(operation) if x in part_of}
-        merged = [operation]
-        for old in sorted(touched):
-            merged = [*parts.pop(old), *merged]
-        parts[number] = merged
-        part_of.update((x, number) for member in merged for x in member.results)
-    position = {operation: number for number, operation in enumerate(island)}
-    return [sorted(part, key=position.__getitem__) for part in parts.values()]
+        parts.setdefault(_last_of(number, later), []).append(operation)
+    return [parts[last] for last in sorted(parts)]
+
+
+def _last_of(number: int, later: list[int]) -> int:
+    """Follows the numbers of later operations to the last one, and shortens the way."""
+    while later[number] != number:
+        later[number] = later[later[number]]
+        number = later[number]
+    return number
 
 
 def fuse_island(island: Island, code: Code, name: str, most_bindings: int = MOST_BINDINGS) -> None:
@@ -159,7 +171,7 @@ def fuse_island(island: Island, code: Code, name: str, most_bindings: int = MOST
         most_bindings: As for `dispatch`: IREE has room for few, kernels without it for many.
     """
     last = island[-1]
-    made_here = [result for operation in island for result in operation.results]
+    made_here = dict.fromkeys(result for operation in island for result in operation.results)
     outside = [
         x for x in dict.fromkeys(y for z in island for y in _read_by(z)) if x not in made_here
     ]

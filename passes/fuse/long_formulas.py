@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 
 from iree.compiler import ir
 
+from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.builders.kernels import Memory, dispatch, loop, rows_of
 from axir.dialect.builders.kernels.packing import MOST_BINDINGS
 from axir.dialect.builders.scalars import Scalar, constant, signless
@@ -23,9 +24,9 @@ from axir.dialect.builders.scalars import Scalar, constant, signless
 from .code import Code
 from .elementwise import can_compute, is_uniform
 from .emitter import Emitter, read_by
-from .region_kernel import RULES, size_of
+from .region_kernel import RULES
 from .straight import FEWEST, Joined, Straight, operands_of, straight_parts
-from .values import Computed, Indices, Number, Value, bytes_of, plus
+from .values import Computed, Indices, Number, Value, plus
 
 # Parts of arrays, in elements: what is computed of one stays in the nearest cache.
 _LARGEST_PART, _SMALLEST_PART = 512, 64
@@ -72,19 +73,19 @@ class _Program:
         self.operands = [x for x in arguments if any(True for _ in x.uses)]
         made = {result for x in self.operations for result in x.results}
         self.results = [x for x in dict.fromkeys(self.last.operands) if x in made]
-        self.size = max(map(size_of, made), default=0)
+        self.size = max(map(hlo.size_of, made), default=0)
         self.part = 0
         if self._is_elementwise() and len(self.operands) + len(self.results) <= MOST_BINDINGS:
             self.part = self._largest_part()
 
     def _is_elementwise(self) -> bool:
         values = [*self.operands, *(x for operation in self.operations for x in operation.results)]
-        shapes = {tuple(x.type.shape) for x in values if size_of(x) != 1}
+        shapes = {tuple(x.type.shape) for x in values if hlo.size_of(x) != 1}
         if len(shapes) != 1 or not all(map(_is_real, values)) or self.size < _SMALLEST_PART:
             return False
         return (
-            sum(size_of(x.results[0]) > 1 for x in _computing(self.operations)) >= FEWEST
-            and all(size_of(x) == self.size for x in self.results)
+            sum(hlo.size_of(x.results[0]) > 1 for x in _computing(self.operations)) >= FEWEST
+            and all(hlo.size_of(x) == self.size for x in self.results)
             and all(map(self._has_rule, self.operations))
         )
 
@@ -92,7 +93,7 @@ class _Program:
         if created.name == "stablehlo.constant":
             return is_uniform(created.results[0])
         if created.name == "stablehlo.broadcast_in_dim":
-            return size_of(created.operands[0]) == 1
+            return hlo.size_of(created.operands[0]) == 1
         return created.name == "tensor.empty" or can_compute(created)
 
     def _largest_part(self) -> int:
@@ -112,11 +113,11 @@ class _Program:
         now, most = Counter[int](), Counter[int]()
         for place, made in enumerate(loops):
             for x in made.kept:
-                size = bytes_of(x.type.element_type)
+                size = hlo.element_bytes(x.type.element_type)
                 now[size] += 1
                 most[size] = max(most[size], now[size])
                 freed[last[x]].append(x)
-            now.subtract(bytes_of(x.type.element_type) for x in freed[place])
+            now.subtract(hlo.element_bytes(x.type.element_type) for x in freed[place])
         return sum(size * count for size, count in most.items())
 
     def _loops(self) -> Iterator[Straight]:
@@ -151,7 +152,7 @@ class _Program:
         """Gives what the operations compute the shape of a part: they will be erased."""
         for operation in self.operations:
             for x in operation.results:
-                if size_of(x) == self.size:
+                if hlo.size_of(x) == self.size:
                     x.set_type(ir.RankedTensorType.get([self.part], x.type.element_type))
 
     def _compute(self, code: Code, number: Scalar, memories: Sequence[Memory]) -> None:
@@ -174,7 +175,7 @@ class _Program:
             place = (plus(position[0], start),)
             return memory[place] if lanes is None else memory.read(place, lanes)
 
-        if size_of(x) == 1:
+        if hlo.size_of(x) == 1:
             value: Value = Number(x.type.shape, memory[(0,)])
         else:
             value = Computed([self.part], element, read)

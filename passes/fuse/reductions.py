@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from iree.compiler import ir
 
+from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.builders.kernels import loops_in_blocks
 from axir.dialect.builders.scalars import Scalar, broadcast
 from axir.passes.legalize.regions import operations_of
@@ -13,7 +14,7 @@ from axir.passes.legalize.regions import operations_of
 from .elementwise import combine, formula_of, reducer_of
 from .emitter import Emitter, Rule, lanes_for
 from .sums import Sums, merged
-from .values import Indices, Number, Value, bytes_of
+from .values import Indices, Number, Value
 
 _FLOAT_KINDS = {"add": "add", "multiply": "mul", "maximum": "maximumf", "minimum": "minimumf"}
 _INTEGER_KINDS = {
@@ -139,7 +140,7 @@ def _by_elements(
     if rank - 1 in dims:
         emitter.nest(kept, lambda position: write(position, None))
     else:
-        widest = max((x.element for x in inputs), key=bytes_of)
+        widest = max((x.element for x in inputs), key=hlo.element_bytes)
         emitter.each(kept, write, lanes_for(widest), may_repeat=True)
     return results
 

@@ -6,7 +6,6 @@ What does not live here: which operations become a kernel (the passes), and what
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
@@ -23,7 +22,7 @@ from .code import Code, write_out_functions
 from .elementwise import is_uniform
 from .emitter import Emitter, Rule, is_empty, nothing_of, uniform
 from .fitness import Fitness
-from .values import Number, Stored, Value, bytes_of
+from .values import Number, Stored, Value
 
 # Takes an emitter, the memory of results, and the number of the workgroup if there are several.
 Build: TypeAlias = Returning[Mapping[int, Value]]
@@ -115,16 +114,6 @@ def code_and_fitness(module: ir.Module) -> tuple[Code, Fitness]:
     write_out_functions(module)
     code = Code(module)
     return code, Fitness(code, frozenset(RULES), has_windows=True)
-
-
-def size_of(x: ir.Value) -> int:
-    """Returns the number of elements."""
-    return math.prod(x.type.shape)
-
-
-def bytes_in(x: ir.Value) -> int:
-    """Returns how many bytes an array takes."""
-    return size_of(x) * bytes_of(x.type.element_type)
 
 
 def move_constants(parent: ir.Operation, operations: Sequence[ir.Operation]) -> list[ir.Operation]:

@@ -200,13 +200,6 @@ def lanes_of(position: Indices, lanes: int) -> list[Indices]:
     return [(*leading, plus(last, lane)) for lane in range(lanes)]
 
 
-def bytes_of(element: ir.Type) -> int:
-    """Returns how many bytes an element takes in memory: a complex number those of its parts."""
-    if isinstance(element, ir.ComplexType):
-        return 2 * bytes_of(element.element_type)
-    return max(1, (element.width + 7) // 8)
-
-
 # Indices, of which those that are known are numbers of Python ------------------------------------
 
 

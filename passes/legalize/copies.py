@@ -119,14 +119,14 @@ def is_worth_a_kernel(operand: ir.Value) -> bool:
     kind = operand.type
     if hlo.is_complex(operand) or not kind.has_static_shape:
         return False
-    return math.prod(kind.shape) * -(-kind.element_type.width // 8) >= 2 * _SHARE_BYTES
+    return hlo.bytes_of(operand) >= 2 * _SHARE_BYTES
 
 
 def copied(operand: ir.Value, fill: float | None) -> ir.Value:
     """Returns a copy of an array, or as many times the same number, in memory of its own."""
     count, element = math.prod(hlo.shape_of(operand)), hlo.element_type_of(operand)
     flat = hlo.tensor_type((count,), element)
-    size = count * -(-element.width // 8)
+    size = count * hlo.element_bytes(element)
     workgroups = max(1, min(_MOST_WORKGROUPS, size // _SHARE_BYTES))
 
     def kernel(workgroup: Scalar, *arrays: Memory) -> None:

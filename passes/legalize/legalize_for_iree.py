@@ -50,6 +50,7 @@ STAGES: dict[str, Stage] = {
     "accumulate-in-single": looks_for(_CONTRACTIONS),
     "split-complex-conv": looks_for("convolution", is_complex=True),
     "split-complex-dot": looks_for("dot_general", is_complex=True),
+    "split-complex-sums": looks_for("reduce", is_complex=True),
     "split-grouped-convolutions": looks_for("convolution"),
     "fit-conv-windows": looks_for("convolution"),
     "select-boolean-operands": looks_for("convert"),
@@ -132,6 +133,7 @@ _ONLY_ON = {
             "run-by-kernel",
             "scatter-by-kernel",
             "sort-by-digits",
+            "split-complex-sums",
             *_FUSIONS,
         ),
         ("cpu",),
@@ -171,6 +173,7 @@ class LegalizeForIree(Pass):
     2. For Vulkan `divide-by-signed`, `expand-remainder` and `count-zeros-of-words`.
        `saturate-conversions`, `keep-denormal-halves`, `convert-by-single`, `round-to-bfloat16`,
        `fill-empty-dot`, on GPUs `accumulate-in-single`, `split-complex-conv`, `split-complex-dot`,
+       `split-complex-sums` on CPUs,
        for Vulkan `split-grouped-convolutions`, `fit-conv-windows`, `select-boolean-operands` and
        `widen-unsigned-dot`, in any order, then `clamp-unsigned-operands`. Then
        `split-complex-loops`, on CPUs and unless `fuses` is off, and `expand-c-functions`, unless

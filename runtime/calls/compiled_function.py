@@ -7,21 +7,17 @@ somebody looks.
 
 from __future__ import annotations
 
-import functools
 import itertools
-import logging
 import warnings
 import weakref
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 
-import numpy as np
 from iree import runtime as iree_runtime
 
 from axir.dialect.core.annotations import Dtype, Foreign, HostArray
 from axir.dialect.core.array import ConcreteArray, as_array
 from axir.dialect.core.config import config
 from axir.dialect.core.context import user_frame
-from axir.dialect.core.errors import DonationError
 from axir.dialect.core.extended_dtypes import words_of
 from axir.dialect.core.memo import derived
 from axir.dialect.core.state import outside_traces
@@ -42,11 +38,9 @@ from axir.runtime.compiler.function_compilation import (
     compile_function,
     compile_program,
 )
-from axir.runtime.compiler.helpers import helpers
 from axir.runtime.compiler.native_compilation import give_up_kernel
 from axir.runtime.device.buffers import Buffer, BufferType
 from axir.runtime.device.devices import BORROWED_BYTES, Device, default_device
-from axir.runtime.device.fork_safety import call_in_forked_child
 from axir.runtime.errors import (
     CompileError,
     CompileFailureWarning,
@@ -57,11 +51,12 @@ from axir.runtime.native.errors import ObjectFileError
 from axir.runtime.native.host_steps import OvertakenError
 
 from . import pending
-from .background import Background, Caller, few_at_once
+from .background import Background, Caller
+from .donation import check_donated, give_away, with_copies
 from .executable import Executable, Program
 from .native_executable import NativeExecutable, is_pending
+from .successor import Successor
 
-_LOGGER = logging.getLogger(__name__)
 _VmVariantList = iree_runtime.VmVariantList
 _new_buffer = Buffer.__new__
 _new_array = ConcreteArray.__new__
@@ -98,28 +93,8 @@ def _put(host: HostArray, device: Device) -> Buffer:
         return device.put(host)
 
 
-# All compiled functions that are in use, so that they can be told that somebody looks.
+# All that are in use, so that they can be told that somebody looks.
 _compiled_functions: weakref.WeakSet[CompiledFunction] = weakref.WeakSet()
-
-
-def _begin_in_forked_child() -> None:
-    for function in list(_compiled_functions):
-        function.begin_in_forked_child()
-
-
-call_in_forked_child(_begin_in_forked_child)
-
-
-def _begin_successor(of: weakref.ref[CompiledFunction]) -> None:
-    function = of()
-    if function is not None:
-        function.begin_successor()
-
-
-def begin_all_successors() -> None:
-    """Begins to make all faster programs there will be, as if programs had been called often."""
-    for function in list(_compiled_functions):
-        function.begin_successor()
 
 
 def begin_timeline(shows_dispatches: bool) -> None:
@@ -167,11 +142,9 @@ class CompiledFunction:
         self._making: Background[Executable | NativeExecutable] | None = None
         # The same, once a call may be a quick one of machine code.
         self._native: NativeExecutable | None = None
-        # What makes a faster program while the first one serves.
-        self._compile_better: Callable[[], bytes] | None = None
-        # Whoever needs that program first may be another thread, with other options.
         self._caller = Caller.here()
-        self._successor: Background[None] | None = None
+        # The faster program, while the first one serves.
+        self._successor: Successor | None = None
         if not (self._is_empty or waits or has_effects(function)):
             self._making = Background(self._compile)
         elif not self._is_empty:
@@ -207,20 +180,18 @@ class CompiledFunction:
         self._constant_refs = [buffer.view.ref for buffer in self._constants]
         self._argument_count = len(self.function.inputs) + len(self._constants)
         self._executable = executable
-        if self._compile_better is not None and isinstance(executable, NativeExecutable):
-            executable.begin_when_worth(functools.partial(_begin_successor, weakref.ref(self)))
+        if self._successor is not None and isinstance(executable, NativeExecutable):
+            self._successor.begin_when_worth(executable)
 
-    def begin_successor(self) -> None:
-        """Begins, if there is a faster program to make, unless that is done or under way."""
-        compile_it = self._compile_better
-        if compile_it is not None and (self._successor is None or self._successor.is_lost):
-            take_over = functools.partial(self._take_over, compile_it)
-            self._successor = Background(take_over, self._caller)
-
-    def begin_in_forked_child(self) -> None:
-        """Lets the next call be one that begins anew what a thread of the parent was making."""
-        if self._successor is not None and self._successor.is_lost:
-            self.forget_quick_calls()
+    def go_on_with(self, executable: Executable) -> None:
+        """Lets calls run the successor of the program that has served."""
+        # A call that is under way goes on with what it has begun with, unless it is in a loop.
+        served = self._executable
+        self._results = self._marked = None
+        self._executable = executable
+        self._native = self._successor = None
+        if isinstance(served, NativeExecutable):
+            served.leave_calls_to(executable)
 
     def _look_for_program(self) -> None:
         """Adopts the program if the compiler is done; warns, once, if it has failed."""
@@ -246,7 +217,6 @@ class CompiledFunction:
         # Host functions run in the thread of their call, where the user expects them.
         self._is_deferrable = not calls
         if not isinstance(made, bytes):
-            better = made.compile if isinstance(made, Provisional) else None
             kernels = made.kernels if isinstance(made, Provisional) else made
             try:
                 native = NativeExecutable(kernels, device, function, self.result_types, calls)
@@ -254,32 +224,10 @@ class CompiledFunction:
                 give_up_kernel(function.name, error)
                 made = compile_function(function, device, self.donated, calls)
             else:
-                self._compile_better = better
-                self._host_calls = calls
+                if isinstance(made, Provisional):
+                    self._successor = Successor(self, made.compile, calls, self._caller)
                 return native
         return Program(made, device, calls).function("main", work=largest_operation(function))
-
-    def _take_over(self, compile_it: Callable[[], bytes]) -> None:
-        """Has calls run IREE's program as soon as it is there; it computes the same."""
-        function = self.function
-        try:
-            with few_at_once():
-                binary = compile_it()
-            program = Program(binary, self.device, self._host_calls)
-        except CompileError as error:
-            if helpers.is_closed:  # the interpreter ends
-                return
-            _LOGGER.warning("%s stays as it is, for IREE fails: %s", function.name, error)
-            return
-        executable = program.function("main", work=largest_operation(function))
-        self._compile_better = None
-        # A call that is under way goes on with what it has begun with, unless it is in a loop.
-        served = self._executable
-        self._results = self._marked = None
-        self._executable = executable
-        self._native = None
-        if isinstance(served, NativeExecutable):
-            served.leave_calls_to(executable)
 
     def _compile_marked(self) -> Executable:
         function = self.function
@@ -397,7 +345,7 @@ class CompiledFunction:
         self, executable: Executable | NativeExecutable
     ) -> Executable | NativeExecutable:
         """Returns the program that tells of its dispatches; the given one if there is none."""
-        if isinstance(executable, NativeExecutable) and self._compile_better is None:
+        if isinstance(executable, NativeExecutable) and self._successor is None:
             return executable  # one kernel: a dispatch tells nothing that the call does not
         if self._marked is None:
             try:
@@ -422,8 +370,9 @@ class CompiledFunction:
         if self._executable is None:
             self._look_for_program()
         executable = self._executable
-        if self._successor is not None and self._successor.is_lost:
-            self.begin_successor()
+        successor = self._successor  # which may be done at any time
+        if successor is not None and successor.is_lost:
+            successor.begin()
         if executable is None:
             try:
                 return self._evaluate(arguments)
@@ -437,7 +386,7 @@ class CompiledFunction:
         if timeline.shows_dispatches:
             executable = self._with_marks(executable)
         is_checked = config.jax_debug_nans or config.jax_debug_infs
-        originals = _kept(arguments, self.donated) if is_checked else arguments
+        originals = with_copies(arguments, self.donated) if is_checked else arguments
         if isinstance(executable, NativeExecutable) and _is_at_hand(executable, arguments):
             results = self._run_on_host(executable, arguments)
         else:
@@ -456,7 +405,7 @@ class CompiledFunction:
         device = self.device
         buffers = [buffer_of(x, device) for x in arguments]
         if self.donated:
-            _give_away(arguments, self.donated, buffers)
+            give_away(arguments, self.donated, buffers)
         outputs = self._outputs(executable, [*buffers, *self._constants], is_checked)
         results = list(map(ConcreteArray, self.result_types, _NO_HOST, outputs))
         if self._results is None and executable.result_types is not None and not timeline.is_on:
@@ -474,7 +423,7 @@ class CompiledFunction:
             if self._executable is not executable:  # which another thread may replace just now
                 self._native = None
         if self.donated:
-            _check_donated(arguments, self.donated)
+            check_donated(arguments, self.donated)
             pending.finish_all()
         try:
             results = executable.run_generally(arguments)
@@ -563,43 +512,6 @@ def _warn_of(error: CompileError, name: str) -> None:
 
 def _listed(types: Sequence[tuple[tuple[int, ...], Dtype]]) -> str:
     return ", ".join(f"{dtype}{list(shape)}" for shape, dtype in types)
-
-
-def _kept(arguments: Sequence[ConcreteArray], donated: tuple[int, ...]) -> list[ConcreteArray]:
-    """Returns the arguments, those donated as copies that a run leaves alone."""
-    return [
-        ConcreteArray(x.type, np.array(x.host())) if index in donated else x
-        for index, x in enumerate(arguments)
-    ]
-
-
-def _check_donated(arguments: Sequence[object], donated: tuple[int, ...]) -> None:
-    """Raises DonationError if an array is donated twice, or donated and used."""
-    for number in donated:
-        used = [n for n, x in enumerate(arguments) if x is arguments[number]]
-        if len(used) > 1:
-            raise DonationError(
-                f"The array that is argument {used[1]} of the call is donated, and argument "
-                f"{used[0]} as well: its memory cannot be overwritten for one and read for the "
-                "other.",
-                "Pass a copy, jnp.array(x), or do not donate it.",
-            )
-
-
-def _give_away(
-    arguments: Sequence[ConcreteArray], donated: tuple[int, ...], buffers: list[Buffer]
-) -> None:
-    """Deletes donated arrays; puts buffers into the list whose memory the program may overwrite.
-
-    Raises:
-        DonationError: an array is donated twice, or donated and used.
-    """
-    _check_donated(buffers, donated)
-    for number in donated:
-        # Memory that the host has seen may be visible through NumPy arrays: those must not change.
-        owned = buffers[number].owned()
-        buffers[number] = owned.moved()
-        arguments[number].delete()
 
 
 def warn_of_missing_marks(name: str, error: CompileError) -> None:

@@ -6,12 +6,10 @@ where arrays lie, and what is done in which order (`step_writer.py`).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 
 from iree.compiler import ir
 
-from axir.dialect.core.types import numpy_dtype
 from axir.passes.legalize.host_functions import host_function
 from axir.passes.legalize.regions import ALIASES, BRANCHES, KERNEL, LOOP, operations_of
 
@@ -152,9 +150,3 @@ def ties_of(step: ir.Operation) -> list[int]:
     if step.name != KERNEL:
         return [-1] * len(step.results)
     return [ir.IntegerAttr(x).value for x in ir.ArrayAttr(step.attributes["tied_operands"])]
-
-
-def bytes_of(value: ir.Value) -> int:
-    """Returns how many bytes an array takes."""
-    kind = value.type
-    return math.prod(kind.shape) * numpy_dtype(kind.element_type).itemsize

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from iree.compiler import ir
 
+from axir.dialect.builders import stablehlo as hlo
 from axir.passes.legalize.host_functions import host_function
 from axir.passes.legalize.regions import BRANCHES, operations_of
 from axir.runtime.native.kernel_program import (
@@ -32,7 +33,6 @@ from .module_structure import (
     LOOP,
     Structure,
     block_of,
-    bytes_of,
     inner_blocks,
     is_made,
     is_step,
@@ -119,7 +119,7 @@ class StepWriter:
             if tie < 0:
                 made.append(place)
             else:
-                self._copy(place, places[tie], bytes_of(result))
+                self._copy(place, places[tie], hlo.bytes_of(result))
                 places[tie] = place
         number = host_function(step)
         if number is not None:
@@ -156,7 +156,7 @@ class StepWriter:
 
     def _make(self, result: ir.Value) -> Place:
         """Finds memory for what a step makes."""
-        size = bytes_of(result)
+        size = hlo.bytes_of(result)
         if result in self._targets:
             place = self._targets.pop(result)
         elif result in self._returned:
@@ -217,7 +217,7 @@ class StepWriter:
         self.steps.append((AGAIN, begin, ()))
         self._land(leave)
         for result, place in ends.items():
-            number, size = self._places[result][0], bytes_of(result)
+            number, size = self._places[result][0], hlo.bytes_of(result)
             if number in self.slots.exchanged:
                 # Else the memory of one result would hold another one, which is yet to be copied.
                 start = loop.group.take_new(rounded(size))
@@ -252,7 +252,7 @@ class StepWriter:
         for group in joined:
             group.join(loop.group)
         for n in changed:
-            result, size = step.results[n], bytes_of(step.results[n])
+            result, size = step.results[n], hlo.bytes_of(step.results[n])
             init = free.get(result)
             if init is not None and init in self._groups:
                 self._hand_over(init, result)
@@ -331,7 +331,7 @@ class StepWriter:
         for x, end in pairs:
             number, offset = self._places[end]
             holder = holders.get(number, number)
-            self._copy(self._places[x], (holder, offset), bytes_of(x))
+            self._copy(self._places[x], (holder, offset), hlo.bytes_of(x))
 
     # Branches -----------------------------------------------------------------------------------
 
@@ -365,7 +365,7 @@ class StepWriter:
         self.write(operations)
         for number, (x, place) in enumerate(zip(ends, places, strict=True)):
             if number not in made:
-                self._copy(place, self._places[x], bytes_of(x))
+                self._copy(place, self._places[x], hlo.bytes_of(x))
         self._end(last)
 
     # Jumps --------------------------------------------------------------------------------------

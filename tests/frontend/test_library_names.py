@@ -42,6 +42,10 @@ assert [str(dtypes.to_inexact_dtype(t)) for t in ("int8", "float16")] == ["float
 assert [str(dtypes.to_numeric_dtype(t)) for t in ("bool", "int8")] == ["int32", "int8"]
 effects.lowerable_effects.add_type(str)
 assert effects.lowerable_effects.contains("") and not effects.remat_allowed_effects.contains("")
+known, ordered = [jax.extend.core.Effect(), "a"], effects.ordered_effects
+assert effects.remat_allowed_effects.filter_in(known) == known[:1]
+assert effects.remat_allowed_effects.filter_not_in(known) == known[1:]
+assert ordered.filter_in(known) == effects.shardable_ordered_effects.filter_in(known) == []
 doc = pretty_printer.concat([pretty_printer.text("a"), pretty_printer.nil()])
 assert str(doc + pretty_printer.text("b")) == doc.format() + "b" == "ab"
 mesh = jax.make_mesh((1,), ("x",))

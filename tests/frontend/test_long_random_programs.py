@@ -133,6 +133,15 @@ def test_no_order_of_additions_is_a_wrong_number() -> None:
     assert list(expected.problems([gradient])) != []
 
 
+def test_a_sum_that_is_off_by_more_than_roundings_is_a_wrong_number() -> None:
+    x = axir.numpy.ones(7)
+    function = trace_function(lambda x: [(0 * x + 1).sum()], [x.type], name="ones")
+    expected = Expected(function, [x], seed=0)
+    for relative, is_wrong in ((0, False), (1e-5, False), (5e-5, True)):
+        found = np.float32(7 * (1 + relative))
+        assert bool(list(expected.problems([found]))) == is_wrong
+
+
 def test_what_is_wrong_with_a_program_remains_of_it() -> None:
     with config(jax_enable_x64=True):
         program = draw(3, 60, "real")

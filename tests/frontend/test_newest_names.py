@@ -18,6 +18,7 @@ import axir.numpy as jnp
 from axir import lax, random
 from axir.errors import ParameterError
 from axir.experimental import EArray, layout, overlap, xla_metadata
+from axir.random import _approximate
 from axir.sharding import AxisType, PartitionSpec, UnreducedKind
 
 KEY = random.key(7)
@@ -56,6 +57,11 @@ def test_top_k_orders_zeros_and_nan() -> None:
     _, places = axir.jit(lambda x: jnp.top_k(x, 4, mode="smallest"))(x)
     assert places.tolist() == [2, 0, 3, 1]
     assert jnp.top_k(x, 4)[1].tolist() == [1, 3, 0, 2]
+    for mode, order in (("smallest", [2, 0, 1]), ("largest", [0, 1, 2])):
+        places = axir.jit(
+            lambda x, mode=mode: jnp.top_k(jnp.stack([jnp.nan, x - x, 1.0]), 3, mode=mode)[1]
+        )(jnp.inf)  # the difference is a NaN whose sign bit is set
+        assert places.tolist() == order
     with pytest.raises(ParameterError, match=r"(?s)mode is 'best'.*'largest' or 'smallest'"):
         jnp.top_k(x, 1, mode="best")
     with pytest.raises(ParameterError, match="k=5 must lie between 0 and the size of axis 0"):
@@ -126,6 +132,12 @@ def test_inverse_of_the_complementary_error_function() -> None:
     inverse = axir.scipy.special.erfcinv
     np.testing.assert_allclose(axir.jit(inverse)(y), expected, rtol=4e-6, atol=1e-9)
     np.testing.assert_allclose(inverse(y), expected, rtol=4e-6, atol=1e-9)
+    for dtype, rounding in ((np.float32, 4e-6), (np.float64, 1e-14)):
+        smallest = np.finfo(dtype).smallest_normal * np.array([1, 1.5, 2, 3], dtype)
+        expected = scipy.special.erfcinv(smallest.astype(np.float64))
+        with axir.enable_x64(True):
+            for found in (inverse(smallest), axir.jit(inverse)(smallest)):  # halves are denormal
+                np.testing.assert_allclose(found, expected, rtol=rounding)
     assert float(inverse(0.3)) == pytest.approx(float(mpmath.erfinv(mpmath.mpf("0.7"))), rel=1e-6)
     slope = -math.sqrt(math.pi) / 2 * math.exp(scipy.special.erfcinv(0.3) ** 2)
     assert float(axir.grad(inverse)(0.3)) == pytest.approx(slope, rel=1e-5)
@@ -171,6 +183,29 @@ def test_approximate_poisson_numbers(rate: float) -> None:
     counts = np.arange(drawn.min(), drawn.max() + 1)
     found = np.searchsorted(np.sort(drawn), counts, side="right") / drawn.size
     assert np.abs(found - scipy.stats.poisson(rate).cdf(counts)).max() < 0.01
+
+
+@pytest.mark.parametrize("rate", [0.3, 6.9, 7.0, 7.1, 40.0, 1e4])
+def test_total_variation_of_approximate_poisson_numbers(
+    rate: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each count begins where the normal number behind it passes a bound, which is searched for."""
+    exact = scipy.stats.poisson(rate)
+    counts = np.arange(max(exact.ppf(1e-12) - 1, 0), exact.isf(1e-12) + 2)
+    rates = jnp.full(counts.shape, rate)
+
+    def drawn(normal: Any) -> Any:
+        monkeypatch.setattr(_approximate, "draw_normal", lambda *_: normal)
+        return random.poisson(KEY, rates, method="approximate")
+
+    draw = axir.jit(drawn)
+    low, high = np.full(counts.shape, -9.0), np.full(counts.shape, 9.0)
+    for _ in range(32):
+        middle = (low + high) / 2
+        is_below = np.asarray(draw(middle.astype(np.float32))) <= counts
+        low, high = np.where(is_below, middle, low), np.where(is_below, high, middle)
+    probabilities = np.diff(scipy.stats.norm.cdf(low), prepend=0.0)
+    assert np.abs(probabilities - exact.pmf(counts)).sum() / 2 < 1e-4
 
 
 def test_methods_of_drawing_are_two() -> None:
@@ -246,6 +281,13 @@ def test_all_gather_says_how_its_result_varies() -> None:
     assert whole(x).tolist() == x.tolist()
     weights = jnp.array([1.0, 2.0, 3.0, 4.0])
     assert axir.grad(lambda x: (whole(x) * weights).sum())(x).tolist() == weights.tolist()
+    for exact in (-0.0, -1.5, math.nan):
+        for dtype in ("float32", "bfloat16", "complex64", "int8", "uint32", "bool"):
+            given = np.array([exact] * 4 if dtype[0] in "fbc" else [0, 1, 2, 3]).astype(dtype)
+            found = np.asarray(axir.jit(whole)(jnp.asarray(given)))
+            assert found.tobytes() == given.tobytes()
+    second = axir.grad(lambda x: axir.grad(lambda x: (whole(x) ** 3 * weights).sum())(x).sum())(x)
+    np.testing.assert_allclose(second, 6 * x * weights)
     with pytest.raises(ParameterError, match=r"(?s)vary in the way 'no'.*'varying', 'invarying'"):
         axir.vmap(lambda x: lax.all_gather(x, "i", to="no"), axis_name="i")(x)
 
@@ -304,24 +346,47 @@ def test_breakpoints_wait_for_a_token(capsys: pytest.CaptureFixture[str]) -> Non
     assert "Array(4., dtype=float32" in output.getvalue()
 
 
-def test_certificates_are_refused() -> None:
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"mtls_cert_file": "a.pem"}, {"mtls_key_file": "a.key"}, {"mtls_ca_file": "ca.pem"},
+        {"mtls_peer_uri_prefix": "spiffe://a"}, {"verify_secure_credentials": True},
+    ],
+)  # fmt: skip
+def test_certificates_are_refused(given: dict[str, Any]) -> None:
     with pytest.raises(ParameterError, match=r"(?s)certificates.*do not encrypt.*Leave them out"):
-        axir.distributed.initialize(mtls_cert_file="certificate.pem")
+        axir.distributed.initialize(**given)
 
 
 def test_bounds_of_symbolic_dimensions() -> None:
     bounds = axir.export.symbolic_dim_bounds
     n, twice, less, part = axir.export.symbolic_shape("n, 2*n + 1, 3 - n, mod(n, 4)")
     assert [bounds(d) for d in (5, n, twice, less, part)] == [
-        (5.0, 5.0), (1.0, math.inf), (3.0, math.inf), (-math.inf, 2.0), (-math.inf, math.inf),
+        (5.0, 5.0), (1.0, math.inf), (3.0, math.inf), (-math.inf, 2.0), (0.0, 3.0),
     ]  # fmt: skip
+    operations = (n // 2, -(n // 2), less // 2, n * part, n % n, n // -2, (n % 3) % 5, n // 2 - n)
+    assert [bounds(d) for d in operations] == [
+        (0.0, math.inf), (-math.inf, 0.0), (-math.inf, 1.0), (0.0, math.inf),
+        (-math.inf, math.inf), (-math.inf, math.inf), (0.0, 2.0), (-math.inf, math.inf),
+    ]  # fmt: skip
+    assert bounds(axir.export.symbolic_shape("max(n, 4)")[0]) == (4.0, math.inf)
+    assert bounds(axir.export.symbolic_shape("min(n, 4)")[0]) == (1.0, 4.0)
 
 
 def test_comparisons_of_symbolic_dimensions_that_hold_for_all_sizes() -> None:
     n, m = axir.export.symbolic_shape("n, m")
     assert [n >= 1, n > 0, n + m >= 2, bool(n), 2 * n > n, 0 < n, 1 <= m] == [True] * 7
     assert [n < 1, n + 1 <= 1] == [False] * 2
-    for compare in (lambda: n > 3, lambda: n < m, lambda: bool(n - m), lambda: int(n)):
+    assert [n % 2 >= 0, n // 2 >= 0, n % 2 < 2, bool(-n), bool(-n - m)] == [True] * 5
+    assert not bool(n % 1)
+    for compare in (
+        lambda: n > 3,
+        lambda: n < m,
+        lambda: bool(n - m),
+        lambda: bool(n % 2),
+        lambda: bool(n // 2),
+        lambda: int(n),
+    ):
         with pytest.raises(axir.errors.InconclusiveDimensionOperation, match="is not known"):
             compare()
 
@@ -349,6 +414,10 @@ def test_sessions_keep_what_they_record(tmp_path: Path) -> None:
         session.stop()
     with pytest.raises(axir.errors.ProfileError, match="holds no trace"):
         profiler.export_profile_data(profiler.ProfileSession(), tmp_path)
+    made = profiler.ProfileData({"traceEvents": []})
+    with pytest.raises(axir.errors.ProfileError, match=r"(?s)made of a dictionary.*from_file"):
+        profiler.export_profile_data(made, tmp_path / "made")
+    assert not (tmp_path / "made").exists()
 
 
 # Functions from outside --------------------------------------------------------------------------
@@ -368,6 +437,27 @@ def test_registered_functions_are_called_by_name() -> None:
     axir.jit(lambda x: (effect(x), 1)[1])(3.0)
     axir.effects_barrier()
     assert seen == [3.0]
+    effect = ffi.ffi_call(
+        "test_seen", axir.ShapeDtypeStruct((), jnp.float32), has_side_effect=True,
+        vmap_method="broadcast_all",
+    )  # fmt: skip
+    assert axir.jit(axir.vmap(effect))(jnp.array([5.0, 4.0])).tolist() == [5.0, 4.0]
+    assert sorted(seen) == [3.0, 4.0, 5.0]
+
+
+def test_targets_of_other_platforms_stand_beside_each_other() -> None:
+    import ctypes  # late: beside its use
+
+    ffi = axir.ffi
+    handler = ffi.pycapsule(ctypes.CDLL(None).abs)
+    call = ffi.ffi_call("test_platforms", axir.ShapeDtypeStruct((), jnp.float32))
+    ffi.register_ffi_target("test_platforms", lambda x: x + np.float32(1))
+    ffi.register_ffi_target("test_platforms", handler, platform="CUDA")
+    assert call(1.0) == 2.0
+    ffi.register_ffi_target("test_platforms", lambda x: x + np.float32(2), platform="CUDA")
+    assert call(1.0) == 2.0
+    ffi.register_ffi_target("test_platforms", handler, platform="cpu")
+    assert call(1.0) == 3.0
 
 
 def test_handlers_of_xla_are_not_called() -> None:

@@ -108,6 +108,29 @@ def test_attributes_have_classes() -> None:
     np.testing.assert_allclose(lowered(rule, expected, x, places), expected, rtol=1e-6)
 
 
+def test_empty_lists_and_bools_of_dimensions_are_what_the_operation_asks_for() -> None:
+    x = np.arange(3.0, dtype=np.float32)
+    texts: list[str] = []
+
+    def rule(ctx: Any, x: Any) -> Any:
+        made = hlo.CustomCallOp(
+            [x.type], [x], "Sharding", called_computations=[], output_operand_aliases=[]
+        )
+        for name in ("called_computations", "output_operand_aliases"):
+            texts.append(type(made.attributes[name]).__name__)
+        made.erase()
+        number = x.type.element_type
+        image = hlo.ReshapeOp(ir.RankedTensorType.get([1, 3, 1], number), x)
+        kernel = hlo.ReshapeOp(ir.RankedTensorType.get([3, 1, 1], number), x)
+        numbers = hlo.ConvDimensionNumbers.get(0, 2, [1], 1, 2, [0], 0, 2, [1])
+        line = ir.RankedTensorType.get([1, 1, 1], number)
+        turned = hlo.ConvolutionOp(line, image, kernel, numbers, 1, 1, window_reversal=[True])
+        return hlo.ReshapeOp(mlir.aval_to_ir_type(ctx, ctx.avals_out[0]), turned).results
+
+    assert lowered(rule, x[0], x) == x @ x[::-1]
+    assert texts == ["ArrayAttr"] * 2
+
+
 @pytest.mark.parametrize(
     ("name", "arguments", "text"),
     [

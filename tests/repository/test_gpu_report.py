@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.gpu_report import __main__ as report
-from benchmarks.gpu_report import bundle, parts
+from benchmarks.gpu_report import bundle, parts, run, text
+from benchmarks.gpu_report.rows import Row
 from benchmarks.gpu_report.running import run_part
 from benchmarks.gpu_report.text import write_report
 from benchmarks.gpu_report.timed import programs
@@ -62,6 +63,26 @@ def test_wrong_values_errors_crashes_and_hangs_are_listed(tmp_path: Path) -> Non
     assert text.index("**wrong**") < text.index("**crash**") < text.index("**error**")
     kept = json.loads((tmp_path / "report.json").read_text())
     assert kept["times"][1]["verdict"] == "wrong"
+
+
+@pytest.mark.parametrize(
+    "given", [["--out", "there"], ["--out=there"], ["ops-1", "--seconds", "9", "--out=there"]]
+)
+def test_the_folder_of_the_report_is_the_one_that_is_told(given: list[str]) -> None:
+    made = run._arguments(given)
+    assert made[-2:] == ["--out", str(Path("there").resolve())]
+    assert made[:-2] == [word for word in given if word not in ("--out", "there", "--out=there")]
+    assert run._arguments(["ops-1"])[1:] == ["--out", str(Path("gpu-report").resolve())]
+
+
+def test_peaks_are_those_of_the_card_that_rows_name() -> None:
+    other = Row("libraries", "told", "a wheel for the H100")
+    for message, bandwidth in (("NVIDIA A100-SXM4-40GB", 2.0), ("cuda:0: NVIDIA H200; sm_90", 4.8)):
+        found = {"machine": [other, Row("nvidia-smi", "told", message)]}
+        assert (text._peak(found) or ())[-1:] == (bandwidth,)
+        found = {"device": [other, Row("what it is", "told", message)]}
+        assert (text._peak(found) or ())[-1:] == (bandwidth,)
+    assert text._peak({"machine": [other]}) is None
 
 
 def test_a_part_ends_with_its_time(tmp_path: Path) -> None:

@@ -17,11 +17,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import axir.numpy as jnp
-from axir.experimental.pallas._accelerators import AcceleratorOnlyError
+from axir.experimental.pallas._accelerators import AcceleratorOnlyError, _Elsewhere
 
 NEWEST = Path(__file__).parents[1] / "frontend/jax_newest.json"
 LEFT_OUT = Path(__file__).with_name("jax_left_out.json")
 _NOTHING = object()
+# A name that can be imported, means something on accelerators alone, and raises an error when used.
+ELSEWHERE = object()
 
 
 class Missing(NamedTuple):
@@ -35,7 +37,7 @@ class Missing(NamedTuple):
 
 
 def ours(module: str, name: str) -> Any:
-    """Returns what axir has under a name of a module of JAX, or `_NOTHING`."""
+    """Returns what axir has under a name of a module of JAX, `ELSEWHERE` or `_NOTHING`."""
     own = "axir" + module.removeprefix("jax")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -43,14 +45,14 @@ def ours(module: str, name: str) -> Any:
             found: Any = importlib.import_module(own)
             for part in name.split("."):
                 found = getattr(found, part)
-        except AcceleratorOnlyError:  # it says itself what it is for
-            return None
+        except AcceleratorOnlyError:  # a part of such a name
+            return ELSEWHERE
         except (ImportError, AttributeError):
             try:
                 return importlib.import_module(f"{own}.{name}")
             except ImportError:
                 return _NOTHING
-    return found
+    return ELSEWHERE if isinstance(found, _Elsewhere) else found
 
 
 def keywords(parameters: list[str] | None) -> list[str]:
@@ -77,11 +79,16 @@ def accepted(value: Any) -> set[str] | None:
 
 
 def lacking(module: str, name: str, parameters: list[str] | None) -> Iterator[Missing]:
-    """Yields the name if axir has it not, and else the keywords that it does not take."""
+    """Yields the name if axir has it not, and else the keywords that it does not take.
+
+    What means something elsewhere alone is lacking with all its keywords.
+    """
     full = f"{module}.{name}"
     value = ours(module, name)
-    if value is _NOTHING:
+    if value is _NOTHING or value is ELSEWHERE:
         yield Missing(full)
+        if value is ELSEWHERE:
+            yield from (Missing(full, word) for word in keywords(parameters))
         return
     taken = accepted(value)
     if taken is not None:
@@ -115,34 +122,42 @@ class Comparison(NamedTuple):
         total: How many names and keywords it has.
         missing: Those that axir lacks, and no reason says why.
         on_purpose: Those that axir lacks for a reason.
+        elsewhere: Those that can be imported, and raise an error when they are used, since they
+            mean something on accelerators alone.
     """
 
     version: str
     total: int
     missing: list[Missing]
     on_purpose: dict[Missing, str]
+    elsewhere: list[Missing]
 
     @property
     def share(self) -> float:
-        """The part that is there of all that is not left out for a reason."""
-        return 1 - len(self.missing) / (self.total - len(self.on_purpose))
+        """The part that is there of all that is not left out for a reason, or of accelerators."""
+        left_out = len(self.on_purpose) + len(self.elsewhere)
+        return 1 - len(self.missing) / (self.total - left_out)
 
 
 def compare(path: Path = NEWEST) -> Comparison:
     """Compares axir with the JAX of which a file tells."""
     recorded = json.loads(path.read_text())
     reasons = left_out()
-    total, missing, on_purpose = 0, [], {}
+    total, missing, on_purpose, elsewhere = 0, [], {}, list[Missing]()
     for module, names in recorded["modules"].items():
         for name, parameters in names.items():
             total += 1 + len(keywords(parameters))
-            for lack in lacking(module, name, parameters):
+            lacks = list(lacking(module, name, parameters))
+            if lacks and ours(module, name) is ELSEWHERE:
+                elsewhere += lacks
+                continue
+            for lack in lacks:
                 reason = reason_for(lack, reasons)
                 if reason is None:
                     missing.append(lack)
                 else:
                     on_purpose[lack] = reason
-    return Comparison(recorded["version"], total, missing, on_purpose)
+    return Comparison(recorded["version"], total, missing, on_purpose, elsewhere)
 
 
 def report(path: Path = NEWEST) -> None:
@@ -152,7 +167,8 @@ def report(path: Path = NEWEST) -> None:
         print(lack)
     print(
         f"JAX {found.version}: {found.total} names and keywords, {len(found.missing)} missing, "
-        f"{len(found.on_purpose)} left out; {found.share:.1%} of the others are there"
+        f"{len(found.on_purpose)} left out, {len(found.elsewhere)} for accelerators alone, which "
+        f"raise an error when used; {found.share:.1%} of the others are there"
     )
 
 

@@ -37,6 +37,23 @@ def shape_of(value: ir.Value) -> tuple[int, ...]:
     return tuple(value.type.shape)
 
 
+def size_of(value: ir.Value) -> int:
+    """Returns how many elements a tensor value has."""
+    return math.prod(value.type.shape)
+
+
+def element_bytes(element: ir.Type) -> int:
+    """Returns how many bytes an element takes in memory: a complex number those of its parts."""
+    if isinstance(element, ir.ComplexType):
+        return 2 * element_bytes(element.element_type)
+    return -(-element.width // 8)
+
+
+def bytes_of(value: ir.Value) -> int:
+    """Returns how many bytes a tensor value takes in memory."""
+    return size_of(value) * element_bytes(value.type.element_type)
+
+
 def as_element_type(element: ElementType) -> ir.Type:
     """Returns an MLIR element type from itself, or from anything that `np.dtype` accepts."""
     return element if isinstance(element, ir.Type) else element_type(np.dtype(element))

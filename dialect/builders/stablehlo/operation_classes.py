@@ -132,6 +132,7 @@ def _elements(given: Given) -> ir.Attribute:
 _ATTRIBUTES: dict[str, Callable[[Given], ir.Attribute]] = {
     "I": integers,
     "D": _elements,
+    "B": booleans,
     "i": integer,
     "w": lambda given: integer(given, 32),
     "b": lambda given: ir.BoolAttr.get(bool(given)),
@@ -147,8 +148,6 @@ def _attribute(field: Field, given: Given) -> ir.Attribute | None:
         return given if isinstance(given, ir.Attribute) else None
     if field.kind in _ATTRIBUTES:
         return _ATTRIBUTES[field.kind](given)
-    if isinstance(given, (list, tuple)) and all(isinstance(x, bool) for x in given):
-        return booleans(given)
     if isinstance(given, (list, tuple)):
         return ir.ArrayAttr.get(list(given))
     if isinstance(given, Mapping):

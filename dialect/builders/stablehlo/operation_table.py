@@ -6,9 +6,9 @@ for), `name` an operand, `name:kind` an attribute, `#name` a number of regions. 
 `?` for what may be left out, and behind a comma fields go by keyword. `{n}` is how many regions
 there are.
 
-Kinds: I integers of dimensions, D elements of a tensor of integers, i and w an integer of 64 and
-32 bits, b a bool, u a mark that is there or not, f a 32-bit float, s a text, y a symbol, a an
-attribute.
+Kinds: I integers of dimensions, D elements of a tensor of integers, B bools of dimensions, i and w
+an integer of 64 and 32 bits, b a bool, u a mark that is there or not, f a 32-bit float, s a text,
+y a symbol, a an attribute.
 """
 
 STABLEHLO = """
@@ -53,7 +53,7 @@ ConstantOp constant value:a
 ConvertOp convert >result operand
 ConvolutionOp convolution >result lhs rhs dimension_numbers:a feature_group_count:i
     batch_group_count:i , window_strides:I? padding:D? lhs_dilation:I? rhs_dilation:I?
-    window_reversal:a? precision_config:a?
+    window_reversal:B? precision_config:a?
 CosineOp cosine operand , result_accuracy:a?
 CreateTokenOp create_token
 CrossReplicaSumOp cross-replica-sum operand replica_groups:D
@@ -67,7 +67,7 @@ DotOp dot >result lhs rhs , precision_config:a?
 DynamicBroadcastInDimOp dynamic_broadcast_in_dim >result operand output_dimensions
     broadcast_dimensions:I , known_expanding_dimensions:I? known_nonexpanding_dimensions:I?
 DynamicConvOp dynamic_conv >result lhs rhs padding dimension_numbers:a feature_group_count:i
-    batch_group_count:i , window_strides:I? lhs_dilation:I? rhs_dilation:I? window_reversal:a?
+    batch_group_count:i , window_strides:I? lhs_dilation:I? rhs_dilation:I? window_reversal:B?
     precision_config:a?
 DynamicGatherOp dynamic_gather operand start_indices slice_sizes dimension_numbers:a ,
     indices_are_sorted:b?

@@ -20,12 +20,13 @@ from axir.dialect.core.manual_axes import in_order
 from axir.dialect.core.symbolic_zeros import Zero
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.arithmetic import div, mul
-from axir.dialect.ops.elementwise.comparison import eq
+from axir.dialect.ops.elementwise.comparison import eq, select_n
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.elementwise.family import zero_tangent
 from axir.dialect.ops.indexing.gather import GatherDimensionNumbers, gather
+from axir.dialect.ops.indexing.static_slicing import index_in_dim
 from axir.dialect.ops.reductions.reduce import reduce_max, reduce_min, reduce_sum
-from axir.dialect.ops.shape.constants import iota
+from axir.dialect.ops.shape.constants import full_like, iota
 from axir.dialect.ops.shape.rearranging import broadcast, broadcast_in_dim, moveaxis, reshape
 from axir.dialect.program.dimensions import position_wise
 from axir.dialect.program.named_axes import BatchFrame
@@ -275,6 +276,74 @@ pvary_primitive = declare_collective(
     lower=lower_same,
     axis_names=lambda *, axes: axes,
     varying=_more_varying,
+    dimensions=position_wise,
+)
+
+
+# pinvary ----------------------------------------------------------------------------------------
+
+
+def pinvary(x: Value, axes: Iterable[AxisName]) -> Value:
+    """Returns a value that is the same along axes as one whose type says so.
+
+    Nobody checks that it is. Its transpose gives the cotangent to the first place alone: what all
+    places hold alike was used once.
+    """
+    known = in_order(x.type.varying.intersection(axes))
+    return pinvary_primitive.bind(x, axes=known) if known else x
+
+
+def _less_varying(
+    given: Sequence[frozenset[AxisName]], *, axes: tuple[AxisName, ...]
+) -> list[frozenset[AxisName]]:
+    return [own.difference(axes) for own in given]
+
+
+def _pinvary_jvp(
+    primals: Sequence[Value], tangents: OperandTangents, out: Value, **params: Param
+) -> Tangents:
+    return pinvary_primitive.bind(tangents[0], **params)
+
+
+def _pinvary_transpose(
+    ct: Value, x: TransposeOperand, *, axes: tuple[AxisName, ...]
+) -> Sequence[Cotangent | None]:
+    varied = pvary(ct, axes)
+    for name in axes:
+        place = pvary(axis_index_primitive.bind(axis_name=name), (name,))
+        varied = select_n(eq(place, full_like(place, 0)), full_like(varied, 0), varied)
+    return [varied]
+
+
+def _pinvary_batch(
+    operands: Sequence[Value], operand_axes: Axes, **params: Param
+) -> tuple[Results, ResultAxes]:
+    return pinvary_primitive.bind(*operands, **params), operand_axes[0]
+
+
+def _pinvary_batch_named(
+    operands: Sequence[Value],
+    operand_axes: Axes,
+    frame: BatchFrame,
+    *,
+    axes: tuple[AxisName, ...],
+) -> tuple[Results, ResultAxes]:
+    first = index_in_dim(to_front(operands[0], operand_axes[0], frame.size), 0, 0, keepdims=False)
+    return pinvary(first, [name for name in axes if name != frame.name]), None
+
+
+pinvary_primitive = declare_collective(
+    "pinvary",
+    parameters={"axes": tuple[AxisName, ...]},
+    moves_elements=True,
+    infer=infer_same,
+    jvp=_pinvary_jvp,
+    transpose=_pinvary_transpose,
+    batch=_pinvary_batch,
+    batch_named=_pinvary_batch_named,
+    lower=lower_same,
+    axis_names=lambda *, axes: axes,
+    varying=_less_varying,
     dimensions=position_wise,
 )
 

@@ -37,6 +37,7 @@ from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.later_ops import arithmetic, conversion
 from axir.dialect.program.dimensions import position_wise
 from axir.dialect.program.op_table import Traceable, declare, name_parameters, traceable
+from axir.dialect.program.origins import note_computed
 from axir.dialect.program.primitive import Primitive, Sample, Unsupported
 from axir.dialect.program.rules import (
     BatchRule,
@@ -225,7 +226,7 @@ def full(shape: tuple[int, ...], value: Operand, dtype: AnyDtype) -> Array:
         element = keys_of(np.full(dtype.impl.key_shape, value, np.uint32), dtype)
         return ConcreteArray(ShapedArray(shape, dtype), np.broadcast_to(element, shape))
     host = np.broadcast_to(np.asarray(value).astype(dtype), shape)
-    return ConcreteArray(ShapedArray(shape, dtype), host)
+    return note_computed(ConcreteArray(ShapedArray(shape, dtype), host))
 
 
 def zero_tangent(

@@ -30,6 +30,7 @@ from axir.dialect.ops.elementwise.family import full as filled
 from axir.dialect.ops.later_ops import axis_reductions
 from axir.dialect.program.dimensions import Dimensions, Factors, Shapes, position_wise
 from axir.dialect.program.op_table import declare
+from axir.dialect.program.origins import note_computed
 from axir.dialect.program.parameters import Ints
 from axir.dialect.program.primitive import Primitive, Sample
 from axir.dialect.program.rules import Operand, Value
@@ -232,7 +233,8 @@ def full(shape: Sequence[int], fill_value: Operand, dtype: DTypeLike = None) -> 
 def _repeat(value: ConcreteArray, shape: tuple[int, ...]) -> ConcreteArray:
     # A view: takes the memory of one element however large the shape.
     repeated = np.broadcast_to(value.host(), shape)
-    return ConcreteArray(ShapedArray(shape, value.dtype, value.weak_type), repeated)
+    kind = ShapedArray(shape, value.dtype, value.weak_type)
+    return note_computed(ConcreteArray(kind, repeated))
 
 
 def full_like(

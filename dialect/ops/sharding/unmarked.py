@@ -1,7 +1,7 @@
 """Functions of parts without what types say of axes of the mesh, for those who run them.
 
 Who differentiates such a function must know which values vary. Who computes it need not: `pvary`
-is nothing then, and `psum_invariant` a sum like any other.
+and `pinvary` are nothing then, and `psum_invariant` a sum like any other.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from axir.dialect.core.annotations import Param, Params
 from axir.dialect.core.manual_axes import NOWHERE
 from axir.dialect.core.memo import derived
 from axir.dialect.ops.collectives.axis_reductions import (
+    pinvary_primitive,
     psum_invariant_primitive,
     psum_primitive,
     pvary_primitive,
@@ -37,7 +38,7 @@ def unmarked(function: Function) -> Function:
     with Trace(function.name, "Unmarked") as trace:
 
         def record(equation: Equation, operands: list[Value]) -> Results:
-            if equation.primitive is pvary_primitive:
+            if equation.primitive in (pvary_primitive, pinvary_primitive):
                 return operands[0]
             primitive, params = equation.primitive, equation.params
             if primitive is psum_invariant_primitive:

@@ -142,14 +142,27 @@ _ENDS = (1 / 27.5, 1 / 6)  # of 1 / sqrt(w) where it is large
 
 
 def normal_quantile(p: Number) -> Number:
-    """Returns where the normal distribution function is p; nan unless p is in [0, 1].
+    """Returns where the normal distribution function is p; nan unless p is in [0, 1]."""
+    return _quantile_of_half(2 * p)
 
-    An odd function of 2 p - 1 that, as the approximations of the inverse error function by M. B.
-    Giles (GPU Computing Gems, 2012), is smooth in w = -log(4 p (1 - p)).
+
+def inverse_complement(y: Number) -> Number:
+    """Returns where the complementary error function is y; nan unless y is in [0, 2].
+
+    It is -sqrt(1/2) times the quantile of y / 2 (DLMF 7.17), which is not formed: it would be 0 for
+    some numbers that machines tell from 0.
     """
-    is_inside = (p > 0) & (p < 1)
-    safe = select(is_inside, p, 0.5)
-    w = -log(4 * safe * (1 - safe))
+    return -math.sqrt(0.5) * _quantile_of_half(y)
+
+
+def _quantile_of_half(y: Number) -> Number:
+    """Returns where the normal distribution function is y / 2.
+
+    An odd function of y - 1 that, as the approximations of the inverse error function by M. B.
+    Giles (GPU Computing Gems, 2012), is smooth in w = -log(y (2 - y)).
+    """
+    safe = select((y > 0) & (y < 2), y, 1.0)
+    w = -log(safe * (2 - safe))
     w = maximum(w, 0.0)
     root = sqrt(w)
     near = polynomial(minimum(w, 6.25) / 3.125 - 1, _QUANTILE_NEAR)
@@ -160,6 +173,6 @@ def normal_quantile(p: Number) -> Number:
     inverse = (1 / far - low) * (2 / (high - low)) - 1
     above = far * polynomial(inverse, _QUANTILE_FAR)
     factor = select(w < 6.25, near, select(root < 6, middle, above))
-    value = (2 * safe - 1) * factor
-    value = select(p == 0, -math.inf, select(p == 1, math.inf, value))
-    return select((p >= 0) & (p <= 1), value, math.nan)
+    value = (safe - 1) * factor
+    value = select(y == 0, -math.inf, select(y == 2, math.inf, value))
+    return select((y >= 0) & (y <= 2), value, math.nan)

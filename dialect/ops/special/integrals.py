@@ -104,6 +104,15 @@ dawsn = _integral(
     5.0,
 )
 
+erfcinv = _integral(
+    "erfcinv",
+    scipy_special("erfcinv"),
+    error_formulas.inverse_complement,
+    lambda out, y: mul(-math.sqrt(math.pi) / 2, exp(square(out))),
+    0.1,
+    1.9,
+    (0.0, -0.0, 2.0, 1.0, 1e-3, 1e-30, 2e-38, -0.5, 3.0, np.inf, -np.inf, np.nan),
+)
 ndtri = _integral(
     "ndtri",
     scipy_special("ndtri"),

@@ -1,10 +1,12 @@
 """Names of `jax._src.effects`: what primitives do besides giving results.
 
 Here an effect may be anywhere: in loops, in what is computed anew, in compiled programs. The sets
-that say so know all types.
+that say so know all types of axir's. No effect is ordered but those that somebody says are.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 from axir.extend.core import Effect, Effects, no_effects
 
@@ -12,14 +14,15 @@ __all__ = [
     "Effect", "EffectTypeSet", "Effects", "control_flow_allowed_effects",
     "custom_derivatives_allowed_effects", "lowerable_effects", "no_effects", "ordered_effects",
     "partial_eval_kept_effects", "remat_allowed_effects",
+    "shardable_ordered_effects",
 ]  # fmt: skip
 
 
 class EffectTypeSet:
-    """Types of effects; all belong to it that were added, and those of axir's."""
+    """Types of effects: those that were added, and what derives from them."""
 
-    def __init__(self) -> None:
-        self._types: list[type] = []
+    def __init__(self, *types: type) -> None:
+        self._types = [*types]
 
     def add_type(self, effect_type: type) -> None:
         """Adds a type."""
@@ -27,12 +30,21 @@ class EffectTypeSet:
 
     def contains(self, effect: object) -> bool:
         """Tells whether an effect is of one of the types."""
-        return isinstance(effect, (Effect, *self._types))
+        return isinstance(effect, tuple(self._types))
+
+    def filter_in(self, effects: Iterable[Effect]) -> list[Effect]:
+        """Returns those of some effects that are of one of the types."""
+        return list(filter(self.contains, effects))
+
+    def filter_not_in(self, effects: Iterable[Effect]) -> list[Effect]:
+        """Returns those of some effects that are of none of the types."""
+        return [effect for effect in effects if not self.contains(effect)]
 
 
-control_flow_allowed_effects = EffectTypeSet()
-custom_derivatives_allowed_effects = EffectTypeSet()
-lowerable_effects = EffectTypeSet()
+control_flow_allowed_effects = EffectTypeSet(Effect)
+custom_derivatives_allowed_effects = EffectTypeSet(Effect)
+lowerable_effects = EffectTypeSet(Effect)
 ordered_effects = EffectTypeSet()
-partial_eval_kept_effects = EffectTypeSet()
-remat_allowed_effects = EffectTypeSet()
+partial_eval_kept_effects = EffectTypeSet(Effect)
+remat_allowed_effects = EffectTypeSet(Effect)
+shardable_ordered_effects = EffectTypeSet()

@@ -30,6 +30,7 @@ from axir.dialect.ops.elementwise.family import full as repeated
 from axir.dialect.ops.shape.broadcasting import expand_dims
 from axir.dialect.ops.shape.concatenation import concatenate
 from axir.dialect.ops.shape.constants import full as filled
+from axir.dialect.program.origins import note_computed
 from axir.dialect.program.rules import Value
 from axir.dialect.program.tracer import Tracer
 from axir.numpy._arguments.promotion import (
@@ -367,7 +368,7 @@ def _repeated(shape: tuple[int, ...], value: int, dtype: np.dtype) -> Array:
     if dtypes.is_key(dtype):
         return repeated(shape, value, dtype)
     host = np.broadcast_to(np.array(value, dtype), shape)
-    return ConcreteArray(ShapedArray(shape, dtype), host)
+    return note_computed(ConcreteArray(ShapedArray(shape, dtype), host))
 
 
 zeros = _filled("zeros", 0, "Returns an array of zeros.")

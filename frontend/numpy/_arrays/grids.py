@@ -25,6 +25,7 @@ from axir.dialect.ops.shape.broadcasting import broadcast_in_dim
 from axir.dialect.ops.shape.concatenation import concatenate
 from axir.dialect.ops.shape.constants import broadcasted_iota
 from axir.dialect.ops.shape.rearranging import moveaxis, reshape
+from axir.dialect.program.origins import note_computed
 from axir.dialect.program.rules import Value
 from axir.dialect.program.tracer import Tracer
 from axir.numpy._arguments.checks import canonical_axis
@@ -90,7 +91,7 @@ def arange(
         first, end = 0, first
     bounds: UserObject = (first, end, 1 if distance is None else distance)
     host = np.arange(*bounds, dtype=new_dtype)
-    return to_device(from_numpy(host), device, "arange", out_sharding)
+    return to_device(note_computed(from_numpy(host)), device, "arange", out_sharding)
 
 
 def _known(position: int, x: UserObject) -> UserObject:

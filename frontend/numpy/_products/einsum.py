@@ -31,8 +31,8 @@ from axir.numpy._shape.diagonals import diagonal_of
 __all__ = ["einsum", "einsum_path"]
 
 Shape = tuple[int, ...]
-# A step of a path: positions of the operands it takes, their indices and those of its result.
-Step = tuple[tuple[int, ...], tuple[str, ...], str]
+# A step of a path: positions of the operands it takes, and the indices of its result.
+Step = tuple[tuple[int, ...], str]
 # What says how an order is found, and is no path.
 _CHOICES = (True, False, "auto", "optimal", "greedy")
 
@@ -94,7 +94,7 @@ def einsum(
         (_without_ones(x, given, used), used)
         for x, (given, used) in zip(values, names, strict=True)
     ]
-    for positions, _, result in steps:
+    for positions, result in steps:
         chosen = [terms.pop(i) for i in sorted(positions, reverse=True)]
         terms.append(_contract(chosen, result, multiply))
     return convert_element_type(terms[0][0], dtype, weak_type=is_weak)
@@ -221,7 +221,7 @@ def _plan(
     explicit, names = _explicit(subscripts, shapes)
     if len(shapes) <= 2 and optimize in _CHOICES:  # there is nothing to choose
         places = tuple(reversed(range(len(shapes))))
-        return names, ((places, tuple(names[n][1] for n in places), explicit.partition("->")[2]),)
+        return names, ((places, explicit.partition("->")[2]),)
     import opt_einsum  # late: it is slow to import
 
     kept_shapes = [
@@ -235,10 +235,7 @@ def _plan(
         einsum_call=True,
         optimize=_strategy(optimize, len(shapes)),
     )
-    steps = []
-    for contraction in contractions:
-        terms, _, result = contraction[2].partition("->")
-        steps.append((tuple(contraction[0]), tuple(terms.split(",")), result))
+    steps = [(tuple(taken), text.partition("->")[2]) for taken, _, text, *_ in contractions]
     return names, tuple(steps)
 
 

@@ -35,7 +35,7 @@ from axir.numpy._arguments.promotion import (
     require_real,
 )
 from axir.numpy._elementwise.floats import signbit
-from axir.numpy._elementwise.logic import logical_not
+from axir.numpy._elementwise.logic import isnan
 from axir.numpy._indexing.indexing import take_along_axis
 from axir.numpy._shape.joining import take_places, unstack
 
@@ -176,7 +176,9 @@ def top_k(
         )
     require_real("top_k", values)
     places = broadcasted_iota(np.dtype(np.int32), values.shape, axis)
-    keys = (values, logical_not(signbit(values))) if dtypes.is_float(values.dtype) else (values,)
+    keys: tuple[Value, ...] = (values,)
+    if dtypes.is_float(values.dtype):  # zeros in the order of their signs, but no NaN by its sign
+        keys = (values, or_(isnan(values), not_(signbit(values))))
     ordered, *_, order = lax_sort((*keys, places), axis, num_keys=len(keys))
     return (
         slice_in_dim(ordered, 0, index(k), axis=axis), slice_in_dim(order, 0, index(k), axis=axis)

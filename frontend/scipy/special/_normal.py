@@ -8,6 +8,7 @@ from axir.dialect.core.annotations import ArrayLike, UserObject
 from axir.dialect.ops.elementwise.arithmetic import div, mul, neg, square, sub
 from axir.dialect.ops.elementwise.comparison import eq, gt, select_n
 from axir.dialect.ops.elementwise.transcendental import erfc, expm1, log, log1p
+from axir.dialect.ops.special.integrals import erfcinv as inverse_complement
 from axir.dialect.ops.special.integrals import erfcx
 from axir.dialect.ops.special.integrals import ndtri as quantile
 from axir.dialect.program.rules import Value
@@ -61,22 +62,15 @@ def ndtri(p: ArrayLike) -> Value:
 def erfcinv(y: ArrayLike) -> Value:
     """Returns the inverse of the complementary error function, exact also for small `y`.
 
-    It is -sqrt(1/2) times the quantile of y/2 of the normal distribution (DLMF 7.17).
-
     Args:
-        y: Array of real numbers; 0 gives inf, 2 gives -inf, and what is not in [0, 2] nan.
+        y: Array of real numbers; 0 gives inf, 2 gives -inf, and what is not in [0, 2] nan. Compiled
+            programs take denormal numbers for 0, here as everywhere.
 
     >>> from axir.scipy.special import erfcinv
     >>> erfcinv(0.5)
     Array(0.47693628, dtype=float32, weak_type=True)
     """
-    return _erfcinv(*real_arguments("erfcinv", y))
-
-
-@evaluated_by("erfcinv")
-def _erfcinv(y: Value) -> Value:
-    half, factor = weak_constant(0.5, y), weak_constant(-math.sqrt(0.5), y)
-    return mul(factor, quantile(mul(half, y)))
+    return inverse_complement(*real_arguments("erfcinv", y))
 
 
 def boxcox(x: ArrayLike, lmbda: UserObject) -> Value:

@@ -11,11 +11,11 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
-import math
 from collections.abc import Mapping, Sequence
 
 from iree.compiler import ir
 
+from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.builders.kernels import Memory, dispatch
 from axir.dialect.builders.scalars import Scalar, signless
 from axir.dialect.core.annotations import Returning
@@ -92,8 +92,7 @@ def _low(pad: ir.Operation) -> list[int]:
 def run(move: Move) -> ir.Value:
     """Builds the kernel at the insertion point; returns the result."""
     operands = move.outside()
-    kind = move.result.type
-    size = math.prod(kind.shape) * max(1, kind.element_type.width // 8)
+    size = hlo.bytes_of(move.result)
     workgroups = max(1, min(_MOST_WORKGROUPS, size // _BYTES_PER_WORKGROUP))
 
     def kernel(workgroup: Scalar, *memories: Memory) -> None:
@@ -115,7 +114,7 @@ def run(move: Move) -> ir.Value:
                 workgroups,
             ).write()
 
-    [made] = dispatch(kernel, operands, [kind], workgroups=workgroups, name="move")
+    [made] = dispatch(kernel, operands, [move.result.type], workgroups=workgroups, name="move")
     return made
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Sequence
 from typing import ClassVar, NamedTuple, TypeAlias
 
@@ -171,7 +170,9 @@ class _Search:
     def _moved(self, number: int, place: int, operation: ir.Operation, way: Way) -> Way:
         operand = operation.operands[place]
         is_view = operation.name in _VIEWS
-        if is_view and (operand in self._widened or _size(operation.results[0]) > _size(operand)):
+        if is_view and (
+            operand in self._widened or hlo.size_of(operation.results[0]) > hlo.size_of(operand)
+        ):
             self._widened.add(operation.results[0])
         # What has been broadcast is larger than what was before.
         if way.cuts and not (is_view and operand not in self._widened):
@@ -275,7 +276,3 @@ def _union(first: Way, second: Way) -> Way:
 def _own_axes(result: ir.Value) -> Axes:
     shape = hlo.shape_of(result)
     return tuple(frozenset((axis,) if n > 1 else ()) for axis, n in enumerate(shape))
-
-
-def _size(value: ir.Value) -> int:
-    return math.prod(hlo.shape_of(value))

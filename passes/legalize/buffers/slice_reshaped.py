@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from typing import ClassVar
 
 from iree.compiler import ir
@@ -50,7 +49,7 @@ class SliceReshaped(Pass):
         """Slices arrays of more axes."""
         for function in operations_in_order(module.operation, ("func.func",)):
             found = operations_in_order(function, (_SLICE, *_RESHAPES))
-            single = [operation for operation in found if _size(operation.results[0]) == 1]
+            single = [operation for operation in found if hlo.size_of(operation.results[0]) == 1]
             rank = max((_rank(x.results[0]) for x in single if x.name in _RESHAPES), default=0)
             for operation in single:
                 if operation.name == _SLICE and _rank(operation.operands[0]) < rank:
@@ -70,7 +69,3 @@ def _element(operation: ir.Operation, rank: int) -> ir.Value:
 
 def _rank(value: ir.Value) -> int:
     return len(hlo.shape_of(value))
-
-
-def _size(value: ir.Value) -> int:
-    return math.prod(hlo.shape_of(value))

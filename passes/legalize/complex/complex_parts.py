@@ -32,7 +32,7 @@ _PART_WISE = frozenset(
         "add subtract negate select reshape transpose broadcast_in_dim slice dynamic_slice "
         "dynamic_update_slice concatenate reverse pad gather optimization_barrier"
     ).split()
-)
+) | {"flow.tensor.transfer"}
 
 
 class Parts:

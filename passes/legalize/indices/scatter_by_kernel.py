@@ -136,9 +136,9 @@ def _with_digits(
 def _scattered(
     made: ir.Operation, scatter: Scatter, operand: ir.Value, reads: list[ir.Value]
 ) -> ir.Value:
-    size = _bytes_of(operand)
+    size = hlo.bytes_of(operand)
     row_bytes = scatter.row * size // math.prod(scatter.shape)
-    is_large = _bytes_of(reads[-1]) >= _LARGE_BYTES
+    is_large = hlo.bytes_of(reads[-1]) >= _LARGE_BYTES
     workgroups = max(1, min(_MOST_WORKGROUPS, row_bytes // _SHARE_BYTES)) if is_large else 1
     fill = uniform_number(operand)
     # What a loop computes anew in each of its passes, IREE may compute once, before it begins.
@@ -184,10 +184,6 @@ def _dispatch(
         name="scatter",
     )
     return result
-
-
-def _bytes_of(value: ir.Value) -> int:
-    return math.prod(hlo.shape_of(value)) * -(-hlo.element_type_of(value).width // 8)
 
 
 def _is_in_loop(made: ir.Operation) -> bool:

@@ -100,7 +100,7 @@ def _running(
     """Returns what has been combined up to each element, or from each."""
     shape, element = hlo.shape_of(array), hlo.element_type_of(array)
     outer, count, inner = math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
-    size = math.prod(shape) * -(-element.width // 8)
+    size = math.prod(shape) * hlo.element_bytes(element)
     wanted = max(1, min(_MOST_WORKGROUPS, size // _SHARE_BYTES))
     by_columns = inner >= wanted * _WIDE
     workgroups = wanted if by_columns else min(wanted, outer)

@@ -86,7 +86,7 @@ class _Code:
         room = STACK_BYTES // 2
         for value, count in uses.items():
             element = hlo.element_type_of(value)
-            size = self.space.columns * -(-element.width // 8)
+            size = self.space.columns * hlo.element_bytes(element)
             is_worth = count > 1 and is_expensive(value.owner) and size <= room
             if is_worth and isinstance(element, ir.FloatType):
                 kept[value] = scratch((self.space.columns,), element)

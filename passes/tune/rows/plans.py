@@ -32,7 +32,7 @@ class Plan:
         for made in program.members:
             for x in operands_of(made):
                 self._note(x)
-        size = sum(_bytes_of(leaf.value) for leaf in self.leaves.values() if leaf.has_columns)
+        size = sum(hlo.bytes_of(leaf.value) for leaf in self.leaves.values() if leaf.has_columns)
         self.workgroups = max(1, min(_MOST_WORKGROUPS, size // _BYTES_PER_WORKGROUP))
         rows = self.space.rows // self.space.batches
         even = -(-self.workgroups // self.space.batches)
@@ -61,7 +61,3 @@ class Plan:
         if value.owner.name != REDUCE and is_full(value.owner, self.space):
             return hlo.tensor_type((self.space.rows, self.space.columns), element)
         return hlo.tensor_type((self.space.rows,), element)
-
-
-def _bytes_of(value: ir.Value) -> int:
-    return math.prod(hlo.shape_of(value)) * -(-hlo.element_type_of(value).width // 8)

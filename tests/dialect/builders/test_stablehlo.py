@@ -148,6 +148,8 @@ def test_constant(case: Case, array: np.ndarray) -> None:
     value = hlo.constant(array)
     assert hlo.shape_of(value) == array.shape
     assert numpy_dtype(hlo.element_type_of(value)) == array.dtype
+    assert hlo.size_of(value) == array.size
+    assert hlo.bytes_of(value) == array.nbytes
     if array.dtype.kind in "biuf" and array.ndim:  # NumPy reads no other attributes
         np.testing.assert_array_equal(read_back(value), array)
 

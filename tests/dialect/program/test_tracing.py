@@ -11,7 +11,7 @@ import pytest
 
 import axir
 import axir.numpy as jnp
-from axir import core, lax
+from axir import core, lax, random
 from axir.dialect.core.context import describe_location
 from axir.dialect.core.state import state
 from axir.dialect.program.tracer import Trace
@@ -119,7 +119,7 @@ def test_counted_and_repeated_arrays_are_written_down_under_jit(
 ) -> None:
     known = array()
     nothing = jnp.zeros((), known.dtype)
-    closed = axir.make_jaxpr(lambda x: known + x)(nothing)
+    closed = axir.jit(lambda x: known + x).trace(nothing).jaxpr
     names = [equation.primitive.name for equation in closed.eqns]
     assert names == [*ops, "add"]
     np.testing.assert_array_equal(core.eval_jaxpr(closed.jaxpr, closed.consts, nothing)[0], known)
@@ -135,7 +135,7 @@ def test_counts_at_the_ends_of_64_bits_are_written_down() -> None:
         ]
         for known in ends:
             nothing = jnp.zeros((), known.dtype)
-            closed = axir.make_jaxpr(lambda x, known=known: known + x)(nothing)
+            closed = axir.jit(lambda x, known=known: known + x).trace(nothing).jaxpr
             [value] = core.eval_jaxpr(closed.jaxpr, closed.consts, nothing)
             np.testing.assert_array_equal(value, known)
 
@@ -144,6 +144,47 @@ def test_uniform_arrays_become_a_scalar_and_a_broadcast_under_jit() -> None:
     closed = axir.make_jaxpr(lambda x: x + jnp.zeros((500, 500)))(1.0)
     assert not closed.consts
     assert "broadcast_in_dim" in str(closed)
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        lambda: jnp.ones(3),
+        lambda: jnp.full((500, 500), 2.5),
+        lambda: jnp.arange(40),
+        lambda: jnp.broadcast_to(jnp.arange(30)[:, None], (30, 50)),
+        lambda: np.zeros((2, 3), np.float32),
+        lambda: random.uniform(random.key(0), (3,)),
+    ],
+)
+def test_made_jaxprs_hold_arrays_from_outside_as_constants(array: Callable[[], Any]) -> None:
+    known = array()
+    nothing = jnp.zeros((), known.dtype)
+    closed = axir.make_jaxpr(lambda x: jnp.add(x, known))(nothing)
+    assert [equation.primitive.name for equation in closed.eqns] == ["add"]
+    [constant] = closed.consts
+    assert [v.aval.shape for v in closed.jaxpr.constvars] == [known.shape]
+    np.testing.assert_array_equal(constant, known)
+    np.testing.assert_array_equal(core.jaxpr_as_fun(closed)(nothing)[0], known)
+
+
+def test_made_jaxprs_describe_what_the_function_makes() -> None:
+    def function(x: Any) -> Any:
+        x += jnp.full_like(x, 2, int, 30)
+        return x + jnp.zeros(30, int) + lax.full((30,), 2) + jnp.arange(30)
+
+    for _ in range(2):  # what is known of arrays goes with them
+        closed = axir.make_jaxpr(function)(1)
+        assert not closed.consts
+        names = [equation.primitive.name for equation in closed.eqns]
+        assert [names.count(name) for name in ("broadcast_in_dim", "iota")] == [3, 1]
+
+
+def test_calls_of_known_arrays_stay_calls_while_a_jaxpr_is_made() -> None:
+    table = axir.jit(lambda x: lax.fori_loop(0, 100, lambda i, y: jnp.sin(y), x))
+    closed = axir.make_jaxpr(lambda x: x + table(jnp.ones(3)))(1.0)
+    names = [equation.primitive.name for equation in closed.eqns]
+    assert names == ["broadcast_in_dim", "jit", "add"]
 
 
 def _texts_of_tracers(transform: Callable[..., Any], *arguments: Any) -> list[str]:

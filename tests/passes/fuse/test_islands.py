@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import time
+
 from support.stablehlo_runner import parse
 
 from axir.passes.framework.pipeline import run_passes
+from axir.passes.fuse.islands import connected
+from axir.passes.legalize.regions import operations_of
 
 LOOP = """
 func.func @main(%x: tensor<9xf32>, %y: tensor<16384x9xf32>)
@@ -67,3 +71,35 @@ def test_loops_of_kernels_change_parts_in_place_and_compute_what_they_begin_with
     assert text.count("-> %iterArg_") == 1
     begin = text[text.index("stablehlo.while") :].partition("\n")[0]
     assert "= %cst" not in begin
+
+
+CHAINS = """
+func.func @main(%x: tensor<9xf32>, %y: tensor<9xf32>) -> (tensor<9xf32>, tensor<9xf32>) {{
+{}
+  return %a{last}, %b{last} : tensor<9xf32>, tensor<9xf32>
+}}
+"""
+
+
+def test_what_hangs_together_is_found_in_the_order_of_the_program() -> None:
+    count = 2000
+    lines = [
+        "  %a0 = stablehlo.add %x, %x : tensor<9xf32>",
+        "  %b0 = stablehlo.add %y, %y : tensor<9xf32>",
+    ]
+    lines += [
+        f"  %{v}{n} = stablehlo.add %{v}{n - 1}, %{v}{max(0, n - 2)} : tensor<9xf32>"
+        for n in range(1, count)
+        for v in "ba"
+    ]
+    module = parse(CHAINS.format("\n".join(lines), last=count - 1))
+    [function] = module.body.operations
+    [operations] = operations_of(function.operation)
+    started = time.thread_time()
+    parts = connected(operations[:-1])
+    assert time.thread_time() - started < 1.0
+    assert [len(part) for part in parts] == [count, count]
+    assert parts[0][0] == operations[1]
+    assert parts[1][0] == operations[0]
+    assert [x for part in parts for x in part if x == operations[-2]] == [parts[1][-1]]
+    assert len(connected(operations)) == 1  # the end reads both

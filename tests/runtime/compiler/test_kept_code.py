@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import concurrent.futures
+import contextlib
 import importlib.util
+import os
+import time
 from pathlib import Path
 
 import pytest
@@ -47,6 +51,39 @@ def test_damaged_code_is_made_again(folder: Path) -> None:
         file.write_bytes(content)
         assert kept_code.kept_code("name", b"one", make) == b"code"
     assert make.count == 5
+
+
+def test_code_that_nobody_has_read_for_weeks_is_deleted(folder: Path) -> None:
+    make = Maker()
+    for source in (b"old", b"read", b"young"):
+        kept_code.kept_code("name", source, make)
+    old, read, young = sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime_ns)
+    other = folder / "module.pyc"
+    other.write_bytes(b"byte code")
+    now, days = time.time(), 24 * 3600
+    for path, age in ((old, 40), (read, 27), (young, 20), (other, 400)):
+        os.utime(path, (now - age * days,) * 2)
+    assert kept_code.kept_code("name", b"read", make) == b"code"
+    assert read.stat().st_mtime == pytest.approx(now, abs=600)
+    assert {*folder.iterdir()} == {old, read, young, other}  # while nothing is added
+    kept_code.kept_code("other", b"new", make)
+    [added] = folder.glob("other-*.code")
+    assert {*folder.iterdir()} == {read, young, other, added}
+    assert make.count == 4
+
+
+def test_processes_may_delete_and_read_at_once(folder: Path) -> None:
+    """Each of several threads finds code that others delete, and makes it again."""
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+
+        def use(number: int) -> bytes:
+            for path in folder.glob("*.code"):
+                with contextlib.suppress(FileNotFoundError):
+                    os.utime(path, (0, 0))
+            return kept_code.kept_code("name", b"%d" % (number % 3), Maker())
+
+        assert set(pool.map(use, range(300))) == {b"code"}
+    assert all(path.name.count("-") == 1 for path in folder.iterdir())  # nothing is half written
 
 
 def test_who_keeps_no_byte_code_keeps_no_code(

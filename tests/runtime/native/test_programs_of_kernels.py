@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from axir.runtime.calls.background import wait_for_all
 from axir.runtime.calls.compiled_function import CompiledFunction
 from axir.runtime.calls.executable import Executable
 from axir.runtime.calls.native_executable import NativeExecutable
+from axir.runtime.calls.successor import begin_all_successors
 from axir.runtime.compiler import function_compilation
 from axir.runtime.compiler.compilation import begin_legalized
 from axir.runtime.native import host_steps
@@ -193,6 +195,13 @@ def complex_numbers(z: Any, w: Any) -> Any:
     return *results, lax.fori_loop(0, 3, lambda _, x: x * z + w, z)
 
 
+def complex_sums(z: Any, w: Any, v: Any) -> Any:
+    y = jnp.exp(z) * w
+    few = y[:2, :9] * v
+    chosen = lax.cond(jnp.abs(z[0, 0]) > 0, lambda: few.sum(1) * 2, lambda: few[:, 0])
+    return y, chosen, few.sum(), v.at[2].set(w[0, 0]), v
+
+
 def negations(x: Any, y: Any) -> Any:
     return x * x - (-y) * y, (-x) * y + y, x - (-(x * y)), -x * x - -y * y, x * y + (-y) * x
 
@@ -201,6 +210,11 @@ LARGE = {
     "complex": (
         complex_numbers,
         *((floats(300, 400) + 1j * floats(300, 400)).astype(np.complex64) for _ in "zw"),
+    ),
+    "complex sums": (
+        complex_sums,
+        *((floats(300, 400) + 1j * floats(300, 400)).astype(np.complex64) for _ in "zw"),
+        (floats(9) + 1j * floats(9)).astype(np.complex64),
     ),
     "negations": (negations, floats(300, 400), floats(300, 400)),
     "products": (lambda x, y: jnp.tanh(x @ y + 1) @ y, floats(200, 200), floats(200, 200)),
@@ -261,9 +275,21 @@ def test_iree_compiles_under_the_options_of_whom_it_compiles_for(
     with config(axir_dump_dir=str(tmp_path)):
         program = compiled(lambda x: x @ x - x, floats(310, 310))
     with config(axir_dump_dir=None):  # as in a thread that makes calls for others
-        program.begin_successor()
+        begin_all_successors()
     wait_for_all()
+    assert isinstance(program._executable, Executable)
     assert seen == [str(tmp_path)]
+
+
+def test_a_successor_does_not_keep_alive_whom_it_succeeds() -> None:
+    program = compiled(lambda x: x @ x - 2 * x, floats(310, 310))
+    known, successor = weakref.ref(program), program._successor
+    assert successor is not None
+    del program
+    assert known() is None
+    successor.begin()
+    successor.wait()
+    assert not successor.is_lost
 
 
 def test_an_option_pins_what_runs_a_program() -> None:
