@@ -104,7 +104,7 @@ def run(move: Move) -> ir.Value:
         shape = _without_last_ones(target.shape)
         for cell in move.cells():
             reading = _Reading(move, outside, cell)
-            value = reading.without_last(reading.value(move.result), kind.rank - len(shape))
+            value = reading.without_last(reading.value(move.result), len(target.shape) - len(shape))
             Writing(
                 target.reshaped(shape),
                 value,
