@@ -19,6 +19,7 @@ from axir.passes.framework.pipeline import run_passes
 from axir.passes.framework.registry import find_pass
 from axir.passes.transforms.lower_to_stablehlo import HostCall, lower_functions
 from axir.runtime.device.devices import Device
+from axir.runtime.device.workers import thread_count
 from axir.runtime.native.kernel_program import KernelProgram
 
 from .compilation import begin_legalized, compile_legalized, find_legalized, text_of
@@ -29,6 +30,7 @@ _LEGALIZATION = "legalize-for-iree"
 # Further passes by platform, from this optimization level on.
 _TUNING = {"cpu": "tune-for-cpu"}
 _TUNING_LEVEL = 1
+_FEW_THREADS = 2
 
 
 def prepare_for_target(module: Foreign, target: Target, part: str = "regions") -> None:
@@ -142,7 +144,10 @@ def _with_kernels(
 
     if kernels is None:
         return compile_it()
-    return kernels if stays_native else Provisional(kernels, compile_it)
+    # Two threads of IREE's take longer for that, as was measured, than the one of machine code.
+    if stays_native or (kernels.is_one_pass and thread_count() <= _FEW_THREADS):
+        return kernels
+    return Provisional(kernels, compile_it)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -48,6 +48,7 @@ class KernelProgram:
         libraries: Object files of what programs share: the function that Python calls, and those
             that the machine code calls.
         slots: Places that steps exchange: they count as arrays, behind the last one.
+        is_one_pass: Whether it does little but read and write each array once.
     """
 
     object_files: tuple[bytes, ...]
@@ -60,6 +61,7 @@ class KernelProgram:
     may_last: bool = False
     libraries: tuple[bytes, ...] = ()
     slots: tuple[Place, ...] = ()
+    is_one_pass: bool = False
 
     @property
     def stops(self) -> bool:

@@ -262,6 +262,26 @@ def test_iree_begins_when_calls_have_taken_long_enough(monkeypatch: pytest.Monke
     assert isinstance(program._executable, Executable)
 
 
+@pytest.mark.parametrize(
+    ("function", "threads", "stays"),
+    [
+        (lambda x, y: jnp.maximum(x + y, 0), 2, True),
+        (lambda x, y: jnp.maximum(x + y, 0), 4, False),
+        (lambda x, y: x[:, :1] * y[:1], 2, True),
+        (lambda x, y: jnp.exp(x) * y, 2, False),
+        (lambda x, y: (x + y, x * y, x - y), 2, False),
+        (lambda x, y: (x + y).sum(1), 2, False),
+    ],
+)
+def test_one_pass_over_memory_stays_where_threads_are_few(
+    monkeypatch: pytest.MonkeyPatch, function: Callable[..., Any], threads: int, stays: bool
+) -> None:
+    monkeypatch.setattr(function_compilation, "thread_count", lambda: threads)
+    program = compiled(function, floats(300, 400), floats(300, 400))
+    assert isinstance(program._executable, NativeExecutable)
+    assert (program._successor is None) == stays
+
+
 def test_iree_compiles_under_the_options_of_whom_it_compiles_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
