@@ -14,13 +14,17 @@ from axir.passes.legalize.rewriting import RewritePass, replace
 
 @dataclasses.dataclass(frozen=True)
 class LeadIndexComponents(RewritePass):
-    """Puts the components of index vectors together along the first dimension.
+    """Puts the components of index vectors together along an early dimension, behind batches.
 
-    The fact: components that are put together along the last dimension are written number by
-    number, and read likewise, which takes longer than the gather itself. Rows are vectors.
+    The facts: components that are put together along the last dimension are written number by
+    number, and read likewise, which takes longer than the gather itself. Rows are vectors. And
+    IREE looks batching dimensions of indices up among those without the index vector by their
+    number among all: where the vector comes first, the compiler ends (SIGSEGV).
 
-    Precondition: the indices are a concatenation of single components along the last dimension,
-    which is that of the index vectors. Others stay as they are.
+    1. If the indices are a concatenation of single components along their last dimension, which is
+       that of the index vectors, make that the first dimension behind all batching dimensions.
+    2. If the dimension of other index vectors comes before a batching dimension, transpose the
+       indices, so that it is the last one.
 
     Before::
 
@@ -41,27 +45,41 @@ class LeadIndexComponents(RewritePass):
         operand, indices = operation.operands
         numbers = dimension_numbers(operation.attributes["dimension_numbers"])
         vector_dim = numbers["index_vector_dim"][0]
+        last = len(hlo.shape_of(indices)) - 1
+        batching = numbers["start_indices_batching_dims"]
+        first = max(batching, default=-1) + 1
         parts = components(indices, vector_dim)
-        if len(parts) == 1 or vector_dim == 0 or vector_dim != len(hlo.shape_of(indices)) - 1:
+        if first > vector_dim:
+            order = [axis for axis in range(last + 1) if axis != vector_dim]
+            moved, place = hlo.transpose(indices, [*order, vector_dim]), last
+        elif len(parts) > 1 and first < vector_dim == last:
+            rows = [hlo.reshape(x, _led_shape(hlo.shape_of(x), first)) for x in parts]
+            moved, place = hlo.concatenate(rows, first), first
+        else:
             return
-        rows = [hlo.reshape(x, (1, *hlo.shape_of(x)[:-1])) for x in parts]
         attributes = {name: operation.attributes[name] for name in operation.attributes}
-        attributes["dimension_numbers"] = _led(numbers)
-        operands = (operand, hlo.concatenate(rows, 0))
+        attributes["dimension_numbers"] = _with_vectors_along(place, numbers)
         kinds = [operation.results[0].type]
-        replace(operation, hlo.build("gather", operation.name, operands, kinds, attributes).result)
+        built = hlo.build("gather", operation.name, (operand, moved), kinds, attributes)
+        replace(operation, built.result)
 
 
-def _led(numbers: DimensionNumbers) -> ir.Attribute:
-    """Returns dimension numbers for indices whose last dimension has become the first one."""
-    batching = [axis + 1 for axis in numbers["start_indices_batching_dims"]]
+def _led_shape(shape: tuple[int, ...], place: int) -> tuple[int, ...]:
+    """Returns the shape of a component whose last dimension, of extent 1, has moved to a place."""
+    return (*shape[:place], 1, *shape[place:-1])
+
+
+def _with_vectors_along(place: int, numbers: DimensionNumbers) -> ir.Attribute:
+    """Returns dimension numbers for indices whose vectors lie along a dimension behind batches."""
+    vector_dim = numbers["index_vector_dim"][0]
+    batching = [axis - (axis > vector_dim) for axis in numbers["start_indices_batching_dims"]]
     return hlo.GatherDimensionNumbers.get(
         offset_dims=numbers["offset_dims"],
         collapsed_slice_dims=numbers["collapsed_slice_dims"],
         operand_batching_dims=numbers["operand_batching_dims"],
         start_indices_batching_dims=batching,
         start_index_map=numbers["start_index_map"],
-        index_vector_dim=0,
+        index_vector_dim=place,
     )
 
 
