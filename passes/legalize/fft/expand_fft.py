@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -12,7 +13,7 @@ from iree.compiler import ir
 from axir.dialect.builders import stablehlo as hlo
 from axir.passes.legalize.rewriting import RewritePass
 
-from . import tables
+from . import kernels, tables
 from .stages import apply_matrix, join, split, table, times, transform
 
 
@@ -60,7 +61,7 @@ class ExpandFft(RewritePass):
         sign = 1 if kind == "IFFT" else -1
         rank = len(operand.type.shape)
         axes = range(rank - len(lengths), rank)
-        return _Grid.of_complex(operand, rank - 1).transformed(axes, sign).as_complex()
+        return _Grid(join((hlo.real(operand), hlo.imag(operand))), tuple(range(rank))).transformed(axes, sign).as_complex()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,12 +93,36 @@ class _Grid:
         permutation = (0, *(1 + self.order.index(entry) for entry in order))
         return _Grid(_permute(self.parts, permutation), order)
 
+    def _by_kernel(self, axis: int, sign: int, scale: float) -> _Grid | None:
+        """Returns the numbers transformed along an axis by a kernel, if there is one."""
+        real, imag = split(self.parts)
+        place = self.order.index(axis)
+        shape = hlo.shape_of(real)
+        element = hlo.element_type_of(real)
+        outer, length, inner = math.prod(shape[:place]), shape[place], math.prod(shape[place+1:])
+        if inner == 1 and kernels.fits_rows(outer, length, element):
+            flat = [hlo.reshape(x, (outer, length)) for x in (real, imag)]
+            made = kernels.transform_rows(flat, [x.type for x in flat], (outer, length), sign, scale)
+        elif kernels.fits_columns(length, inner, element):
+            flat = [hlo.reshape(x, (outer, length, inner)) for x in (real, imag)]
+            made = kernels.transform_columns(flat, [x.type for x in flat], (outer, length, inner), sign, scale)
+        else:
+            return None
+        return _Grid(join(tuple(hlo.reshape(x, shape) for x in made)), self.order)
+
     def transformed(self, axes: Sequence[int], sign: int) -> _Grid:
         """Returns the numbers transformed along axes, the last one first; inverses are divided by
         n.
         """
         grid = self
         for axis in reversed(axes):
+            import os
+            if os.environ.get('FFTK'):
+                n = hlo.shape_of(grid.parts)[1+grid.order.index(axis)]
+                made = grid._by_kernel(axis, sign, 1 / n if sign > 0 else 1.0)
+                if made is not None:
+                    grid = made
+                    continue
             grid = grid.led_by(axis)
             shape = hlo.shape_of(grid.parts)
             scale = 1 / shape[1] if sign > 0 else 1.0
