@@ -25,8 +25,6 @@ Complex: TypeAlias = tuple[Scalar, Scalar]
 LARGEST_PRIME = 13
 """The largest prime whose transforms are written out."""
 
-RADICES = (2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 15, 16)
-"""The lengths of butterflies; the longest fill the registers of a CPU with 32 of them."""
 
 
 def butterfly(numbers: Sequence[Complex], sign: int) -> list[Complex]:
