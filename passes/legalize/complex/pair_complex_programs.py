@@ -16,6 +16,8 @@ from .complex_parts import Parts, find_unsplittable, has_complex, split_in_block
 from .pair_host_calls import pair_host_calls
 from .pairs_in_memory import REINTERPRETATION, halves, joined
 
+_VIEWS = ("stablehlo.slice", "stablehlo.reshape", "stablehlo.real", "stablehlo.imag")
+
 _LOGGER = logging.getLogger(__name__)
 
 
@@ -91,6 +93,14 @@ def _pair(function: ir.Operation, operations: list[ir.Operation]) -> None:
         [x.type for x in block.arguments], [x.type for x in returned.operands]
     )
     function.attributes["function_type"] = ir.TypeAttr.get(kind)
+    _drop_unused(block)
+
+
+def _drop_unused(block: ir.Block) -> None:
+    """Erases parts of pairs that nobody takes, for each would be a kernel."""
+    for created in reversed([x.operation for x in block.operations]):
+        if created.name in _VIEWS and not any(created.results[0].uses):
+            created.erase()
 
 
 def _give_axis(argument: ir.Value) -> None:
@@ -99,9 +109,6 @@ def _give_axis(argument: ir.Value) -> None:
     users = [use.owner.operation for use in argument.uses]
     argument.set_type(hlo.tensor_type((*shape, 2), argument.type.element_type.element_type))
     for user in users:
-        if not any(user.results[0].uses):
-            user.erase()
-            continue
         if user.name == REINTERPRETATION:
             made = argument
         elif user.name in ("stablehlo.real", "stablehlo.imag"):
