@@ -53,7 +53,7 @@ def taken(x: ir.Value) -> Arrays:
     """Returns complex numbers as a kernel takes them: arguments of functions as they lie."""
     shape = hlo.shape_of(x)
     owner = x.owner
-    if isinstance(owner, ir.Block) and owner.owner.name == "func.func" and shape:
+    if isinstance(owner, ir.Block) and owner.owner.operation.name == "func.func" and shape:
         pairs = hlo.reshape(pairs_of(x), (*shape[:-1], 2 * shape[-1]))
         return Arrays((pairs,), shape)
     return Arrays((hlo.real(x), hlo.imag(x)), shape)
