@@ -20,7 +20,7 @@ import numpy as np
 from iree.compiler import ir
 
 from axir.dialect.builders.kernels import Memory, each, rows_of, transposed, workspace
-from axir.dialect.builders.scalars import Scalar, broadcast
+from axir.dialect.builders.scalars import Scalar, broadcast, index
 from axir.dialect.core.annotations import HostArray
 
 from . import tables
@@ -196,14 +196,20 @@ class _Steps:
 class _Down:
     """The first step, and the turn: w_n^(k1 j2) are in a table if they are few.
 
-    Else each is the product of two: one for a vector, and one for a lane.
+    Else each is the product of one for a vector, which is the product of two, and one for a lane.
+
+    Attributes:
+        steps: All steps.
+        columns: The transform of the first one.
+        start: Where its factors begin in the table.
+        roots: Where parts of roots begin there: real and imaginary ones if they are few, else the
+            two factors, and those of the lanes.
     """
 
     steps: _Steps
     columns: Columns
     start: int
-    roots: int
-    fine_roots: int
+    roots: tuple[int, ...]
 
     @classmethod
     def of(cls, steps: _Steps, table: Table) -> _Down:
@@ -212,16 +218,19 @@ class _Down:
         start = table.put(columns.factors())
 
         def roots(places: HostArray) -> HostArray:
-            numerators = steps.sign * np.outer(np.arange(steps.second), places)
-            return tables.unit_roots(numerators, steps.size)
+            return tables.unit_roots(steps.sign * places, steps.size)
 
+        rows = np.arange(steps.second)
         if steps.size <= _MOST_ROOTS:
-            found = roots(np.arange(steps.first)) * steps.scale
-            return cls(steps, columns, start, table.put(found.real), table.put(found.imag))
-        coarse = roots(Vectors(steps.first, steps.lanes).starts()) * steps.scale
-        fine = roots(np.arange(steps.lanes))
+            few = roots(np.outer(rows, np.arange(steps.first))) * steps.scale
+            return cls(steps, columns, start, (table.put(few.real), table.put(few.imag)))
+        step = 1 << steps.size.bit_length() // 2
+        coarse = roots(np.arange(0, steps.size, step)) * steps.scale
+        medium = roots(np.arange(step))
+        fine = roots(np.outer(rows, np.arange(steps.lanes)))
         parts = np.stack([fine.real, fine.imag], 1)
-        return cls(steps, columns, start, table.put(as_pairs(coarse)), table.put(parts))
+        found = table.put(as_pairs(coarse)), table.put(as_pairs(medium)), table.put(parts)
+        return cls(steps, columns, start, found)
 
     def run(
         self, source: Numbers, target: Numbers, column: Row, own: Sequence[Numbers], table: Memory
@@ -235,25 +244,32 @@ class _Down:
         self.columns.run(read, last.set_row, own, table, self.start)
 
         @Vectors(self.steps.first, lanes).each
-        def square(number: Row, place: Row) -> None:
+        def square(_: Row, place: Row) -> None:
             rows = [last.row(total(place, k)) for k in range(lanes)]
             for k, y in enumerate(_turned(rows)):
                 row = total(column, k)
-                target.write((row, place), times(y, self._root(table, row, number, place)))
+                target.write((row, place), times(y, self._root(table, row, place)))
 
-    def _root(self, table: Memory, row: Row, number: Row, place: Row) -> Complex:
-        """Returns the roots of a vector, the number'th one of a row."""
+    def _root(self, table: Memory, row: Row, place: Row) -> Complex:
+        """Returns the roots of a vector."""
         steps, lanes = self.steps, self.steps.lanes
         if steps.size <= _MOST_ROOTS:
             at = total(product(row, steps.first), place)
-            starts = self.roots, self.fine_roots
-            real, imag = (table.read(total(at, start), lanes) for start in starts)
+            real, imag = (table.read(total(at, start), lanes) for start in self.roots)
             return real, imag
-        at = product(total(product(row, Vectors(steps.first, lanes).count), number), 2)
-        at = total(at, self.roots)
-        coarse = broadcast(table[at], lanes), broadcast(table[total(at, 1)], lanes)
-        at = total(product(row, 2 * lanes), self.fine_roots)
-        return times((table.read(at, lanes), table.read(total(at, lanes), lanes)), coarse)
+        coarse, medium, fine = self.roots
+        step = 1 << steps.size.bit_length() // 2
+        number = index(row) * index(place)
+        scalar = times(_pair(table, number // step, coarse), _pair(table, number % step, medium))
+        whole = broadcast(scalar[0], lanes), broadcast(scalar[1], lanes)
+        at = total(product(row, 2 * lanes), fine)
+        return times((table.read(at, lanes), table.read(total(at, lanes), lanes)), whole)
+
+
+def _pair(table: Memory, number: Row, start: int) -> Complex:
+    """Returns a complex number of a table."""
+    at = total(product(number, 2), start)
+    return table[at], table[total(at, 1)]
 
 
 def _turned(square: Sequence[Complex]) -> list[Complex]:
