@@ -136,9 +136,11 @@ def _convolve(x: Arrays, sign: int, scale: float) -> Arrays:
     chirped = _times(x, chirp)
     long = tuple(hlo.pad(part, zero, (0, 0), (0, padded - length)) for part in chirped)
     spectra = transform_rows(Arrays(long, (rows, padded)), -1)
-    product = _times(spectra, tables.chirp_spectrum(length, sign, padded))
-    convolved = transform_rows(Arrays(product, spectra.shape), 1)
-    cut = tuple(hlo.slice(part, (0, 0), (rows, length)) for part in convolved.values)
+    real, imag = _times(spectra, tables.chirp_spectrum(length, sign, padded))
+    # The way back is the way there with the parts exchanged, by the same kernels.
+    back = transform_rows(Arrays((imag, real), spectra.shape), -1)
+    convolved = back.values[::-1]
+    cut = tuple(hlo.slice(part, (0, 0), (rows, length)) for part in convolved)
     return Arrays(_times(Arrays(cut, x.shape), chirp * scale), x.shape)
 
 

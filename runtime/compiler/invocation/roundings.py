@@ -35,7 +35,7 @@ _LONGEST_SUM = 64
 # Kernels of products, of transforms, and of whole programs and loops keep theirs: what they compute
 # is computed once, and multiplying and adding is most of what they do.
 _COMPUTES_ONCE = re.compile(
-    r"(matrix_product|vector_product|convolution|program|loop)_\d+|fft_[0-9a-f]+"
+    r"(matrix_product|vector_product|convolution|program|loop)_\d+|fft_k?[0-9a-f]+"
 )
 
 
