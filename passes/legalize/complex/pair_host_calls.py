@@ -29,10 +29,7 @@ def pair_host_calls(module: ir.Module) -> None:
             made = ir.Operation.create(
                 call.name,
                 results=[_paired(x.type) for x in call.results],
-                operands=[
-                    pairs_of(x) if hlo.is_complex(x) else x
-                    for x in call.operands
-                ],
+                operands=[pairs_of(x) if hlo.is_complex(x) else x for x in call.operands],
                 attributes={name: call.attributes[name] for name in call.attributes},
             )
             results = [

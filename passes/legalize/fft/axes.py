@@ -74,9 +74,7 @@ def is_returned(result: ir.Value) -> bool:
 # Axes -------------------------------------------------------------------------------------------
 
 
-def transform_axes(
-    x: Arrays, axes: Sequence[int], sign: int, *, is_paired: bool = False
-) -> Arrays:
+def transform_axes(x: Arrays, axes: Sequence[int], sign: int, *, is_paired: bool = False) -> Arrays:
     """Transforms axes, the last one first; inverses are divided by the number of elements.
 
     Args:
@@ -136,11 +134,9 @@ def _convolve(x: Arrays, sign: int, scale: float) -> Arrays:
     chirped = _times(x, chirp)
     long = tuple(hlo.pad(part, zero, (0, 0), (0, padded - length)) for part in chirped)
     spectra = transform_rows(Arrays(long, (rows, padded)), -1)
-    real, imag = _times(spectra, tables.chirp_spectrum(length, sign, padded))
-    # The way back is the way there with the parts exchanged, by the same kernels.
-    back = transform_rows(Arrays((imag, real), spectra.shape), -1)
-    convolved = back.values[::-1]
-    cut = tuple(hlo.slice(part, (0, 0), (rows, length)) for part in convolved)
+    product = _times(spectra, tables.chirp_spectrum(length, sign, padded))
+    convolved = transform_rows(Arrays(product, spectra.shape), 1)
+    cut = tuple(hlo.slice(part, (0, 0), (rows, length)) for part in convolved.values)
     return Arrays(_times(Arrays(cut, x.shape), chirp * scale), x.shape)
 
 
@@ -190,9 +186,7 @@ def transform_to_reals(x: Arrays, length: int) -> ir.Value:
     if length % 2:
         real, imag = (hlo.slice(part, (0, 1), (rows, half)) for part in _parts(x).values)
         back = hlo.reverse(real, (1,)), hlo.negate(hlo.reverse(imag, (1,)))
-        whole = tuple(
-            hlo.concatenate(pair, 1) for pair in zip(_parts(x).values, back, strict=True)
-        )
+        whole = tuple(hlo.concatenate(pair, 1) for pair in zip(_parts(x).values, back, strict=True))
         return _along_rows(Arrays(whole, (rows, length)), 1, 1 / length, False).values[0]
     found = _along_rows(fold_halves(x), 1, 2 / length, True)
     if len(found.values) == 2:

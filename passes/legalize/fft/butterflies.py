@@ -26,7 +26,6 @@ LARGEST_PRIME = 13
 """The largest prime whose transforms are written out."""
 
 
-
 def butterfly(numbers: Sequence[Complex], sign: int) -> list[Complex]:
     """Returns the transform of numbers, with exp(sign 2 pi i j k / n)."""
     length = len(numbers)

@@ -165,9 +165,7 @@ class _Stage:
     def _pair(self, at: Row, lanes: int | None) -> Complex:
         return broadcast(self.table[at], lanes), broadcast(self.table[total(at, 1)], lanes)
 
-    def _long_butterfly(
-        self, take: Read, put: Write, buffer: Numbers
-    ) -> None:
+    def _long_butterfly(self, take: Read, put: Write, buffer: Numbers) -> None:
         """Transforms by a loop over pairs of rows that face each other.
 
         Sums and differences of these lie in a buffer; each pair of results is their sums, times

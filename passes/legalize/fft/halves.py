@@ -83,9 +83,7 @@ class _Halves:
             workgroups=workgroups, identity=f"halves {half} {sign}",
         )  # fmt: skip
 
-    def run(
-        self, source: Numbers, target: Numbers, roots: Memory, number: Row, place: Row
-    ) -> None:
+    def run(self, source: Numbers, target: Numbers, roots: Memory, number: Row, place: Row) -> None:
         """Computes a vector, from numbers at its place and at the place that faces it."""
         here = source.read(place)
         back = range(self.lanes - 1, -1, -1)

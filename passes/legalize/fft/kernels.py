@@ -20,7 +20,7 @@ from iree.compiler import ir
 from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.builders.expressions import minimum
 from axir.dialect.builders.kernels import Memory, dispatch, each, rows_of, workspace
-from axir.dialect.builders.scalars import Scalar
+from axir.dialect.builders.scalars import Scalar, broadcast
 from axir.dialect.core.annotations import HostArray
 
 from .butterflies import Complex
@@ -66,6 +66,10 @@ class Arrays:
         """Returns the same numbers in another shape."""
         stored = _stored_shape(shape, is_paired=len(self.values) == 1)
         return Arrays(tuple(hlo.reshape(x, stored) for x in self.values), tuple(shape))
+
+    def exchanged(self) -> Arrays:
+        """Returns the numbers with their two parts exchanged."""
+        return Arrays(self.values[::-1], self.shape)
 
 
 def _stored_shape(shape: Sequence[int], *, is_paired: bool) -> tuple[int, ...]:
@@ -186,9 +190,14 @@ class Vectors:
         each(*rows_of(workgroup, matrices * self.count, workgroups))(one)
 
 
-def scaled(x: Complex, factor: float) -> Complex:
+def scaled(x: Complex, factor: Scalar) -> Complex:
     """Returns a complex number times a real one."""
-    return x if factor == 1 else (x[0] * factor, x[1] * factor)
+    return x[0] * factor, x[1] * factor
+
+
+def is_exchangeable(x: Arrays, sign: int, is_paired: bool) -> bool:
+    """Tells whether exchanged parts do the work of another sign: then one kernel serves both."""
+    return sign > 0 and len(x.values) == 2 and not is_paired
 
 
 # Columns ----------------------------------------------------------------------------------------
@@ -211,22 +220,26 @@ def transform_columns(
         is_paired: Whether the result is one array of pairs.
         lanes: How long vectors are, if not as long as can be.
     """
+    if is_exchangeable(x, sign, is_paired):
+        return transform_columns(x.exchanged(), -sign, scale, lanes=lanes).exchanged()
     matrices, length, width = x.shape
     element = x.element
     lanes = lanes or lanes_of(element)
     columns, table, vectors = Columns(length, sign), Table(), Vectors(width, lanes)
     start = table.put(columns.factors())
+    factor_at = table.put(np.array([scale]))
     workgroups = workgroups_of(matrices * vectors.count, math.prod(x.shape))
 
     def body(workgroup: Scalar, source: Numbers, factors: Memory, target: Numbers) -> None:
         count = columns.buffers(is_kept=False)
         own = buffers(workgroup, workgroups, count, length, lanes, element)
+        factor = broadcast(factors[factor_at], lanes)
 
         def task(row: Row, column: Row) -> None:
             matrix, found = source.at(row), target.at(row)
             columns.run(
                 lambda number: matrix.read(number, column),
-                lambda number, y: found.write((number, column), scaled(y, scale)),
+                lambda number, y: found.write((number, column), scaled(y, factor)),
                 own, factors, start,
             )  # fmt: skip
 
@@ -234,5 +247,5 @@ def transform_columns(
 
     return run_kernel(
         body, x, table, x.shape, is_paired=is_paired, lanes=lanes, workgroups=workgroups,
-        identity=f"columns {x.shape} {sign} {scale}",
+        identity=f"columns {x.shape} {sign}",
     )  # fmt: skip

@@ -33,6 +33,7 @@ from .kernels import (
     Table,
     Vectors,
     buffers,
+    is_exchangeable,
     lanes_of,
     run_kernel,
     scaled,
@@ -57,10 +58,10 @@ def fits_rows(rows: int, length: int, element: ir.Type) -> bool:
     return rows >= lanes and lanes <= length <= LONGEST_COLUMN and has_columns(length)
 
 
-def transform_rows(
-    x: Arrays, sign: int, scale: float = 1.0, *, is_paired: bool = False
-) -> Arrays:
+def transform_rows(x: Arrays, sign: int, scale: float = 1.0, *, is_paired: bool = False) -> Arrays:
     """Transforms [rows, length] along `length`; arguments are those of `transform_columns`."""
+    if is_exchangeable(x, sign, is_paired):
+        return transform_rows(x.exchanged(), -sign, scale).exchanged()
     rows, length = x.shape
     lanes = lanes_of(x.element)
     found = split_row(length, lanes)
@@ -129,6 +130,12 @@ class _Steps:
         )
 
     @property
+    def identity(self) -> str:
+        """What the code depends on."""
+        sides = self.rows, self.first, self.second
+        return f"{sides} {self.sign} {self.is_paired}"
+
+    @property
     def size(self) -> int:
         """How many numbers a row has."""
         return self.first * self.second
@@ -169,7 +176,7 @@ class _Steps:
 
         return run_kernel(
             body, x, table, self._turned, is_paired=self.is_paired, lanes=self.lanes,
-            workgroups=workgroups, identity=f"rows {self}",
+            workgroups=workgroups, identity=f"rows {self.identity}",
         )  # fmt: skip
 
     def _down(self, x: Arrays) -> Arrays:
@@ -188,7 +195,7 @@ class _Steps:
 
         return run_kernel(
             body, x, table, self._turned, is_paired=False, lanes=self.lanes,
-            workgroups=workgroups, identity=f"down {self}",
+            workgroups=workgroups, identity=f"down {self.identity}",
         )  # fmt: skip
 
 
@@ -287,6 +294,7 @@ def _transform_short_rows(x: Arrays, sign: int, scale: float, is_paired: bool) -
     lanes, element = lanes_of(x.element), x.element
     columns, table = Columns(length, sign), Table()
     start = table.put(columns.factors())
+    factor_at = table.put(np.array([scale]))
     vectors, squares = Vectors(rows, lanes), Vectors(length, lanes)
     workgroups = workgroups_of(vectors.count, rows * length)
 
@@ -294,6 +302,7 @@ def _transform_short_rows(x: Arrays, sign: int, scale: float, is_paired: bool) -
         count = max(2, columns.buffers(is_kept=True))
         own = buffers(workgroup, workgroups, count, length, lanes, element)
         first, last = own[1], own[columns.turns]
+        factor = broadcast(factors[factor_at], lanes)
 
         def task(_: Row, row: Row) -> None:
             @squares.each
@@ -308,11 +317,11 @@ def _transform_short_rows(x: Arrays, sign: int, scale: float, is_paired: bool) -
             def end(_: Row, place: Row) -> None:
                 square = [last.row(total(place, k)) for k in range(lanes)]
                 for k, y in enumerate(_turned(square)):
-                    target.write((total(row, k), place), scaled(y, scale))
+                    target.write((total(row, k), place), scaled(y, factor))
 
         vectors.share(1, workgroup, workgroups, task)
 
     return run_kernel(
         body, x.viewed((rows, length)), table, x.shape, is_paired=is_paired, lanes=lanes,
-        workgroups=workgroups, identity=f"short {x.shape} {sign} {scale}",
+        workgroups=workgroups, identity=f"short {x.shape} {sign}",
     )  # fmt: skip
