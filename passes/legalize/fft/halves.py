@@ -17,11 +17,12 @@ from iree.compiler import ir
 
 from axir.dialect.builders.kernels import Memory, each, rows_of, shuffle
 from axir.dialect.builders.scalars import Scalar, broadcast
+from axir.dialect.core.annotations import HostArray
 
 from . import tables
 from .butterflies import Complex, minus, plus, times
 from .columns import as_pairs
-from .kernels import Arrays, Table, Vectors, lanes_of, run_kernel, workgroups_of
+from .kernels import MOST_ROOTS, Arrays, Table, Vectors, lanes_of, run_kernel, workgroups_of
 from .numbers import Numbers, Row, product, total
 
 
@@ -47,25 +48,29 @@ def fold_halves(x: Arrays) -> Arrays:
 
 @dataclasses.dataclass(frozen=True)
 class _Halves:
+    """The kernel, of X for sign -1, of Z for sign 1.
+
+    Attributes:
+        half: m.
+        sign: Of the exponent of roots.
+        lanes: How long vectors are.
+        roots: Where -i w^k / 2, for Z i w^-k / 2, begin in the table: real and imaginary parts if
+            they are few, else those for vectors and those for lanes, whose products they are.
+    """
+
     half: int
     sign: int
     lanes: int
-    coarse: int
-    fine: int
+    roots: tuple[int, int]
 
     @classmethod
     def build(cls, x: Arrays, sign: int, is_paired: bool) -> Arrays:
-        """Builds the kernel, of X for sign -1, of Z for sign 1."""
+        """Builds the kernel."""
         rows, length = x.shape
         half = length if sign < 0 else length - 1
         lanes, table = lanes_of(x.element), Table()
         vectors = Vectors(half - 1, lanes)
-        # -i w^k for X, i w^-k for Z, and the half: a root for a vector times one for a lane.
-        turn = 0.5j * sign
-        coarse = turn * tables.unit_roots(sign * (1 + vectors.starts()), 2 * half)
-        fine = tables.unit_roots(sign * np.arange(lanes), 2 * half)
-        parts = np.concatenate([fine.real, fine.imag])
-        halves = cls(half, sign, lanes, table.put(as_pairs(coarse)), table.put(parts))
+        halves = cls(half, sign, lanes, _put_roots(table, half, sign, vectors))
         workgroups = workgroups_of(rows, rows * length)
 
         def body(workgroup: Scalar, source: Numbers, roots: Memory, target: Numbers) -> None:
@@ -90,14 +95,18 @@ class _Halves:
         facing = source.read((self.half - self.lanes + 1) - place)
         real, imag = (shuffle(part, part, back) for part in facing)
         mirrored = real, -imag
-        odd = times(minus(here, mirrored), self._root(roots, number))
+        odd = times(minus(here, mirrored), self._root(roots, number, place))
         even = plus(here, mirrored)
         target.write((place,), plus((even[0] * 0.5, even[1] * 0.5), odd))
 
-    def _root(self, roots: Memory, number: Row) -> Complex:
-        at = total(product(number, 2), self.coarse)
-        coarse = broadcast(roots[at], self.lanes), broadcast(roots[total(at, 1)], self.lanes)
-        real, imag = (roots.read(self.fine + part * self.lanes, self.lanes) for part in (0, 1))
+    def _root(self, table: Memory, number: Row, place: Row) -> Complex:
+        first, second = self.roots
+        if self.half <= MOST_ROOTS:
+            real, imag = (table.read(total(place, start), self.lanes) for start in self.roots)
+            return real, imag
+        at = total(product(number, 2), first)
+        coarse = broadcast(table[at], self.lanes), broadcast(table[total(at, 1)], self.lanes)
+        real, imag = (table.read(second + part * self.lanes, self.lanes) for part in (0, 1))
         return times((real, imag), coarse)
 
     def run_ends(self, source: Numbers, target: Numbers) -> None:
@@ -110,3 +119,15 @@ class _Halves:
         else:
             first, last = source.element(0)[0], source.element(self.half)[0]
             target.set_element(0, ((first + last) * 0.5, (first - last) * 0.5))
+
+
+def _put_roots(table: Table, half: int, sign: int, vectors: Vectors) -> tuple[int, int]:
+    def roots(places: HostArray) -> HostArray:
+        return tables.unit_roots(sign * places, 2 * half)
+
+    if half <= MOST_ROOTS:
+        few = 0.5j * sign * roots(np.arange(half))
+        return table.put(few.real), table.put(few.imag)
+    coarse = 0.5j * sign * roots(1 + vectors.starts())
+    fine = roots(np.arange(vectors.lanes))
+    return table.put(as_pairs(coarse)), table.put(np.concatenate([fine.real, fine.imag]))

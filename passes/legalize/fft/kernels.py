@@ -30,6 +30,9 @@ from .numbers import Numbers, Row, product
 LONGEST_COLUMN = 2048
 """How long columns are at most: their buffers stay in the caches."""
 
+MOST_ROOTS = 1 << 14
+"""How many roots of unity a table has at most; more are products of some in smaller tables."""
+
 _VECTOR_BYTES = 64
 # What a workgroup should have to do, in numbers, and how many there are at most.
 _SHARE = 1 << 14

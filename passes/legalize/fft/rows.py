@@ -28,6 +28,7 @@ from .butterflies import Complex, times
 from .columns import Columns, as_pairs, column_cost, has_columns
 from .kernels import (
     LONGEST_COLUMN,
+    MOST_ROOTS,
     MOST_WORKGROUPS,
     Arrays,
     Table,
@@ -44,8 +45,6 @@ from .numbers import Numbers, Row, product, total
 
 # Rows up to this length have both steps in one kernel; longer ones if they are many.
 _LONGEST_SINGLE = 1 << 15
-# Larger tables of roots are products of smaller ones.
-_MOST_ROOTS = 1 << 14
 _LONGEST_CACHED = 1024
 _TURNING_COST = 8
 
@@ -228,7 +227,7 @@ class _Down:
             return tables.unit_roots(steps.sign * places, steps.size)
 
         rows = np.arange(steps.second)
-        if steps.size <= _MOST_ROOTS:
+        if steps.size <= MOST_ROOTS:
             few = roots(np.outer(rows, np.arange(steps.first))) * steps.scale
             return cls(steps, columns, start, (table.put(few.real), table.put(few.imag)))
         step = 1 << steps.size.bit_length() // 2
@@ -260,7 +259,7 @@ class _Down:
     def _root(self, table: Memory, row: Row, place: Row) -> Complex:
         """Returns the roots of a vector."""
         steps, lanes = self.steps, self.steps.lanes
-        if steps.size <= _MOST_ROOTS:
+        if steps.size <= MOST_ROOTS:
             at = total(product(row, steps.first), place)
             real, imag = (table.read(total(at, start), lanes) for start in self.roots)
             return real, imag
