@@ -39,7 +39,6 @@ LONGEST_PRIME = 127
 # What a butterfly costs for each of its numbers, about: operations on vectors, of which reading and
 # writing are four, and what does not stay in registers.
 _COSTS = {2: 9, 3: 13, 4: 13, 5: 16, 6: 17, 7: 22, 8: 18, 9: 22, 10: 23, 11: 32, 12: 23, 13: 36}
-_COSTS |= {15: 29, 16: 26}
 _COST_OF_LOOP = 12
 
 
