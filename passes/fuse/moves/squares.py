@@ -5,8 +5,6 @@ What does not live here: the loops over them (`kernel.py`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from axir.dialect.builders.kernels import transposed
 from axir.dialect.builders.scalars import Scalar
 from axir.passes.fuse.rearranged import Transposed

@@ -120,7 +120,8 @@ def _parts(x: Arrays) -> Arrays:
 
 
 def _along_rows(x: Arrays, sign: int, scale: float, is_paired: bool) -> Arrays:
-    if fits_rows(*x.shape, x.element):
+    rows, length = x.shape
+    if fits_rows(rows, length, x.element):
         return transform_rows(x, sign, scale, is_paired=is_paired)
     return _convolve(_parts(x), sign, scale)
 
@@ -152,7 +153,7 @@ def padded_length(least: int, element: ir.Type) -> int:
 
 @functools.lru_cache(maxsize=256)
 def _padded_length(least: int, lanes: int) -> int:
-    lengths = {q << max(8, math.ceil(math.log2(least / q))) for q in (1, 3, 5, 7, 9, 15, 25, 27)}
+    lengths = {q << max(0, math.ceil(math.log2(least / q))) for q in (1, 3, 5, 7, 9, 15, 25, 27)}
     return min(lengths, key=lambda length: length * row_cost(length, lanes))
 
 

@@ -27,29 +27,34 @@ from .axes import (
 
 @dataclasses.dataclass(frozen=True)
 class ExpandFft(RewritePass):
-    """Writes out Fourier transforms as matrix products.
+    """Writes Fourier transforms out, as kernels or as matrix products.
 
     The fact: IREE transforms one axis of f32 whose length is a power of two, and takes five times
-    as long for it as these products do (64 x 1024: 2,700 us and 470 us).
+    as long for it as matrix products do, and fifty times as long as kernels.
 
-    1. Transform one axis after the other, brought to the front, on real and imaginary parts.
-    2. An axis of length n = r m: multiply by the r x r matrix of the transform of length r, then by
-       twiddle factors while transposing; go on with m. See `stages.py`.
-    3. A prime factor above 64: as a convolution of smooth length.
-    4. Real numbers of even length n: as n / 2 complex ones, whose spectrum is taken apart (RFFT) or
-       made (IRFFT) by symmetry. Odd length: as complex numbers.
+    1. On CPUs, for 512 numbers and more: a kernel for each axis, the last one first. Columns are
+       transformed side by side in vectors (`columns.py`); rows are seen as matrices, whose columns
+       are transformed, turned and transformed again (`rows.py`). Arguments and results of functions
+       are read and written as pairs, as they lie; else kernels take and give parts.
+    2. A length with a prime factor above 127 is a convolution of a smooth length. Real numbers of
+       even length n are n / 2 complex ones, whose spectrum is taken apart (RFFT) or made (IRFFT) by
+       symmetry (`halves.py`); of odd length they are complex numbers.
+    3. Elsewhere, and where no vector would be full: matrix products, which other operations are
+       fused with (`products.py`). An axis of length n = r m is brought to the front, multiplied by
+       the r x r matrix of the transform of length r, then by twiddle factors while transposing;
+       then on with m.
 
     Precondition: none; what the pass builds is real but for the first and last operations.
 
     Before::
 
-        %0 = stablehlo.fft %x, type = FFT, length = [4] : tensor<3x4xcomplex<f32>> -> …
+        %0 = stablehlo.fft %x, type = FFT, length = [1024] : tensor<3x1024xcomplex<f32>> -> …
 
     After::
 
-        %1 = stablehlo.concatenate %real_x, %imag_x, dim = 0 : … tensor<2x4x3xf32>
-        %2 = stablehlo.dot_general %matrix, %1 … : (tensor<8x8xf32>, tensor<8x3xf32>) -> …
-        %0 = stablehlo.complex %real_2, %imag_2 : tensor<3x4xcomplex<f32>>
+        %1 = flow.tensor.bitcast %x : tensor<3x1024xcomplex<f32>> -> tensor<3x1024x2xf32>
+        %2:2 = flow.dispatch @fft_…::@fft_…(%1, %factors) : … -> (tensor<3x64x32xf32>, …)
+        %0 = flow.tensor.bitcast %2#0 : tensor<3x1024x2xf32> -> tensor<3x1024xcomplex<f32>>
     """
 
     name: ClassVar[str] = "expand-fft"
