@@ -89,12 +89,32 @@ def matrix_power(jax, *shape):
     return lambda a: jax.numpy.linalg.matrix_power(a, 10), [floats(*shape) / 8]
 
 
-@kernels.program({"65536": (65_536,), "odd": (9_973,), "rows": (256, 1024)}, tiny=(2, 6))
+@kernels.program(
+    {
+        "1000": (1000,),
+        "20500": (20_500,),
+        "65536": (65_536,),
+        "odd": (9_973,),
+        "rows": (256, 1024),
+        "short-rows": (5000, 48),
+    },
+    tiny=(2, 6),
+)
 def fft(jax, *shape):
     return jax.numpy.fft.fft, [floats(*shape).astype(np.complex64)]
 
 
-@kernels.program({"512x512": (512, 512)}, tiny=(4, 6))
+@kernels.program({"44100": (44_100,), "rows": (100, 1000)}, tiny=(2, 6))
+def real_fft(jax, *shape):
+    return lambda x: jax.numpy.fft.irfft(jax.numpy.fft.rfft(x) * 0.5), [floats(*shape)]
+
+
+@kernels.program({"120x50": (120, 50)}, tiny=(4, 6))
+def fft_columns(jax, *shape):
+    return lambda x: jax.numpy.fft.fft(x, axis=0), [floats(*shape).astype(np.complex64)]
+
+
+@kernels.program({"512x512": (512, 512), "300x500": (300, 500)}, tiny=(4, 6))
 def fft2_filter(jax, *shape):
     def blur(x, response):
         return jax.numpy.fft.irfft2(jax.numpy.fft.rfft2(x) * response, s=shape)
@@ -102,6 +122,6 @@ def fft2_filter(jax, *shape):
     return blur, [floats(*shape), floats(shape[0], shape[1] // 2 + 1)]
 
 
-@kernels.program((100_000, 1000), tiny=(20, 5))
+@kernels.program({"1e5": (100_000, 1000), "20000": (20_000, 501)}, tiny=(20, 5))
 def fft_convolution(jax, n, width):
     return lambda x, w: jax.scipy.signal.fftconvolve(x, w, mode="same"), [floats(n), floats(width)]

@@ -12,7 +12,7 @@ from axir.dialect.core.annotations import ArrayLike, PrecisionLike, UserObject
 from axir.dialect.core.errors import ParameterError
 from axir.dialect.ops.convolution.types import ConvolutionShapeError
 from axir.dialect.ops.elementwise.arithmetic import mul
-from axir.dialect.ops.elementwise.conversion import conj, real
+from axir.dialect.ops.elementwise.conversion import conj
 from axir.dialect.ops.fft.fourier_transform import fft
 from axir.dialect.ops.indexing.static_slicing import slice as slice_array
 from axir.dialect.ops.shape.rearranging import moveaxis, rev
@@ -38,6 +38,8 @@ __all__ = [
 ]
 
 
+# What powers of two are multiplied by for lengths of transforms: they are at most a tenth too long.
+_ODD_FACTORS = (1, 3, 5, 7, 9, 15, 21, 25, 27, 35, 45, 63, 75, 81, 105, 125)
 _METHODS = ("auto", "direct", "fft")
 _BOUNDARIES = {"fill": "constant", "wrap": "wrap", "symm": "symmetric"}
 
@@ -204,11 +206,13 @@ def fftconvolve(
                 "Make the extents there equal, or one of them 1.",
             )
     starts, sizes = _region(mode, in1.shape, in2.shape, tuple(chosen))
-    lengths = {axis: 1 << (in1.shape[axis] + in2.shape[axis] - 2).bit_length() for axis in chosen}
-    product = mul(
-        *broadcast_arguments("fftconvolve", *(_transformed(x, lengths, "FFT") for x in (in1, in2)))
-    )
-    result = _transformed(product, lengths, "IFFT")
+    lengths = {
+        axis: _fast_length(in1.shape[axis] + in2.shape[axis] - 1) for axis in reversed(chosen)
+    }
+    is_real = in1.dtype.kind != "c"
+    spectra = [_spectrum(x, lengths, is_real) for x in (in1, in2)]
+    product = mul(*broadcast_arguments("fftconvolve", *spectra))
+    result = _from_spectrum(product, lengths, is_real)
     result = slice_array(
         result,
         starts,
@@ -217,7 +221,7 @@ def fftconvolve(
             for axis, (start, size) in enumerate(zip(starts, sizes, strict=True))
         ),
     )
-    return result if in1.dtype.kind == "c" else real(result).astype(in1.dtype)
+    return result.astype(in1.dtype)
 
 
 # Arguments -------------------------------------------------------------------------------------
@@ -313,10 +317,26 @@ def _with_boundary(
     return convolve_range(in1, in2, starts, sizes, precision)
 
 
-def _transformed(x: Value, lengths: dict[int, int], kind: str) -> Value:
-    """Applies a Fourier transform along some axes, filled up with zeros to their lengths."""
+def _fast_length(least: int) -> int:
+    """Returns a length of at least `least` whose Fourier transforms are fast."""
+    return min(q << (-(-least // q) - 1).bit_length() for q in _ODD_FACTORS)
+
+
+def _spectrum(x: Value, lengths: dict[int, int], is_real: bool) -> Value:
+    """Transforms axes, filled up with zeros; of real numbers, half of the first."""
     widths = [(0, lengths.get(axis, size) - size) for axis, size in enumerate(x.shape)]
     x = pad(x, widths) if any(high for _, high in widths) else x
-    for axis, length in lengths.items():
-        x = moveaxis(fft(moveaxis(x, axis, x.ndim - 1), kind, (length,)), x.ndim - 1, axis)
+    for number, (axis, length) in enumerate(lengths.items()):
+        x = _along(x, axis, "RFFT" if is_real and not number else "FFT", length)
     return x
+
+
+def _from_spectrum(x: Value, lengths: dict[int, int], is_real: bool) -> Value:
+    """Returns that whose `_spectrum` it is."""
+    for number, (axis, length) in reversed(list(enumerate(lengths.items()))):
+        x = _along(x, axis, "IRFFT" if is_real and not number else "IFFT", length)
+    return x
+
+
+def _along(x: Value, axis: int, kind: str, length: int) -> Value:
+    return moveaxis(fft(moveaxis(x, axis, x.ndim - 1), kind, (length,)), x.ndim - 1, axis)

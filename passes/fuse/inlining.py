@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from iree.compiler import ir
 
-from axir.dialect.builders.scalars import index, signless
+from axir.dialect.builders.scalars import index, integer, signless
 from axir.passes.legalize.regions import operations_of
 from axir.passes.legalize.rewriting import operations_in_order
 
@@ -61,9 +61,7 @@ def _functions(executable: ir.Operation) -> list[ir.Operation]:
 
 def _dispatch(emitter: Emitter, created: ir.Operation, operands: list[Value]) -> Sequence[Value]:
     inputs = [_in_memory(emitter, x) for x in operands]
-    results = [
-        emitter.allocate(list(x.type.shape), signless(x.type.element_type)) for x in created.results
-    ]
+    results = [_result(emitter, x) for x in created.results]
     _, function = _parts(emitter.code.executables[executable_of(created)])
     arguments = list(function.regions[0].blocks[0].arguments)
     bound = dict(zip(arguments, [*inputs, *results], strict=True))
@@ -71,7 +69,11 @@ def _dispatch(emitter: Emitter, created: ir.Operation, operands: list[Value]) ->
     for operation in operations_of(function)[0][:-1]:
         name = operation.name
         if name == "stream.binding.subspan":
-            known[operation.results[0]] = bound[operation.operands[0]].memory.value
+            memory = bound[operation.operands[0]].memory.value
+            kind = operation.results[0].type
+            if memory.type != kind:  # a part of a workspace
+                memory = emitter.allocate(kind.shape, kind.element_type).memory.value
+            known[operation.results[0]] = memory
         elif name == "stream.dispatch.workgroup.id":
             known[operation.results[0]] = index(0).value
         elif name == "memref.alloca":
@@ -81,6 +83,13 @@ def _dispatch(emitter: Emitter, created: ir.Operation, operands: list[Value]) ->
         else:
             known.update(zip(operation.results, _copied(operation, known).results, strict=True))
     return results
+
+
+def _result(emitter: Emitter, result: ir.Value) -> Stored:
+    """Returns memory for a result; for a workspace, which nobody reads, of one byte."""
+    element = signless(result.type.element_type)
+    is_space = element == integer(8) and not any(result.uses)
+    return emitter.allocate([1] if is_space else list(result.type.shape), element)
 
 
 def _in_memory(emitter: Emitter, value: Value) -> Stored:

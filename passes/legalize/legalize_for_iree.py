@@ -226,6 +226,7 @@ class LegalizeForIree(Pass):
             name: {"device": self.device} for name in _ON_DEVICE
         }
         options["expand-c-functions"] = {"platform": self.platform}
+        options["expand-fft"] = {"platform": self.platform}
         options["refuse-unsupported"] = {"platform": self.platform, "missing": self.missing}
         options["protect-inputs"]["platform"] = self.platform
         is_spirv = self.platform in _SPIRV

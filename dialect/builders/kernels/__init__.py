@@ -47,6 +47,7 @@ from .lanes import (
     shuffle,
     smallest_lane,
     sum_of_lanes,
+    transposed,
     with_lane,
 )
 from .memory import STACK_BYTES, Memory, Number, Position, scratch
@@ -80,6 +81,7 @@ __all__ = [
     "shuffle",
     "smallest_lane",
     "sum_of_lanes",
+    "transposed",
     "when",
     "with_lane",
     "workspace",

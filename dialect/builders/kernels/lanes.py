@@ -68,6 +68,27 @@ def shuffle(x: Scalar, y: Scalar, order: Sequence[int]) -> Scalar:
     return operation("vector.shuffle", (x, y), kind, {"mask": ir.DenseI64ArrayAttr.get(order)})
 
 
+def transposed(rows: Sequence[Scalar]) -> list[Scalar]:
+    """Returns the columns of a square of a power of two rows.
+
+    Squares within it are exchanged across the diagonal, the largest first (Eklundh, "A fast
+    computer method for matrix transposing", 1972).
+    """
+    found = list(rows)
+    size = len(found)
+    step = size // 2
+    while step:
+        upper = [n if not n & step else size + n - step for n in range(size)]
+        lower = [n + step if not n & step else size + n for n in range(size)]
+        for n in range(size):
+            if not n & step:
+                above, below = found[n], found[n + step]
+                found[n] = shuffle(above, below, upper)
+                found[n + step] = shuffle(above, below, lower)
+        step //= 2
+    return found
+
+
 # One number of all lanes -----------------------------------------------------------------------
 
 

@@ -1,7 +1,7 @@
 """Fourier transforms: the op `fft` over the last axes, of complex and of real arrays.
 
-What does not live here: norms, padding and other axes (`axir.numpy.fft`), and how IREE, which only
-has transforms of some lengths, computes it (`passes/legalize/fft/expand_fft.py`).
+What does not live here: norms, padding and other axes (`axir.numpy.fft`), and how compiled programs
+compute it (`passes/legalize/fft/expand_fft.py`).
 """
 
 from __future__ import annotations
@@ -45,10 +45,6 @@ __all__ = ["FftType", "fft"]
 
 MOST_AXES = 3
 """StableHLO transforms at most so many axes at once."""
-
-# From so many elements on, calling SciPy from compiled code beats computing there, both ways
-# included (8 x 1000: 47 us and 54 us, 64 x 1024: 195 us and 600 us), and compiles faster.
-_HOST_SIZE = 8192
 
 # From so many elements on, several transforms are shared among the cores.
 _PARALLEL_SIZE = 1 << 15
@@ -223,20 +219,12 @@ def _batch(
 def _lower(
     context: LoweringContext, x: ir.Value, *, fft_type: str, fft_lengths: tuple[int, ...]
 ) -> MlirValues:
-    (operand,), (result,) = context.types_in, context.types_out
+    (result,) = context.types_out
     if not result.size:
         return hlo.full(0, result.shape, result.dtype)
     if not fft_lengths:
         return x
-    is_near = context.platform == "cpu" and context.allows_host_calls
-    if is_near and max(operand.size, result.size) >= _HOST_SIZE:
-        transform = functools.partial(_on_host, fft_type=fft_type, fft_lengths=fft_lengths)
-        return context.host_call(transform, [x], [result])
     return hlo.fft(x, fft_type, fft_lengths)
-
-
-def _on_host(x: np.ndarray, *, fft_type: str, fft_lengths: tuple[int, ...]) -> list[np.ndarray]:
-    return [_evaluate(np.asarray(x), fft_type=fft_type, fft_lengths=fft_lengths)]
 
 
 def _samples() -> list[Sample]:

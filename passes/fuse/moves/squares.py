@@ -5,9 +5,7 @@ What does not live here: the loops over them (`kernel.py`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from axir.dialect.builders.kernels import shuffle
+from axir.dialect.builders.kernels import transposed
 from axir.dialect.builders.scalars import Scalar
 from axir.passes.fuse.rearranged import Transposed
 from axir.passes.fuse.values import Indices, Mapped, Number, Value, plus
@@ -35,27 +33,6 @@ def rows_at(x: Value, position: Indices, axis: int, lanes: int) -> list[Scalar]:
         ]
         return transposed(rows)
     return [x.at(_moved(position, axis, number), lanes) for number in range(lanes)]
-
-
-def transposed(rows: Sequence[Scalar]) -> list[Scalar]:
-    """Returns the columns of a square of a power of two rows.
-
-    Squares within it are exchanged across the diagonal, the largest first (Eklundh, "A fast
-    computer method for matrix transposing", 1972).
-    """
-    found = list(rows)
-    size = len(found)
-    step = size // 2
-    while step:
-        upper = [n if not n & step else size + n - step for n in range(size)]
-        lower = [n + step if not n & step else size + n for n in range(size)]
-        for n in range(size):
-            if not n & step:
-                above, below = found[n], found[n + step]
-                found[n] = shuffle(above, below, upper)
-                found[n + step] = shuffle(above, below, lower)
-        step //= 2
-    return found
 
 
 def _moved(position: Indices, axis: int, number: int) -> Indices:

@@ -14,6 +14,8 @@ from axir.dialect.core.attributes import dense_to_numpy
 from axir.passes.legalize.elementwise_loops import elementwise
 from axir.passes.legalize.regions import operations_of
 
+from .pairs_in_memory import REINTERPRETATION, halves, joined
+
 Pair: TypeAlias = tuple[ir.Value, ir.Value]
 Rule: TypeAlias = Callable[[ir.Operation, "Parts"], Sequence[ir.Value | Pair]]
 
@@ -288,6 +290,11 @@ def _conjugate(created: ir.Operation, parts: Parts) -> list[Pair]:
     return [(real, hlo.negate(imag))]
 
 
+def _reinterpret(created: ir.Operation, parts: Parts) -> list[ir.Value | Pair]:
+    [x] = created.operands
+    return [joined(*parts.of(x)) if hlo.is_complex(x) else halves(x)]
+
+
 def _loop(created: ir.Operation, parts: Parts) -> list[ir.Value | Pair]:
     """Writes a formula out on scalars: once for each part of the result."""
     inputs = list(created.operands)[: -len(created.results)]
@@ -341,6 +348,7 @@ _RULES: dict[str, Rule] = {
     "stablehlo.compare": _compare,
     "stablehlo.convert": _convert,
     "chlo.conj": _conjugate,
+    REINTERPRETATION: _reinterpret,
     **dict.fromkeys(_COMBINING, _combine),
     _LOOP: _loop,
 }

@@ -13,7 +13,10 @@ from axir.passes.framework.base import Pass
 from axir.passes.legalize.regions import operations_of
 
 from .complex_parts import Parts, find_unsplittable, has_complex, split_in_block
-from .pair_host_calls import joined, pair_host_calls
+from .pair_host_calls import pair_host_calls
+from .pairs_in_memory import REINTERPRETATION, halves, joined
+
+_VIEWS = ("stablehlo.slice", "stablehlo.reshape", "stablehlo.real", "stablehlo.imag")
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -90,19 +93,28 @@ def _pair(function: ir.Operation, operations: list[ir.Operation]) -> None:
         [x.type for x in block.arguments], [x.type for x in returned.operands]
     )
     function.attributes["function_type"] = ir.TypeAttr.get(kind)
+    _drop_unused(block)
+
+
+def _drop_unused(block: ir.Block) -> None:
+    """Erases parts of pairs that nobody takes, for each would be a kernel."""
+    for created in reversed([x.operation for x in block.operations]):
+        if created.name in _VIEWS and not any(created.results[0].uses):
+            created.erase()
 
 
 def _give_axis(argument: ir.Value) -> None:
     """Makes an argument one of pairs; those of its users that take a part take a slice."""
-    shape = list(argument.type.shape)
+    shape = argument.type.shape
     users = [use.owner.operation for use in argument.uses]
     argument.set_type(hlo.tensor_type((*shape, 2), argument.type.element_type.element_type))
     for user in users:
-        if user.name not in ("stablehlo.real", "stablehlo.imag"):
+        if user.name == REINTERPRETATION:
+            made = argument
+        elif user.name in ("stablehlo.real", "stablehlo.imag"):
+            with ir.InsertionPoint(user), user.location:
+                made = halves(argument)[user.name == "stablehlo.imag"]
+        else:
             continue
-        first = int(user.name == "stablehlo.imag")
-        with ir.InsertionPoint(user), user.location:
-            start = [*([0] * len(shape)), first]
-            part = hlo.reshape(hlo.slice(argument, start, [*shape, first + 1]), shape)
-        user.results[0].replace_all_uses_with(part)
+        user.results[0].replace_all_uses_with(made)
         user.erase()

@@ -9,6 +9,7 @@ from axir.passes.legalize.host_functions import host_function
 from axir.passes.legalize.rewriting import find_operations, replace
 
 from .complex_parts import has_complex
+from .pairs_in_memory import of_pairs, pairs_of
 
 
 def pair_host_calls(module: ir.Module) -> None:
@@ -28,14 +29,11 @@ def pair_host_calls(module: ir.Module) -> None:
             made = ir.Operation.create(
                 call.name,
                 results=[_paired(x.type) for x in call.results],
-                operands=[
-                    joined(hlo.real(x), hlo.imag(x)) if hlo.is_complex(x) else x
-                    for x in call.operands
-                ],
+                operands=[pairs_of(x) if hlo.is_complex(x) else x for x in call.operands],
                 attributes={name: call.attributes[name] for name in call.attributes},
             )
             results = [
-                hlo.complex(*_halves(new)) if hlo.is_complex(old) else new
+                of_pairs(new) if hlo.is_complex(old) else new
                 for old, new in zip(call.results, made.results, strict=True)
             ]
         symbol = ir.FlatSymbolRefAttr(call.attributes["callee"]).value
@@ -44,22 +42,7 @@ def pair_host_calls(module: ir.Module) -> None:
         replace(call, results)
 
 
-def joined(real: ir.Value, imag: ir.Value) -> ir.Value:
-    """Returns the parts of complex numbers side by side, along an axis more."""
-    shape = (*real.type.shape, 1)
-    return hlo.concatenate([hlo.reshape(real, shape), hlo.reshape(imag, shape)], len(shape) - 1)
-
-
 def _paired(kind: ir.Type) -> ir.Type:
     if not isinstance(kind.element_type, ir.ComplexType):
         return kind
     return hlo.tensor_type((*kind.shape, 2), kind.element_type.element_type)
-
-
-def _halves(pairs: ir.Value) -> tuple[ir.Value, ir.Value]:
-    *shape, _ = pairs.type.shape
-    start = [0] * len(shape)
-    real, imag = (
-        hlo.reshape(hlo.slice(pairs, [*start, half], [*shape, half + 1]), shape) for half in (0, 1)
-    )
-    return real, imag

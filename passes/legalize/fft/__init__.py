@@ -1,1 +1,1 @@
-"""Fourier transforms as matrix products and elementwise operations."""
+"""Fourier transforms: kernels on vectors, or matrix products and elementwise operations."""

@@ -32,9 +32,11 @@ _FLAGS = "fastmathFlags"
 _CONTRACT = "contract"
 # How many terms of a sum are looked at: loops are unrolled by less.
 _LONGEST_SUM = 64
-# Kernels of products and of whole programs and loops keep theirs: what they compute is computed
-# once, and multiplying and adding is most of what they do.
-_COMPUTES_ONCE = re.compile(r"(matrix_product|vector_product|convolution|program|loop)_\d+")
+# Kernels of products, of transforms, and of whole programs and loops keep theirs: what they compute
+# is computed once, and multiplying and adding is most of what they do.
+_COMPUTES_ONCE = re.compile(
+    r"(matrix_product|vector_product|convolution|program|loop)_\d+|fft_k?[0-9a-f]+"
+)
 
 
 def round_products(module: ir.Operation) -> None:

@@ -1,4 +1,4 @@
-"""Fourier transforms: types and spellings shared with JAX, host calls, the texts of errors."""
+"""Fourier transforms: types and spellings shared with JAX, the texts of errors."""
 
 from __future__ import annotations
 
@@ -12,11 +12,8 @@ from jax import lax as jax_lax
 
 import axir
 from axir import lax
-from axir.dialect.core.array import as_array
 from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError
 from axir.dialect.ops.fft.fourier_transform import fft
-from axir.dialect.program.function_tracing import trace_function
-from axir.passes.transforms.lower_to_stablehlo import lower_functions
 
 
 def draw(shape: tuple[int, ...], dtype: Any = np.float32) -> np.ndarray:
@@ -82,24 +79,6 @@ def test_gradients_of_real_transforms_are_jaxs(fft_type: str, lengths: tuple[int
     ours = np.asarray(axir.grad(loss(lax))(x))
     theirs = np.asarray(jax.grad(loss(jax_lax))(x))
     np.testing.assert_allclose(ours, theirs, atol=2e-5 * np.abs(theirs).max())
-
-
-# Lowering --------------------------------------------------------------------------------------
-
-
-def lowered(shape: tuple[int, ...], *, may_call: bool) -> tuple[str, list[Any]]:
-    x = as_array(np.zeros(shape, np.complex64))
-    function = trace_function(lambda x: [fft(x, "fft", shape[-1:])], [x.type], name="transform")
-    calls: list[Any] = []
-    module = lower_functions({"main": function}, host_functions=calls if may_call else None)
-    return str(module), calls
-
-
-def test_only_large_transforms_in_this_process_call_scipy() -> None:
-    for shape, may_call, count in [((8,), True, 0), ((64, 1000), True, 1), ((64, 1000), False, 0)]:
-        text, calls = lowered(shape, may_call=may_call)
-        assert len(calls) == count
-        assert ("stablehlo.fft" in text) == (count == 0)
 
 
 def test_compiled_large_transform() -> None:

@@ -1,0 +1,117 @@
+"""Butterflies: transforms of a few complex numbers that lie in registers.
+
+A number is a pair of its parts, each a vector, so that as many transforms run side by side as a
+vector has lanes. The length is taken apart into its prime factors while the code is built (Cooley,
+Tukey, "An algorithm for the machine calculation of complex Fourier series", 1965); of a prime, sums
+and differences of numbers that face each other halve the work.
+
+What does not live here: longer transforms (`columns.py`).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import numpy as np
+
+from axir.dialect.builders.scalars import Scalar, multiply_add
+
+from . import tables
+
+Complex: TypeAlias = tuple[Scalar, Scalar]
+
+LARGEST_PRIME = 13
+"""The largest prime whose transforms are written out."""
+
+
+def butterfly(numbers: Sequence[Complex], sign: int) -> list[Complex]:
+    """Returns the transform of numbers, with exp(sign 2 pi i j k / n)."""
+    length = len(numbers)
+    if length == 1:
+        return list(numbers)
+    first = _first_factor(length)
+    if first == length:
+        return _of_prime(numbers, sign)
+    rest = length // first
+    inner = [butterfly(numbers[start::rest], sign) for start in range(rest)]
+    found: list[Complex] = [numbers[0]] * length
+    for place in range(first):
+        turned = [
+            _turned(inner[number][place], sign * number * place, length) for number in range(rest)
+        ]
+        found[place::first] = butterfly(turned, sign)
+    return found
+
+
+def times(x: Complex, y: Complex) -> Complex:
+    """Returns the product of complex numbers."""
+    (a, b), (c, d) = x, y
+    return multiply_add(-b, d, a * c), multiply_add(b, c, a * d)
+
+
+def plus(x: Complex, y: Complex) -> Complex:
+    """Returns the sum of complex numbers."""
+    return x[0] + y[0], x[1] + y[1]
+
+
+def minus(x: Complex, y: Complex) -> Complex:
+    """Returns the difference of complex numbers."""
+    return x[0] - y[0], x[1] - y[1]
+
+
+def _first_factor(length: int) -> int:
+    if length in (2, 4):
+        return 2
+    return next(d for d in (4, 2, 3, 5, 7, 11, 13) if length % d == 0)
+
+
+def _turned(x: Complex, numerator: int, denominator: int) -> Complex:
+    """Returns x exp(2 pi i numerator / denominator), by as few operations as it takes."""
+    real, imag = x
+    eighths, rest = divmod(8 * (numerator % denominator), denominator)
+    if rest:
+        root = complex(tables.unit_roots(np.array([numerator]), denominator)[0])
+        return times(x, (real.constant(root.real), real.constant(root.imag)))
+    quarter = [(real, imag), (-imag, real), (-real, -imag), (imag, -real)]
+    if eighths % 2 == 0:
+        return quarter[eighths // 2]
+    # (1 + i) / sqrt(2), and then quarters of a turn.
+    root = 0.5**0.5
+    a, b = (real - imag) * root, (real + imag) * root
+    return [(a, b), (-b, a), (-a, -b), (b, -a)][eighths // 2]
+
+
+def _of_prime(numbers: Sequence[Complex], sign: int) -> list[Complex]:
+    first, *others = numbers
+    if len(numbers) == 2:
+        return [plus(first, others[0]), minus(first, others[0])]
+    length = len(numbers)
+    half = length // 2
+    pairs = [(numbers[j], numbers[length - j]) for j in range(1, half + 1)]
+    sums = [plus(x, y) for x, y in pairs]
+    differences = [minus(x, y) for x, y in pairs]
+    found: list[Complex] = [first] * length
+    found[0] = functools.reduce(plus, sums, first)
+    roots = tables.dft_matrix(length, sign)
+    for k in range(1, half + 1):
+        even, odd = first, _scaled(differences[0], roots[1, k].imag)
+        for j in range(1, half + 1):
+            even = _added(sums[j - 1], roots[j, k].real, even)
+            if j > 1:
+                odd = _added(differences[j - 1], roots[j, k].imag, odd)
+        # What is odd is multiplied by i.
+        found[k] = even[0] - odd[1], even[1] + odd[0]
+        found[length - k] = even[0] + odd[1], even[1] - odd[0]
+    return found
+
+
+def _scaled(x: Complex, factor: float) -> Complex:
+    return x[0] * float(factor), x[1] * float(factor)
+
+
+def _added(x: Complex, factor: float, total: Complex) -> Complex:
+    """Returns total + factor x."""
+    number = x[0].constant(float(factor))
+    return multiply_add(x[0], number, total[0]), multiply_add(x[1], number, total[1])

@@ -1,0 +1,133 @@
+"""Kernels between the spectra of real numbers and those of half as many complex ones.
+
+Even and odd elements of 2 m real numbers are the parts of m complex ones, whose spectrum is Z. With
+E and O the halves of its sum with, and its difference from, what conjugation and reversal make of
+it, the spectrum of the real numbers is X[k] = E[k] - i w^k O[k], for w = exp(-2 pi i / 2 m), and
+Z[k] = (X[k] + conj X[m - k]) / 2 + i w^-k (X[k] - conj X[m - k]) / 2.
+
+What does not live here: the transforms (`rows.py`), and real numbers that are odd in number.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+from iree.compiler import ir
+
+from axir.dialect.builders.kernels import Memory, each, rows_of, shuffle
+from axir.dialect.builders.scalars import Scalar, broadcast
+from axir.dialect.core.annotations import HostArray
+
+from . import tables
+from .butterflies import Complex, minus, plus, times
+from .columns import as_pairs
+from .kernels import MOST_ROOTS, Arrays, Table, Vectors, lanes_of, run_kernel, workgroups_of
+from .numbers import Numbers, Row, product, total
+
+
+def fits_halves(half: int, element: ir.Type) -> bool:
+    """Tells whether there are such kernels, for twice as many real numbers."""
+    return half > lanes_of(element)
+
+
+def unfold_halves(z: Arrays, *, is_paired: bool = False) -> Arrays:
+    """Returns the spectra [rows, m + 1] of real numbers from those of half as many complex ones.
+
+    Args:
+        z: The spectra [rows, m].
+        is_paired: Whether the result is one array of pairs.
+    """
+    return _Halves.build(z, -1, is_paired)
+
+
+def fold_halves(x: Arrays) -> Arrays:
+    """Returns what `unfold_halves` has unfolded; imaginary parts of the ends do not count."""
+    return _Halves.build(x, 1, False)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Halves:
+    """The kernel, of X for sign -1, of Z for sign 1.
+
+    Attributes:
+        half: m.
+        sign: Of the exponent of roots.
+        lanes: How long vectors are.
+        roots: Where -i w^k / 2, for Z i w^-k / 2, begin in the table: real and imaginary parts if
+            they are few, else those for vectors and those for lanes, whose products they are.
+    """
+
+    half: int
+    sign: int
+    lanes: int
+    roots: tuple[int, int]
+
+    @classmethod
+    def build(cls, x: Arrays, sign: int, is_paired: bool) -> Arrays:
+        """Builds the kernel."""
+        rows, length = x.shape
+        half = length if sign < 0 else length - 1
+        lanes, table = lanes_of(x.element), Table()
+        vectors = Vectors(half - 1, lanes)
+        halves = cls(half, sign, lanes, _put_roots(table, half, sign, vectors))
+        workgroups = workgroups_of(rows, rows * length)
+
+        def body(workgroup: Scalar, source: Numbers, roots: Memory, target: Numbers) -> None:
+            @each(*rows_of(workgroup, rows, workgroups))
+            def row(number: Scalar) -> None:
+                numbers, found = source.at(number), target.at(number)
+                halves.run_ends(numbers, found)
+
+                @vectors.each
+                def vector(number: Row, place: Row) -> None:
+                    halves.run(numbers, found, roots, number, total(place, 1))
+
+        return run_kernel(
+            body, x, table, (rows, half + (sign < 0)), is_paired=is_paired, lanes=lanes,
+            workgroups=workgroups, identity=f"halves {half} {sign}",
+        )  # fmt: skip
+
+    def run(self, source: Numbers, target: Numbers, roots: Memory, number: Row, place: Row) -> None:
+        """Computes a vector, from numbers at its place and at the place that faces it."""
+        here = source.read(place)
+        back = range(self.lanes - 1, -1, -1)
+        facing = source.read((self.half - self.lanes + 1) - place)
+        real, imag = (shuffle(part, part, back) for part in facing)
+        mirrored = real, -imag
+        odd = times(minus(here, mirrored), self._root(roots, number, place))
+        even = plus(here, mirrored)
+        target.write((place,), plus((even[0] * 0.5, even[1] * 0.5), odd))
+
+    def _root(self, table: Memory, number: Row, place: Row) -> Complex:
+        first, second = self.roots
+        if self.half <= MOST_ROOTS:
+            real, imag = (table.read(total(place, start), self.lanes) for start in self.roots)
+            return real, imag
+        at = total(product(number, 2), first)
+        coarse = broadcast(table[at], self.lanes), broadcast(table[total(at, 1)], self.lanes)
+        real, imag = (table.read(second + part * self.lanes, self.lanes) for part in (0, 1))
+        return times((real, imag), coarse)
+
+    def run_ends(self, source: Numbers, target: Numbers) -> None:
+        """Computes what has no other place facing it."""
+        if self.sign < 0:
+            real, imag = source.element(0)
+            zero = real.constant(0.0)
+            target.set_element(0, (real + imag, zero))
+            target.set_element(self.half, (real - imag, zero))
+        else:
+            first, last = source.element(0)[0], source.element(self.half)[0]
+            target.set_element(0, ((first + last) * 0.5, (first - last) * 0.5))
+
+
+def _put_roots(table: Table, half: int, sign: int, vectors: Vectors) -> tuple[int, int]:
+    def roots(places: HostArray) -> HostArray:
+        return tables.unit_roots(sign * places, 2 * half)
+
+    if half <= MOST_ROOTS:
+        few = 0.5j * sign * roots(np.arange(half))
+        return table.put(few.real), table.put(few.imag)
+    coarse = 0.5j * sign * roots(1 + vectors.starts())
+    fine = roots(np.arange(vectors.lanes))
+    return table.put(as_pairs(coarse)), table.put(np.concatenate([fine.real, fine.imag]))

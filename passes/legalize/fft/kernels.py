@@ -1,0 +1,254 @@
+"""What kernels of Fourier transforms have in common, and the transform of columns.
+
+The numbers that a kernel takes and gives lie in two arrays of parts, or in one of pairs, as complex
+numbers do in memory. As many columns are transformed side by side as a vector has lanes; the last
+vector begins so early that it ends with the columns: it computes some of them again.
+
+What does not live here: the code of a vector of columns (`columns.py`), rows (`rows.py`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+import numpy as np
+from iree.compiler import ir
+
+from axir.dialect.builders import stablehlo as hlo
+from axir.dialect.builders.expressions import minimum
+from axir.dialect.builders.kernels import Memory, dispatch, each, rows_of, workspace
+from axir.dialect.builders.scalars import Scalar, broadcast
+from axir.dialect.core.annotations import HostArray
+
+from .butterflies import Complex
+from .columns import Columns, has_columns
+from .numbers import Numbers, Row, product
+
+LONGEST_COLUMN = 2048
+"""How long columns are at most: their buffers stay in the caches."""
+
+MOST_ROOTS = 1 << 14
+"""How many roots of unity a table has at most; more are products of some in smaller tables."""
+
+_VECTOR_BYTES = 64
+# What a workgroup should have to do, in numbers, and how many there are at most.
+_SHARE = 1 << 14
+MOST_WORKGROUPS = 16
+
+Task: TypeAlias = Callable[[Row, Row], None]
+Body: TypeAlias = Callable[[Scalar, Numbers, Memory, Numbers], None]
+"""Takes the number of a workgroup, the operand, the table, and the result."""
+
+
+def lanes_of(element: ir.Type) -> int:
+    """Returns how many numbers of a type a vector has."""
+    return _VECTOR_BYTES * 8 // element.width
+
+
+@dataclasses.dataclass(frozen=True)
+class Arrays:
+    """Complex numbers as arrays: two of the parts, or one of pairs.
+
+    Attributes:
+        values: The arrays.
+        shape: That of the complex numbers; what it is in memory does not tell.
+    """
+
+    values: tuple[ir.Value, ...]
+    shape: tuple[int, ...]
+
+    @property
+    def element(self) -> ir.Type:
+        """The type of the parts."""
+        return hlo.element_type_of(self.values[0])
+
+    def viewed(self, shape: Sequence[int]) -> Arrays:
+        """Returns the same numbers in another shape."""
+        stored = _stored_shape(shape, is_paired=len(self.values) == 1)
+        return Arrays(tuple(hlo.reshape(x, stored) for x in self.values), tuple(shape))
+
+    def exchanged(self) -> Arrays:
+        """Returns the numbers with their two parts exchanged."""
+        return Arrays(self.values[::-1], self.shape)
+
+
+def _stored_shape(shape: Sequence[int], *, is_paired: bool) -> tuple[int, ...]:
+    return (*shape[:-1], 2 * shape[-1]) if is_paired else tuple(shape)
+
+
+class Table:
+    """Numbers that a kernel reads, of several kinds behind each other."""
+
+    def __init__(self) -> None:
+        self._parts = [np.zeros(1)]
+        self._length = 1
+
+    def put(self, numbers: HostArray) -> int:
+        """Returns where numbers begin that are put behind the others."""
+        start = self._length
+        self._parts.append(numbers.ravel())
+        self._length += numbers.size
+        return start
+
+    def constant(self, element: ir.Type) -> ir.Value:
+        """Returns them as an array."""
+        return hlo.constant(np.concatenate(self._parts), element)
+
+
+def run_kernel(
+    body: Body, x: Arrays, table: Table, shape: Sequence[int], *,
+    is_paired: bool, lanes: int, workgroups: int, identity: str,
+) -> Arrays:  # fmt: skip
+    """Runs a kernel on complex numbers, and returns those of a shape.
+
+    Args:
+        body: The kernel.
+        x: The operand.
+        table: What it reads besides.
+        shape: Of the result.
+        is_paired: Whether the result is one array of pairs.
+        lanes: How long vectors are.
+        workgroups: How many workgroups there are.
+        identity: What the kernel depends on besides the types.
+    """
+    taken = len(x.values)
+
+    def kernel(workgroup: Scalar, *memories: Memory) -> None:
+        source, target = memories[:taken], memories[taken + 1 :]
+        body(workgroup, Numbers(source, lanes), memories[taken], Numbers(target, lanes))
+
+    kind = hlo.tensor_type(_stored_shape(shape, is_paired=is_paired), x.element)
+    made = dispatch(
+        kernel, [*x.values, table.constant(x.element)], [kind] * (1 if is_paired else 2),
+        workgroups=workgroups, name="fft", identity=f"{identity} {taken} {lanes}",
+    )  # fmt: skip
+    return Arrays(tuple(made), tuple(shape))
+
+
+def workgroups_of(tasks: int, size: int) -> int:
+    """Returns how many workgroups share tasks that are about so many numbers."""
+    return max(1, min(MOST_WORKGROUPS, tasks, size // _SHARE))
+
+
+def buffers(
+    workgroup: Scalar, workgroups: int, count: int, rows: int, lanes: int, element: ir.Type
+) -> list[Numbers]:
+    """Returns memory of a workgroup's own: for vectors of columns of so many rows."""
+    if not count:
+        return []
+    space = workspace((workgroups, count, 2, rows, lanes), element)
+    return [
+        Numbers([space.at(workgroup, number, part) for part in (0, 1)], lanes)
+        for number in range(count)
+    ]
+
+
+@dataclasses.dataclass(frozen=True)
+class Vectors:
+    """The vectors of columns of matrices.
+
+    Attributes:
+        width: How many columns a matrix has.
+        lanes: How many of them a vector has.
+    """
+
+    width: int
+    lanes: int
+
+    @property
+    def count(self) -> int:
+        """How many vectors a matrix has."""
+        return -(-self.width // self.lanes)
+
+    def starts(self) -> HostArray:
+        """Returns the first columns of the vectors."""
+        return np.minimum(np.arange(self.count) * self.lanes, self.width - self.lanes)
+
+    def start(self, number: Row) -> Row:
+        """Returns the first column of a vector."""
+        if self.count == 1:
+            return 0
+        place = product(number, self.lanes)
+        return place if self.width % self.lanes == 0 else minimum(place, self.width - self.lanes)
+
+    def each(self, step: Task) -> None:
+        """Runs a function with the number and the first column of each vector of a matrix."""
+        if self.count == 1:
+            step(0, 0)
+        else:
+            each(0, self.count)(lambda number: step(number, self.start(number)))
+
+    def share(self, matrices: int, workgroup: Scalar, workgroups: int, task: Task) -> None:
+        """Runs a function with matrix and first column of each vector of a workgroup."""
+
+        def one(number: Scalar) -> None:
+            if self.count == 1:
+                task(number, 0)
+            else:
+                task(number // self.count, self.start(number % self.count))
+
+        each(*rows_of(workgroup, matrices * self.count, workgroups))(one)
+
+
+def scaled(x: Complex, factor: Scalar) -> Complex:
+    """Returns a complex number times a real one."""
+    return x[0] * factor, x[1] * factor
+
+
+def is_exchangeable(x: Arrays, sign: int, is_paired: bool) -> bool:
+    """Tells whether exchanged parts do the work of another sign: then one kernel serves both."""
+    return sign > 0 and len(x.values) == 2 and not is_paired
+
+
+# Columns ----------------------------------------------------------------------------------------
+
+
+def fits_columns(length: int, width: int, element: ir.Type) -> bool:
+    """Tells whether there is a kernel along an axis with others behind it."""
+    return width >= lanes_of(element) and 1 < length <= LONGEST_COLUMN and has_columns(length)
+
+
+def transform_columns(
+    x: Arrays, sign: int, scale: float = 1.0, *, is_paired: bool = False, lanes: int | None = None
+) -> Arrays:
+    """Transforms [matrices, length, width] along `length`.
+
+    Args:
+        x: The numbers.
+        sign: Of the exponent.
+        scale: What they are multiplied by.
+        is_paired: Whether the result is one array of pairs.
+        lanes: How long vectors are, if not as long as can be.
+    """
+    if is_exchangeable(x, sign, is_paired):
+        return transform_columns(x.exchanged(), -sign, scale, lanes=lanes).exchanged()
+    matrices, length, width = x.shape
+    element = x.element
+    lanes = lanes or lanes_of(element)
+    columns, table, vectors = Columns(length, sign), Table(), Vectors(width, lanes)
+    start = table.put(columns.factors())
+    factor_at = table.put(np.array([scale]))
+    workgroups = workgroups_of(matrices * vectors.count, math.prod(x.shape))
+
+    def body(workgroup: Scalar, source: Numbers, factors: Memory, target: Numbers) -> None:
+        count = columns.buffers(is_kept=False)
+        own = buffers(workgroup, workgroups, count, length, lanes, element)
+        factor = broadcast(factors[factor_at], lanes)
+
+        def task(row: Row, column: Row) -> None:
+            matrix, found = source.at(row), target.at(row)
+            columns.run(
+                lambda number: matrix.read(number, column),
+                lambda number, y: found.write((number, column), scaled(y, factor)),
+                own, factors, start,
+            )  # fmt: skip
+
+        vectors.share(matrices, workgroup, workgroups, task)
+
+    return run_kernel(
+        body, x, table, x.shape, is_paired=is_paired, lanes=lanes, workgroups=workgroups,
+        identity=f"columns {x.shape} {sign}",
+    )  # fmt: skip

@@ -1,0 +1,326 @@
+"""Kernels that transform along the last axis, on vectors.
+
+A row of length n = a b is seen as a matrix [a, b] (the four steps of Bailey, "FFTs in external or
+hierarchical memory", J. Supercomputing 4, 1990): its columns are transformed, what is found is
+multiplied by w_n^(k1 j2) while squares of vectors are turned, and the columns of the matrix [b, a]
+are transformed. Rows that are too short for that are turned themselves, as many at a time as a
+vector has lanes.
+
+What does not live here: other axes (`kernels.py`), real numbers (`halves.py`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from iree.compiler import ir
+
+from axir.dialect.builders.kernels import Memory, each, rows_of, transposed, workspace
+from axir.dialect.builders.scalars import Scalar, broadcast, index
+from axir.dialect.core.annotations import HostArray
+
+from . import tables
+from .butterflies import Complex, times
+from .columns import Columns, as_pairs, column_cost, has_columns
+from .kernels import (
+    LONGEST_COLUMN,
+    MOST_ROOTS,
+    MOST_WORKGROUPS,
+    Arrays,
+    Table,
+    Vectors,
+    buffers,
+    is_exchangeable,
+    lanes_of,
+    run_kernel,
+    scaled,
+    transform_columns,
+    workgroups_of,
+)
+from .numbers import Numbers, Row, product, total
+
+# Rows up to this length have both steps in one kernel; longer ones if they are many.
+_LONGEST_SINGLE = 1 << 15
+_LONGEST_CACHED = 1024
+_TURNING_COST = 8
+
+
+def fits_rows(rows: int, length: int, element: ir.Type) -> bool:
+    """Tells whether there is a kernel along the last axis."""
+    lanes = lanes_of(element)
+    if split_row(length, lanes):
+        return True
+    return rows >= lanes and lanes <= length <= LONGEST_COLUMN and has_columns(length)
+
+
+def transform_rows(x: Arrays, sign: int, scale: float = 1.0, *, is_paired: bool = False) -> Arrays:
+    """Transforms [rows, length] along `length`; arguments are those of `transform_columns`."""
+    if is_exchangeable(x, sign, is_paired):
+        return transform_rows(x.exchanged(), -sign, scale).exchanged()
+    rows, length = x.shape
+    lanes = lanes_of(x.element)
+    found = split_row(length, lanes)
+    if found is None:
+        return _transform_short_rows(x, sign, scale, is_paired)
+    steps = _Steps(rows, *found, sign, scale, is_paired)
+    return steps.build(x.viewed((rows, *found[:2]))).viewed((rows, length))
+
+
+@functools.lru_cache(maxsize=1024)
+def split_row(length: int, lanes: int) -> tuple[int, int, int] | None:
+    """Returns the sides of the matrix that a row is seen as, and for vectors of how many lanes.
+
+    None if there are none for so many, nor for half of them.
+    """
+    if not has_columns(length):
+        return None
+    for fewer in (lanes, lanes // 2):
+        found = [
+            (_cost(first, length // first, fewer), first)
+            for first in range(fewer, length // fewer + 1)
+            if length % first == 0
+        ]
+        if found:
+            first = min(found)[1]
+            return first, length // first, fewer
+    return None
+
+
+def row_cost(length: int, lanes: int) -> float:
+    """Returns about what each number of a row that is seen as a matrix costs."""
+    found = split_row(length, lanes)
+    return math.inf if found is None else _cost(*found)
+
+
+def _cost(first: int, second: int, lanes: int) -> float:
+    """Returns about what each number of a row costs."""
+    down, across = (math.ceil(side / lanes) * lanes / side for side in (second, first))
+    own, other = (
+        column_cost(side) * (1 if side <= _LONGEST_CACHED else 2) for side in (first, second)
+    )
+    return down * (own + _TURNING_COST) + across * other
+
+
+# Rows as matrices -------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class _Steps:
+    """The steps of rows that are seen as matrices [first, second]."""
+
+    rows: int
+    first: int
+    second: int
+    lanes: int
+    sign: int
+    scale: float
+    is_paired: bool
+
+    def build(self, x: Arrays) -> Arrays:
+        """Builds one kernel, or, for a few long rows, two."""
+        if self.size <= _LONGEST_SINGLE or self.rows >= MOST_WORKGROUPS:
+            return self._both(x)
+        return transform_columns(
+            self._down(x), self.sign, is_paired=self.is_paired, lanes=self.lanes
+        )
+
+    @property
+    def identity(self) -> str:
+        """What the code depends on."""
+        sides = self.rows, self.first, self.second
+        return f"{sides} {self.sign} {self.is_paired}"
+
+    @property
+    def size(self) -> int:
+        """How many numbers a row has."""
+        return self.first * self.second
+
+    @property
+    def _turned(self) -> tuple[int, int, int]:
+        return self.rows, self.second, self.first
+
+    def _both(self, x: Arrays) -> Arrays:
+        table = Table()
+        down = _Down.of(self, table)
+        columns = Columns(self.second, self.sign)
+        start = table.put(columns.factors())
+        workgroups = workgroups_of(self.rows, self.rows * self.size)
+        count = max(down.columns.buffers(is_kept=True), columns.buffers(is_kept=False))
+
+        def body(workgroup: Scalar, source: Numbers, factors: Memory, target: Numbers) -> None:
+            longest = max(self.first, self.second)
+            own = buffers(workgroup, workgroups, count, longest, self.lanes, x.element)
+            space = workspace((workgroups, 2, self.second, self.first), x.element)
+            middle = Numbers([space.at(workgroup, part) for part in (0, 1)], self.lanes)
+
+            @each(*rows_of(workgroup, self.rows, workgroups))
+            def row(number: Scalar) -> None:
+                matrix, found = source.at(number), target.at(number)
+
+                @Vectors(self.second, self.lanes).each
+                def first(_: Row, column: Row) -> None:
+                    down.run(matrix, middle, column, own, factors)
+
+                @Vectors(self.first, self.lanes).each
+                def second(_: Row, column: Row) -> None:
+                    columns.run(
+                        lambda place: middle.read(place, column),
+                        lambda place, y: found.write((place, column), y),
+                        own, factors, start,
+                    )  # fmt: skip
+
+        return run_kernel(
+            body, x, table, self._turned, is_paired=self.is_paired, lanes=self.lanes,
+            workgroups=workgroups, identity=f"rows {self.identity}",
+        )  # fmt: skip
+
+    def _down(self, x: Arrays) -> Arrays:
+        table, vectors = Table(), Vectors(self.second, self.lanes)
+        down = _Down.of(self, table)
+        workgroups = workgroups_of(self.rows * vectors.count, self.rows * self.size)
+        count = down.columns.buffers(is_kept=True)
+
+        def body(workgroup: Scalar, source: Numbers, factors: Memory, target: Numbers) -> None:
+            own = buffers(workgroup, workgroups, count, self.first, self.lanes, x.element)
+
+            def task(row: Row, column: Row) -> None:
+                down.run(source.at(row), target.at(row), column, own, factors)
+
+            vectors.share(self.rows, workgroup, workgroups, task)
+
+        return run_kernel(
+            body, x, table, self._turned, is_paired=False, lanes=self.lanes,
+            workgroups=workgroups, identity=f"down {self.identity}",
+        )  # fmt: skip
+
+
+@dataclasses.dataclass(frozen=True)
+class _Down:
+    """The first step, and the turn: w_n^(k1 j2) are in a table if they are few.
+
+    Else each is the product of one for a vector, which is the product of two, and one for a lane.
+
+    Attributes:
+        steps: All steps.
+        columns: The transform of the first one.
+        start: Where its factors begin in the table.
+        roots: Where parts of roots begin there: real and imaginary ones if they are few, else the
+            two factors, and those of the lanes.
+    """
+
+    steps: _Steps
+    columns: Columns
+    start: int
+    roots: tuple[int, ...]
+
+    @classmethod
+    def of(cls, steps: _Steps, table: Table) -> _Down:
+        """Puts what the step needs into a table."""
+        columns = Columns(steps.first, steps.sign)
+        start = table.put(columns.factors())
+
+        def roots(places: HostArray) -> HostArray:
+            return tables.unit_roots(steps.sign * places, steps.size)
+
+        rows = np.arange(steps.second)
+        if steps.size <= MOST_ROOTS:
+            few = roots(np.outer(rows, np.arange(steps.first))) * steps.scale
+            return cls(steps, columns, start, (table.put(few.real), table.put(few.imag)))
+        step = 1 << steps.size.bit_length() // 2
+        coarse = roots(np.arange(0, steps.size, step)) * steps.scale
+        medium = roots(np.arange(step))
+        fine = roots(np.outer(rows, np.arange(steps.lanes)))
+        parts = np.stack([fine.real, fine.imag], 1)
+        found = table.put(as_pairs(coarse)), table.put(as_pairs(medium)), table.put(parts)
+        return cls(steps, columns, start, found)
+
+    def run(
+        self, source: Numbers, target: Numbers, column: Row, own: Sequence[Numbers], table: Memory
+    ) -> None:
+        """Transforms a vector of columns, and puts it into rows of another matrix."""
+        lanes, last = self.steps.lanes, own[self.columns.turns]
+
+        def read(number: Row) -> Complex:
+            return source.read(number, column)
+
+        self.columns.run(read, last.set_row, own, table, self.start)
+
+        @Vectors(self.steps.first, lanes).each
+        def square(_: Row, place: Row) -> None:
+            rows = [last.row(total(place, k)) for k in range(lanes)]
+            for k, y in enumerate(_turned(rows)):
+                row = total(column, k)
+                target.write((row, place), times(y, self._root(table, row, place)))
+
+    def _root(self, table: Memory, row: Row, place: Row) -> Complex:
+        """Returns the roots of a vector."""
+        steps, lanes = self.steps, self.steps.lanes
+        if steps.size <= MOST_ROOTS:
+            at = total(product(row, steps.first), place)
+            real, imag = (table.read(total(at, start), lanes) for start in self.roots)
+            return real, imag
+        coarse, medium, fine = self.roots
+        step = 1 << steps.size.bit_length() // 2
+        number = index(row) * index(place)
+        scalar = times(_pair(table, number // step, coarse), _pair(table, number % step, medium))
+        whole = broadcast(scalar[0], lanes), broadcast(scalar[1], lanes)
+        at = total(product(row, 2 * lanes), fine)
+        return times((table.read(at, lanes), table.read(total(at, lanes), lanes)), whole)
+
+
+def _pair(table: Memory, number: Row, start: int) -> Complex:
+    """Returns a complex number of a table."""
+    at = total(product(number, 2), start)
+    return table[at], table[total(at, 1)]
+
+
+def _turned(square: Sequence[Complex]) -> list[Complex]:
+    """Returns the columns of a square of vectors."""
+    reals, imags = (transposed([row[part] for row in square]) for part in (0, 1))
+    return list(zip(reals, imags, strict=True))
+
+
+# Short rows -------------------------------------------------------------------------------------
+
+
+def _transform_short_rows(x: Arrays, sign: int, scale: float, is_paired: bool) -> Arrays:
+    """Transforms rows, as many at a time as a vector has lanes."""
+    rows, length = x.shape
+    lanes, element = lanes_of(x.element), x.element
+    columns, table = Columns(length, sign), Table()
+    start = table.put(columns.factors())
+    factor_at = table.put(np.array([scale]))
+    vectors, squares = Vectors(rows, lanes), Vectors(length, lanes)
+    workgroups = workgroups_of(vectors.count, rows * length)
+
+    def body(workgroup: Scalar, source: Numbers, factors: Memory, target: Numbers) -> None:
+        count = max(2, columns.buffers(is_kept=True))
+        own = buffers(workgroup, workgroups, count, length, lanes, element)
+        first, last = own[1], own[columns.turns]
+        factor = broadcast(factors[factor_at], lanes)
+
+        def task(_: Row, row: Row) -> None:
+            @squares.each
+            def begin(_: Row, place: Row) -> None:
+                square = [source.read(total(row, k), place) for k in range(lanes)]
+                for k, y in enumerate(_turned(square)):
+                    first.set_row(total(place, k), y)
+
+            columns.run(first.row, last.set_row, own, factors, start)
+
+            @squares.each
+            def end(_: Row, place: Row) -> None:
+                square = [last.row(total(place, k)) for k in range(lanes)]
+                for k, y in enumerate(_turned(square)):
+                    target.write((total(row, k), place), scaled(y, factor))
+
+        vectors.share(1, workgroup, workgroups, task)
+
+    return run_kernel(
+        body, x.viewed((rows, length)), table, x.shape, is_paired=is_paired, lanes=lanes,
+        workgroups=workgroups, identity=f"short {x.shape} {sign}",
+    )  # fmt: skip
