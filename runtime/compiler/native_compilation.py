@@ -48,7 +48,7 @@ _LOGGER = logging.getLogger(__name__)
 _UNFIT = b"unfit: "
 _ARCHITECTURES = ("x86_64", "aarch64")
 # What one kernel may do for long: loops whose ends are not known, and products of large matrices.
-_LASTING = (b"scf.while", b"@axir_product_")
+_LASTING = (b"scf.while", b"@axir_product_", b"@axir_products_")
 
 
 @dataclasses.dataclass(frozen=True)
