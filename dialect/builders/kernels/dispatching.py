@@ -93,9 +93,7 @@ def dispatch(
     ]
 
 
-def dispatch_outside(
-    symbol: str, operands: Sequence[ir.Value], result_type: ir.Type
-) -> ir.Value:
+def dispatch_outside(symbol: str, operands: Sequence[ir.Value], result_type: ir.Type) -> ir.Value:
     """Runs a kernel of one workgroup that is there when the program is linked.
 
     Args:

@@ -129,6 +129,7 @@ def test_effects_happen_once_and_in_order() -> None:
     assert seen == [0, 1, 2, 3]
 
 
+@pytest.mark.chooses_compiler
 def test_large_programs_are_taken_over() -> None:
     x = np.tile(X, (20, 20))
     program = compiled(lambda x: called(np.sin, x @ x) + 1, x)
