@@ -87,10 +87,10 @@ class Sums:
         for lower, upper, lanes, count in wide_pieces(extent, self.x.element):
             width = None if lanes == 1 else lanes
             if self._has_long_rest and lanes < lanes_for(self.x.element):
-                start = extent - lanes_for(self.x.element)
+                earlier = extent - lanes_for(self.x.element)
                 if rest is None:
-                    rest = self._at((start,), position, lanes_for(self.x.element))
-                total = self._with_lanes(total, rest, lower - start, width)
+                    rest = self._at((earlier,), position, lanes_for(self.x.element))
+                total = self._with_lanes(total, rest, lower - earlier, width)
                 continue
             places = [*outer, (lower, upper, lanes * count)]
             is_begun = width is None and is_short(places)
