@@ -18,6 +18,7 @@ from axir.runtime.calls.compiled_function import CompiledFunction
 from axir.runtime.calls.executable import Executable
 from axir.runtime.calls.native_executable import NativeExecutable
 
+pytestmark = pytest.mark.chooses_compiler
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(40, 40)).astype(np.float32)
 Z = (X + 1j * X.T).astype(np.complex64)
@@ -129,7 +130,6 @@ def test_effects_happen_once_and_in_order() -> None:
     assert seen == [0, 1, 2, 3]
 
 
-@pytest.mark.chooses_compiler
 def test_large_programs_are_taken_over() -> None:
     x = np.tile(X, (20, 20))
     program = compiled(lambda x: called(np.sin, x @ x) + 1, x)
