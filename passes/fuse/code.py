@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
+from collections.abc import Sequence
 
 from iree.compiler import ir, passmanager
 
 from axir.passes.legalize.rewriting import ELEMENTWISE, operations_in_order
 from axir.passes.legalize.stages import operation_names
 
-from .elementwise import CHEAP, cost_of, formula_name
+from .elementwise import CHEAP, cost_of, formula_name, length_of_formula
 
-# So many times a formula may be written out.
+# So many times a formula may be written out, and so many operations of a long one again: each takes
+# the compiler as long as a call of it takes in a million calls of the program.
 _WRITTEN_OUT = 12
+_WRITTEN_AGAIN = 150
 _DEAR = frozenset(name for name in ELEMENTWISE if cost_of(name) != CHEAP)
 
 
@@ -41,11 +44,17 @@ def _by_name(module: ir.Module, kind: str) -> dict[str, ir.Operation]:
 
 
 def _repeated(module: ir.Module) -> frozenset[str]:
-    dear = operations_in_order(module.operation, _DEAR)
-    if len(dear) <= _WRITTEN_OUT:
-        return frozenset()
-    counts = Counter(map(formula_name, dear))
-    return frozenset(x for x, count in counts.items() if x and count > _WRITTEN_OUT)
+    dear = defaultdict(list)
+    for operation in operations_in_order(module.operation, _DEAR):
+        dear[formula_name(operation)].append(operation)
+    return frozenset(name for name, found in dear.items() if name and _is_often(found))
+
+
+def _is_often(operations: Sequence[ir.Operation]) -> bool:
+    """Tells whether operations of one formula are so many that it should be a function."""
+    first, *others = operations
+    length = length_of_formula(first) if others else 0
+    return len(operations) > _WRITTEN_OUT or len(others) * length > _WRITTEN_AGAIN
 
 
 def write_out_functions(module: ir.Module) -> None:

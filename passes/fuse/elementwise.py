@@ -17,7 +17,7 @@ from axir.dialect.builders.scalars import (
     operation,
 )
 from axir.passes.legalize.elementwise_loops import FORMULA, holder_of_formula
-from axir.passes.legalize.lanes import Lanes, lanes_of
+from axir.passes.legalize.lanes import Lanes, has_lanes, lanes_of
 from axir.passes.legalize.regions import operations_of
 
 CHEAP = 1
@@ -44,7 +44,7 @@ def can_compute(created: ir.Operation) -> bool:
     """Tells whether an operation is elementwise, with a formula for its types."""
     if created.name == "linalg.generic":
         return _is_elementwise_loop(created)
-    return lanes_of(created) is not None
+    return has_lanes(created)
 
 
 def formula_name(created: ir.Operation) -> str | None:
@@ -59,6 +59,13 @@ def formula_name(created: ir.Operation) -> str | None:
         return None
     elements = [x.type.element_type for x in created.operands]
     return " ".join([created.name, *map(str, elements)])
+
+
+def length_of_formula(created: ir.Operation) -> int:
+    """Returns of how many operations a formula consists; those that LLVM knows count as one."""
+    if created.name != "linalg.generic":
+        return 1
+    return len(operations_of(holder_of_formula(created))[0])
 
 
 # Loops over elements ----------------------------------------------------------------------------

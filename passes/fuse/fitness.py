@@ -49,6 +49,7 @@ class Fitness:
         self._rules = rules
         self._has_windows = has_windows
         self._count = 0
+        self._known_types: set[ir.Type] = set()
 
     def of_loop(self, loop: ir.Operation) -> str | None:
         """Returns why a loop stays as it is, None if it becomes a kernel."""
@@ -114,7 +115,9 @@ class Fitness:
         if self._count > _MOST_OPERATIONS:
             raise _Unfit(f"it has more than {_MOST_OPERATIONS:,} operations")
         for value in (*created.operands, *created.results):
-            _check_type(value)
+            if (kind := value.type) not in self._known_types:
+                _check_type(kind)
+                self._known_types.add(kind)
         name = created.name
         if name in _FREE:
             return 0
@@ -185,8 +188,7 @@ class _Unfit(Exception):
     """A loop stays as it is."""
 
 
-def _check_type(x: ir.Value) -> None:
-    kind = x.type
+def _check_type(kind: ir.Type) -> None:
     if not isinstance(kind, ir.RankedTensorType) or not kind.has_static_shape:
         raise _Unfit(f"it holds a {kind}")
     element = kind.element_type

@@ -14,12 +14,15 @@ from iree.compiler import ir
 from axir.dialect.builders.kernels import (
     combined_lanes,
     is_short,
+    lane,
     loops_in_blocks,
+    shuffle,
 )
 from axir.dialect.builders.scalars import Scalar, broadcast, constant
 
+from .elementwise import DEAR
 from .emitter import lanes_for, pieces
-from .values import Index, Indices, Value, plus
+from .values import Computed, Index, Indices, Value, plus
 
 Combine = Callable[[Scalar, Scalar], Scalar]
 
@@ -79,8 +82,16 @@ class Sums:
         """Reduces the last dimension, and others, to one number."""
         total = self.start
         outer = [(0, self.x.shape[d], 1) for d in sorted(self.dims)[:-1]]
-        for lower, upper, lanes, count in wide_pieces(self.x.shape[-1], self.x.element):
+        extent = self.x.shape[-1]
+        rest: Scalar | None = None
+        for lower, upper, lanes, count in wide_pieces(extent, self.x.element):
             width = None if lanes == 1 else lanes
+            if self._has_long_rest and lanes < lanes_for(self.x.element):
+                earlier = extent - lanes_for(self.x.element)
+                if rest is None:
+                    rest = self._at((earlier,), position, lanes_for(self.x.element))
+                total = self._with_lanes(total, rest, lower - earlier, width)
+                continue
             places = [*outer, (lower, upper, lanes * count)]
             is_begun = width is None and is_short(places)
             start = total if is_begun else broadcast(self._neutral, width)
@@ -92,6 +103,23 @@ class Sums:
                 part = combined_lanes(self.kind, part)
             total = part if is_begun else self.formula(total, part)
         return total
+
+    @property
+    def _has_long_rest(self) -> bool:
+        """Whether what is left of whole vectors has long code.
+
+        Then it is taken from one vector that begins earlier.
+        """
+        is_long = isinstance(self.x, Computed) and self.x.cost >= DEAR
+        return is_long and len(self.dims) == 1 and self.x.shape[-1] > lanes_for(self.x.element)
+
+    def _with_lanes(self, total: Scalar, vector: Scalar, first: int, width: int | None) -> Scalar:
+        """Adds some lanes of a vector to a total, as `row` does with a vector of them."""
+        if width is None:
+            return self.formula(total, lane(vector, first))
+        part = shuffle(vector, vector, range(first, first + width))
+        part = self.formula(broadcast(self._neutral, width), part)
+        return self.formula(total, combined_lanes(self.kind, part))
 
     def _row_step(
         self, position: Indices, width: int | None, count: int

@@ -258,6 +258,8 @@ def _insert_loop(
         result.set_type(kind)
     for index, operand in enumerate(operands):
         loop.operands[index] = operand
+    if not shape:  # that is how it was written
+        return list(loop.results)
     identity = ir.AffineMapAttr.get(ir.AffineMap.get_identity(len(shape)))
     maps = [identity] * (len(operands) + len(empties))
     loop.attributes["indexing_maps"] = ir.ArrayAttr.get(maps)

@@ -48,19 +48,22 @@ def lanes_of(made: ir.Operation) -> Lanes | None:
         A function of numbers, or vectors, of the types of the elements of the operands, integers
         without sign; None for an operation, or a type, that has none.
     """
-    describe = _FORMULAS.get(made.name)
-    if describe is None or any(map(hlo.is_complex, (*made.operands, *made.results))):
-        return None
-    is_double = isinstance(made.results[0].type.element_type, ir.F64Type)
-    if made.name in _OF_C_LIBRARY and not is_double:
-        return None
-    if made.name == "stablehlo.compare" and _is_total_order(made):
-        return None
-    if made.name == "stablehlo.bitcast_convert":
+    return _FORMULAS[made.name](made) if has_lanes(made) else None
+
+
+def has_lanes(made: ir.Operation) -> bool:
+    """Tells whether `lanes_of` knows an operation."""
+    name = made.name
+    if name not in _FORMULAS or any(map(hlo.is_complex, (*made.operands, *made.results))):
+        return False
+    if name in _OF_C_LIBRARY:
+        return isinstance(made.results[0].type.element_type, ir.F64Type)
+    if name == "stablehlo.compare":
+        return not _is_total_order(made)
+    if name == "stablehlo.bitcast_convert":
         widths = {x.type.element_type.width for x in (made.operands[0], made.results[0])}
-        if len(widths) > 1:
-            return None
-    return describe(made)
+        return len(widths) == 1
+    return True
 
 
 def body_lanes(block: ir.Block) -> Returning[tuple[Scalar, ...]] | None:

@@ -31,6 +31,8 @@ def operations_of(parent: ir.Operation) -> list[list[ir.Operation]]:
     """Returns the operations directly in each region of an operation, of one block each."""
     blocks = [region.blocks[0] if len(region.blocks) else None for region in parent.regions]
     found: list[list[ir.Operation]] = [[] for _ in blocks]
+    if len(blocks) == 1:
+        return [_operations_below(parent)]
 
     def visit(operation: ir.Operation) -> ir.WalkResult:
         if operation == parent:
@@ -40,6 +42,18 @@ def operations_of(parent: ir.Operation) -> list[list[ir.Operation]]:
 
     parent.walk(visit, ir.WalkOrder.PRE_ORDER)
     return found
+
+
+def _operations_below(parent: ir.Operation) -> list[ir.Operation]:
+    """Returns the operations directly in the only region, without a look at where each stands."""
+    found: list[ir.Operation] = []
+
+    def visit(operation: ir.Operation) -> ir.WalkResult:
+        found.append(operation)
+        return ir.WalkResult.SKIP if len(found) > 1 else ir.WalkResult.ADVANCE
+
+    parent.walk(visit, ir.WalkOrder.PRE_ORDER)
+    return found[1:]
 
 
 def operations_within(parent: ir.Operation) -> Iterator[ir.Operation]:

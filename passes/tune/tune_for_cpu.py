@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from iree.compiler import ir
 
+from axir.dialect.core.annotations import OptionValue
 from axir.passes.framework.base import Pass
 from axir.passes.legalize.stages import Stage, looks_for, run_stages
 
@@ -29,9 +30,6 @@ STAGES: dict[str, Stage] = {
     "write-out-doubles": looks_for("exponential log logistic tanh", is_double=True),
 }
 """The passes in order, which matters (see `TuneForCpu`), and what each looks for."""
-
-
-_IN_VECTORS = ("tile-products", "tile-convolutions")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,6 +61,8 @@ class TuneForCpu(Pass):
 
     def run(self, module: ir.Module) -> None:
         """Runs the stages."""
-        options = {name: {"vector_bits": self.vector_bits} for name in _IN_VECTORS}
-        options["tile-products"]["calls"] = self.calls
+        options: dict[str, dict[str, OptionValue]] = {
+            "tile-products": {"vector_bits": self.vector_bits, "calls": self.calls},
+            "tile-convolutions": {"vector_bits": self.vector_bits, "small": self.calls},
+        }
         run_stages(module, STAGES, options)

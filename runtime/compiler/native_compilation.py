@@ -49,13 +49,13 @@ _LOGGER = logging.getLogger(__name__)
 _UNFIT = b"unfit: "
 _ARCHITECTURES = ("x86_64", "aarch64")
 # What one kernel may do for long: loops whose ends are not known, and products of large matrices.
+_LASTING = (b"scf.while", b"@axir_product_", b"@axir_products_")
 # What takes longer than to read an element, and the stores of a loop and of what is left behind it.
 _SLOW = re.compile(
     rb"math\.(?!fma|absf|floor|ceil|copysign)|arith\.(?:div|rem)|scf\.while|memref\.alloca|"
     rb"vector\.(?:reduction|from_elements|shuffle)|call @"
 )
 _MOST_STORES = 2
-_LASTING = (b"scf.while", b"@axir_product_")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -246,7 +246,7 @@ def _is_one_pass(source: KernelSource) -> bool:
     """Tells whether a program is one loop over arrays that takes as long as memory does."""
     steps = source.program.steps
     stores = sum(source.text.count(name) for name in (b"vector.store", b"memref.store"))
-    return len(steps) == 1 and stores <= _MOST_STORES and not _SLOW.search(source.text)
+    return len(steps) == 1 and 0 < stores <= _MOST_STORES and not _SLOW.search(source.text)
 
 
 def _reported(name: str, reason: str) -> str:

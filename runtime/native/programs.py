@@ -112,7 +112,8 @@ class NativeProgram:
         if program.object_files:
             libraries = [_library(x) for x in program.libraries]
             shared = {name: at for x in libraries for name, at in x.exported.items()}
-            self._codes = [load_object(x, shared) for x in program.object_files]
+            codes = [load_object(x, shared) for x in program.object_files]
+            self._codes = [*codes, *libraries]
             self._start = libraries[0].address_of(ENTRY)
         if program.steps:
             self.entry = self._entry(program, host_calls)

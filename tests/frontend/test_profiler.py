@@ -86,6 +86,7 @@ def test_a_trace_has_phases_calls_transfers_and_dispatches_with_lines(tmp_path: 
     assert sum(d["dur"] for d in inside) <= call["dur"]
 
 
+@pytest.mark.chooses_compiler
 def test_machine_code_is_one_call(tmp_path: Path) -> None:
     f = axir.jit(lambda x: jnp.tanh(x) * 2)
     with profiler.trace(tmp_path):
@@ -96,6 +97,7 @@ def test_machine_code_is_one_call(tmp_path: Path) -> None:
     assert not named(events, "dispatch")
 
 
+@pytest.mark.chooses_compiler
 def test_a_program_that_serves_until_another_is_there_is_shown_as_that(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -111,6 +113,7 @@ def test_a_program_that_serves_until_another_is_there_is_shown_as_that(
     assert named(events_of(tmp_path), "dispatch")
 
 
+@pytest.mark.chooses_compiler
 def test_host_calls_and_donation_work_in_programs_with_marks(tmp_path: Path) -> None:
     def solve(a: axir.Array, b: axir.Array) -> axir.Array:
         doubled = axir.pure_callback(lambda x: 2 * x, axir.ShapeDtypeStruct((4,), "float32"), b)

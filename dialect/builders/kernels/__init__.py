@@ -34,7 +34,7 @@ from __future__ import annotations
 
 from .blocks import is_short, loop_in_blocks, loops_in_blocks, scan_in_blocks
 from .control_flow import Carried, branch, each, loop, repeat_while, when
-from .dispatching import dispatch, rows_of, workspace
+from .dispatching import dispatch, dispatch_outside, rows_of, workspace
 from .functions import call, call_outside
 from .lanes import (
     all_lanes,
@@ -65,6 +65,7 @@ __all__ = [
     "call_outside",
     "combined_lanes",
     "dispatch",
+    "dispatch_outside",
     "each",
     "first_lanes",
     "is_short",

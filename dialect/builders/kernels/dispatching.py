@@ -17,6 +17,7 @@ from axir.dialect.builders.scalars import Scalar, index, operation, signless
 from axir.dialect.core.state import Change, state
 
 from .building import Kernel, index_value
+from .functions import declare_outside
 from .memory import Memory, aligned, bytes_of, memref_type
 from .packing import MOST_BINDINGS, grouped, packed, packed_type, unpacked
 
@@ -90,6 +91,30 @@ def dispatch(
         hlo.bitcast_convert(found[number], wanted.element_type)
         for number, wanted in enumerate(result_types)
     ]
+
+
+def dispatch_outside(symbol: str, operands: Sequence[ir.Value], result_type: ir.Type) -> ir.Value:
+    """Runs a kernel of one workgroup that is there when the program is linked.
+
+    Args:
+        symbol: The kernel.
+        operands: The arrays that it reads.
+        result_type: The type of the one that it writes.
+
+    Returns:
+        The result.
+    """
+    module = _module_block()
+    if symbol not in _symbols(module):
+        with ir.InsertionPoint.at_block_begin(module):
+            executable = _symbol("stream.executable", symbol, {"sym_visibility": _text("private")})
+        with ir.InsertionPoint(executable.regions[0].blocks.append()):
+            _export(symbol, 1)
+            inner = ir.Operation.create("builtin.module", regions=1)
+            ir.Operation.create("stream.executable.end")
+        with ir.InsertionPoint(inner.regions[0].blocks.append()), ir.Location.unknown():
+            declare_outside(symbol, [])
+    return _called(symbol, operands, [result_type], [-1])[0]
 
 
 def _called(

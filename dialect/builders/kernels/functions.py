@@ -12,11 +12,11 @@ from collections.abc import Sequence
 
 from iree.compiler import ir
 
-from axir.dialect.builders.scalars import Scalar, integer, operation
+from axir.dialect.builders.scalars import Scalar, constant, integer, operation
 from axir.dialect.core.annotations import Returning
 from axir.dialect.core.state import Change, state
 
-from .building import Kernel, index_value
+from .building import Kernel
 
 FUNCTION_MARK = "_function_"
 """What the names of such functions hold, between that of the kernel and a number."""
@@ -54,23 +54,31 @@ def call_outside(name: str, numbers: Sequence[Scalar | int]) -> None:
     word = integer(64)
     block = kernel.entry.owner.operation.parent.regions[0].blocks[0]
     if all(_name_of(x.operation) != name for x in block):
-        signature = ir.FunctionType.get([word] * len(numbers), [])
         with ir.InsertionPoint.at_block_begin(block), ir.Location.unknown():
-            ir.Operation.create(
-                "func.func",
-                attributes={
-                    "sym_name": ir.StringAttr.get(name),
-                    "sym_visibility": ir.StringAttr.get("private"),
-                    "function_type": ir.TypeAttr.get(signature),
-                    _LINKED: ir.UnitAttr.get(),
-                },
-                regions=1,
-            )
-    words = [operation("arith.index_cast", (Scalar(index_value(x)),), word) for x in numbers]
+            declare_outside(name, [word] * len(numbers))
+    words = [
+        constant(x, word) if isinstance(x, int) else operation("arith.index_cast", (x,), word)
+        for x in numbers
+    ]
     ir.Operation.create(
         "func.call",
         operands=[x.value for x in words],
         attributes={"callee": ir.FlatSymbolRefAttr.get(name)},
+    )
+
+
+def declare_outside(name: str, types: Sequence[ir.Type]) -> None:
+    """Declares, here, a function that is there when the kernel is linked, and returns nothing."""
+    signature = ir.FunctionType.get(list(types), [])
+    ir.Operation.create(
+        "func.func",
+        attributes={
+            "sym_name": ir.StringAttr.get(name),
+            "sym_visibility": ir.StringAttr.get("private"),
+            "function_type": ir.TypeAttr.get(signature),
+            _LINKED: ir.UnitAttr.get(),
+        },
+        regions=1,
     )
 
 

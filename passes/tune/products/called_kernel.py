@@ -2,19 +2,54 @@
 
 The code of tiles takes LLVM longer than all else of a program, so that programs whose first result
 is waited for have it once for all products. The sums are added in the same order as in tiles, so
-that they are the same. What does not live here: the function
-(`runtime/compiler/invocation/product_function.py`), and tiles (`matrix_kernel.py`).
+that they are the same. Where nothing follows a product its kernel is the same for all as well, and
+reads from memory what it is about: nothing is compiled for it. What does not live here: the
+functions (`runtime/compiler/invocation/product_function.py`), and tiles (`matrix_kernel.py`).
 """
 
 from __future__ import annotations
 
+import numpy as np
+from iree.compiler import ir
+
+from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.builders.expressions import minimum
-from axir.dialect.builders.kernels import call_outside, first_lanes, loop
+from axir.dialect.builders.kernels import call_outside, dispatch_outside, first_lanes, loop
 from axir.dialect.builders.scalars import Scalar, index
 
-from .contraction import BATCH, CONTRACTED, FREE, View
+from .contraction import BATCH, CONTRACTED, FREE, Array, View
 from .epilogue import Place
 from .matrix_kernel import MatrixProduct
+from .tiling import Tiling
+
+
+def shared_product(lhs: Array, rhs: Array, tiling: Tiling) -> ir.Value:
+    """Returns the products of arrays of the same dtype, of shape `[batch, rows, columns]`.
+
+    Args:
+        lhs: An array.
+        rhs: An array.
+        tiling: How the sums are cut: not in several parts.
+    """
+    element = hlo.element_type_of(lhs.value)
+    batch, rows, columns, contracted = tiling.extents
+    size = element.width // 8
+    words = [
+        batch,
+        *(number * size for number in (lhs.stride(BATCH), rhs.stride(BATCH), rows * columns)),
+        *(array.stride(kind) for array in (lhs, rhs) for kind in (FREE, CONTRACTED)),
+        columns,
+        rows,
+        columns,
+        contracted,
+        tiling.depth,
+        int(tiling.depth < contracted),
+    ]
+    return dispatch_outside(
+        f"axir_products_{element}",
+        [lhs.value, rhs.value, hlo.constant(np.array(words, np.int64))],
+        hlo.tensor_type((batch, rows, columns), element),
+    )
 
 
 class CalledProduct(MatrixProduct):
@@ -26,21 +61,25 @@ class CalledProduct(MatrixProduct):
         batch, _, _, contracted = tiling.extents
         slots = tiling.parts * batch
 
-        def product(slot: Scalar) -> None:
-            at, first, last = slot, index(0), index(contracted)
+        def product(slot: Scalar | int) -> None:
             if tiling.parts > 1:
                 at, first = slot % batch, slot // batch * tiling.share
                 last = minimum(first + tiling.share, contracted)
-            self._sum_up(slot, at, first, last)
+                self._sum_up(slot, at, first, last - first)
+            else:
+                self._sum_up(slot, slot, 0, contracted)
             if self.finish is not None:
-                loop(0, tiling.extents[1], (), lambda row: self._finish_row(slot, row))
+                place = index(slot) if isinstance(slot, int) else slot
+                loop(0, tiling.extents[1], (), lambda row: self._finish_row(place, row))
 
         if slots == 1:
-            product(index(0))
+            product(0)
         else:
             loop(0, slots, (), product)
 
-    def _sum_up(self, slot: Scalar, batch: Scalar, first: Scalar, last: Scalar) -> None:
+    def _sum_up(
+        self, slot: Scalar | int, batch: Scalar | int, first: Scalar | int, count: Scalar | int
+    ) -> None:
         """Computes a result: so many of the products of a sum."""
         lhs, rhs, tiling = self.lhs, self.rhs, self.tiling
         _, rows, columns, contracted = tiling.extents
@@ -58,9 +97,9 @@ class CalledProduct(MatrixProduct):
                 columns,
                 rows,
                 columns,
-                last - first,
+                count,
                 tiling.depth,
-                tiling.depth < contracted,
+                int(tiling.depth < contracted),
             ],
         )
 

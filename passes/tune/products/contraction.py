@@ -85,6 +85,10 @@ class Array:
         """Returns the array as a kernel sees it."""
         return View(memory, self.order)
 
+    def stride(self, kind: str) -> int:
+        """Returns how many elements lie between neighbours along an axis."""
+        return _stride(self.value.type.shape, self.order, kind)
+
 
 @dataclasses.dataclass(frozen=True)
 class View:
@@ -107,13 +111,15 @@ class View:
         place: Scalar | int = 0
         for number, kind in zip(position, _KINDS, strict=True):
             if not isinstance(number, int):
-                place = number * self.stride(kind) + place
+                term = number * self.stride(kind)
+                place = term if isinstance(place, int) else term + place
         size = self.memory.element.width // 8
-        return self.memory.address() + place * size
+        start = self.memory.address()
+        return start if isinstance(place, int) else start + place * size
 
     def stride(self, kind: str) -> int:
         """Returns how many elements lie between neighbours along an axis."""
-        return math.prod(self.memory.shape[self.order.index(kind) + 1 :])
+        return _stride(self.memory.shape, self.order, kind)
 
     def _place(self, position: tuple[Scalar | int, ...]) -> tuple[Scalar | int, ...]:
         named = dict(zip(_KINDS, position, strict=True))
@@ -157,6 +163,10 @@ class Contraction:
             self.rhs.extent(FREE),
             self.lhs.extent(CONTRACTED),
         )
+
+
+def _stride(shape: Sequence[int], order: str, kind: str) -> int:
+    return math.prod(shape[order.index(kind) + 1 :])
 
 
 def _side(operand: ir.Value, batch: Sequence[int], contracted: Sequence[int]) -> Side:

@@ -24,6 +24,8 @@ from .window_rows import Padding, WindowRows
 
 _MOST_WORKGROUPS = 16
 _PRODUCTS_PER_WORKGROUP = 1 << 20
+# Vectors of a small tile: an addition takes four cycles, and two begin in each.
+_OF_SMALL = 8
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,7 +46,13 @@ class Tiling:
 
 
 def tile(
-    positions: int, features: int, products: int, rows: int, vector_bits: int, width: int
+    positions: int,
+    features: int,
+    products: int,
+    rows: int,
+    vector_bits: int,
+    width: int,
+    is_small: bool = False,
 ) -> Tiling:
     """Returns how to cut a convolution.
 
@@ -55,9 +63,10 @@ def tile(
         rows: Extents of the result along the batch and the other spatial dimensions, multiplied.
         vector_bits: The machine's vectors.
         width: Bits of a number.
+        is_small: Whether tiles have few numbers, so that their code is short.
     """
     lanes = vector_bits // width
-    registers = 28 if vector_bits == 512 else 12
+    registers = _OF_SMALL if is_small else 28 if vector_bits == 512 else 12
     vectors = max(1, min(4 if positions < 6 else 2, features // lanes))
     count = max(1, min(positions, registers // vectors))
     # Tiles of nearly equal size: the last one should not be short.

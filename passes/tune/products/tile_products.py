@@ -12,11 +12,11 @@ from axir.dialect.builders import stablehlo as hlo
 from axir.passes.framework.base import Pass
 from axir.passes.legalize.rewriting import find_operations, replace
 
-from .called_kernel import CalledProduct
-from .contraction import BATCH, CONTRACTED, FREE, Contraction
+from .called_kernel import CalledProduct, shared_product
+from .contraction import BATCH, CONTRACTED, FREE, Array, Contraction
 from .epilogue import Epilogue, splat
 from .matrix_kernel import matrix_product
-from .tiling import tile
+from .tiling import Tiling, tile
 from .vector_kernel import vector_product
 
 # A left operand in columns is transposed beforehand if so many columns of the right one read it,
@@ -120,10 +120,7 @@ class TileProducts(Pass):
             epilogue = Epilogue.of(operation, groups)
         else:
             epilogue = Epilogue.none(result)
-        code = None
-        if self.calls:
-            code, tiling = CalledProduct, dataclasses.replace(tiling, workgroups=1)
-        made = matrix_product(lhs, rhs, tiling, epilogue, code)
+        made = self._product(lhs, rhs, tiling, epilogue)
         epilogue.replace(
             [
                 hlo.convert(hlo.reshape(x, hlo.shape_of(result)), hlo.element_type_of(output))
@@ -131,6 +128,16 @@ class TileProducts(Pass):
             ]
         )
         operation.erase()
+
+    def _product(
+        self, lhs: Array, rhs: Array, tiling: Tiling, epilogue: Epilogue
+    ) -> list[ir.Value]:
+        if not self.calls:
+            return matrix_product(lhs, rhs, tiling, epilogue)
+        if tiling.parts == 1 and not epilogue.operations:
+            return [shared_product(lhs, rhs, tiling)]
+        tiling = dataclasses.replace(tiling, workgroups=1)
+        return matrix_product(lhs, rhs, tiling, epilogue, CalledProduct)
 
     def _fits_single(self, operation: ir.Operation) -> bool:
         """Tells whether sums of products of bytes, many of them, are floats as well."""

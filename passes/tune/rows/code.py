@@ -218,6 +218,8 @@ class _Row:
     def _reduce(self, level: list[ir.Operation]) -> None:
         """Computes reductions side by side, in several vectors each."""
         self.open(terms_of_all(level))
+        computed = reached(terms_of_all(level), self.code.plan.program)
+        self._keep([x for x in computed if x in self.code.kept and x not in self.written])
         columns = self.code.space.columns
         found: list[list[Numbers]] = [[] for _ in level]
         stride = LANES * _ACCUMULATORS
@@ -233,8 +235,19 @@ class _Row:
                 found[number].append(folded(self.terms(made), combining(made)))
         for made, parts in zip(level, found, strict=True):
             self._finish(made, tree(combining(made), parts))
-        computed = reached(terms_of_all(level), self.code.plan.program)
-        self.written.update(x for x in computed if x in self.code.kept)
+
+    def _keep(self, values: Sequence[ir.Value]) -> None:
+        """Computes what later loops read, in one that has its code once: it is long."""
+        if not values:
+            return
+
+        def step(i: Scalar, width: int) -> None:
+            self.begin(i, width)
+            for value in values:
+                self.element(value)
+
+        self.code._along(step)
+        self.written.update(values)
 
     def _vectors(
         self, level: list[ir.Operation], first: int, end: int, count: int

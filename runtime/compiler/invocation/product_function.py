@@ -5,8 +5,12 @@ are added; panels of the right operand are packed beside each other on the stack
 up as in the kernels that IREE gets (`passes/tune/products/matrix_kernel.py`): one product after the
 other for a `depth`, and the sums of all depths one after the other. So both compute the same bits.
 
+Beside it stands a kernel of a batch of products, for all programs that have one and nothing behind:
+the extents and where the operands lie are an array that it reads.
+
 Written as LLVM IR it needs none of MLIR's passes: what is compiled for one program is in all of
-them that multiply. What does not live here: the calls (`passes/tune/products/called_kernel.py`).
+them that multiply. What does not live here: the calls, and the array
+(`passes/tune/products/called_kernel.py`).
 """
 
 from __future__ import annotations
@@ -14,7 +18,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-_CALLED = re.compile(rb"^declare void @axir_product_(\w+)\(", re.MULTILINE)
+_CALLED = re.compile(rb"^declare void @axir_products?_(\w+)\(", re.MULTILINE)
 _ROWS, _VECTORS = 4, 2
 # The longest sum that is added in registers, of `tiling.py`.
 _LONGEST_SUM = 512
@@ -185,6 +189,44 @@ end:
 }}
 """
 
+# Reads the array of `shared_product` in its order; how kernels are called stands in
+# `native_entry.py`.
+_KERNEL = """
+define i32 @axir_products_{element}(ptr %environment, ptr %state, ptr %workgroup) {{
+begin:
+  %bound_place = getelementptr i8, ptr %state, i64 32
+  %bound = load ptr, ptr %bound_place
+  %left_begin = load i64, ptr %bound
+  %right_place = getelementptr ptr, ptr %bound, i64 1
+  %right_begin = load i64, ptr %right_place
+  %words_place = getelementptr ptr, ptr %bound, i64 2
+  %words = load ptr, ptr %words_place
+  %sums_place = getelementptr ptr, ptr %bound, i64 3
+  %sums_begin = load i64, ptr %sums_place
+{words}
+  br label %next
+
+next:
+  %n = phi i64 [ 0, %begin ], [ %n_next, %next ]
+  %left = phi i64 [ %left_begin, %begin ], [ %left_next, %next ]
+  %right = phi i64 [ %right_begin, %begin ], [ %right_next, %next ]
+  %sums = phi i64 [ %sums_begin, %begin ], [ %sums_next, %next ]
+  call void @axir_product_{element}(i64 %left, i64 %word4, i64 %word5, i64 %right, i64 %word6, \
+i64 %word7, i64 %sums, i64 %word8, i64 %word9, i64 %word10, i64 %word11, i64 %word12, i64 %word13)
+  %left_next = add i64 %left, %word1
+  %right_next = add i64 %right, %word2
+  %sums_next = add i64 %sums, %word3
+  %n_next = add i64 %n, 1
+  %n_end = icmp eq i64 %n_next, %word0
+  br i1 %n_end, label %end, label %next
+
+end:
+  ret i32 0
+}}
+"""
+_WORD = """  %word_place{number} = getelementptr i64, ptr %words, i64 {number}
+  %word{number} = load i64, ptr %word_place{number}"""
+
 # What is written for each vector of a row (`v`), each row (`r`), and each vector of each row.
 _MASK = "  %mask{v} = icmp ult {places} %place{v}, %all_columns"
 _NEXT_PLACE = "  %place{v} = add {places} %place{before}, {jump}\n"
@@ -223,7 +265,7 @@ _ADD = """  %a_mask{v} = and {mask} %a_all, %mask{v}
 
 
 def product_function(element: str, vector_bytes: int) -> bytes:
-    """Returns LLVM IR of the function for products of a type of numbers.
+    """Returns LLVM IR of the function for products of a type of numbers, and of the kernel.
 
     Args:
         element: The type, as MLIR names it.
@@ -248,7 +290,9 @@ def product_function(element: str, vector_bytes: int) -> bytes:
         )
 
     places = [_NEXT_PLACE.format(**names, v=v, before=v - 1) for v in vectors if v]
-    return _TEXT.format(
+    words = "\n".join(_WORD.format(number=number) for number in range(14))
+    kernel = _KERNEL.format(element=element, words=words)
+    function = _TEXT.format(
         **names,
         masks="".join(places) + of_vectors(_MASK),
         packing=of_vectors(_PACK),
@@ -259,7 +303,8 @@ def product_function(element: str, vector_bytes: int) -> bytes:
         found=of_vectors(_FOUND),
         putting=of_vectors(_PUT),
         adding=of_vectors(_ADD),
-    ).encode()
+    )
+    return (function + kernel).encode()
 
 
 def _names(element: str, lanes: int) -> dict[str, str | int]:

@@ -91,6 +91,34 @@ def test_a_repeated_formula_is_a_function_of_the_kernel() -> None:
     assert texts[100].count("arith.mulf") < texts[10].count("arith.mulf")
 
 
+def powers(x: Any, y: Any, count: int) -> Any:
+    return sum(jnp.max((jnp.abs(x) + number) ** y) for number in range(count))
+
+
+def test_a_long_formula_is_a_function_where_it_stands_in_several_places() -> None:
+    assert "_function_" not in legalized(powers, (37,), 1)
+    text = legalized(powers, (37,), 5)
+    assert text.count("func.func private @program_0_function_") == 1
+    assert text.count("func.call @program_0_function_0") == 5
+
+
+def test_what_is_left_of_vectors_has_its_code_once() -> None:
+    """Five numbers behind whole vectors are lanes of one vector that begins earlier."""
+    text = legalized(lambda x, y, _: jnp.sum(jnp.tanh(x) * y), (37,), 1)
+    assert text.count("math.tanh") == 2
+
+
+def test_what_is_left_of_vectors_is_computed_as_they_are() -> None:
+    generator = np.random.default_rng(4)
+    for size in (9, 16, 37, 300):
+        x, y = (generator.uniform(0.1, 2, size).astype(np.float32) for _ in "xy")
+        for count in (1, 5):
+            with axir.disable_jit():
+                expected = powers(jnp.array(x), jnp.array(y), count)
+            made = axir.jit(powers, static_argnums=2)(x, y, count)
+            np.testing.assert_allclose(made, expected, rtol=2e-6)
+
+
 def test_long_programs_compute_what_the_evaluator_does() -> None:
     generator = np.random.default_rng(0)
     for shape in ((), (1,), (37,), LARGE):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -119,3 +120,13 @@ def test_the_function_is_right_for_registers_of_each_width(
             extents = (sums.ctypes.data, columns, rows, columns, length)
             function(*given, *extents, 6, length > 6)
             np.testing.assert_allclose(sums, a @ b, rtol=1e-5, atol=1e-5)
+
+
+def test_nothing_is_compiled_for_a_product_alone(tmp_path: Path) -> None:
+    """Neither for another shape, nor where the operands lie in another order."""
+    with config(axir_dump_dir=str(tmp_path), axir_compiler="native"):
+        axir.jit(lambda a, b: (a @ b, (a.T @ b.T).T))(floats(70, 70), floats(70, 70))
+    [file] = tmp_path.glob("*.kernel.mlir")
+    assert "axir_products_f32" in (text := file.read_text())
+    assert "axir_product_f32" not in text
+    assert "scf.for" not in text.partition("matrix_product")[2]

@@ -18,6 +18,7 @@ from axir.runtime.calls.compiled_function import CompiledFunction
 from axir.runtime.calls.executable import Executable
 from axir.runtime.calls.native_executable import NativeExecutable
 
+pytestmark = pytest.mark.chooses_compiler
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(40, 40)).astype(np.float32)
 Z = (X + 1j * X.T).astype(np.complex64)

@@ -206,6 +206,7 @@ def negations(x: Any, y: Any) -> Any:
     return x * x - (-y) * y, (-x) * y + y, x - (-(x * y)), -x * x - -y * y, x * y + (-y) * x
 
 
+LAST = ("NHWC", "HWIO", "NHWC")
 LARGE = {
     "complex": (
         complex_numbers,
@@ -221,6 +222,11 @@ LARGE = {
     "rows": (lambda x: (axir.nn.softmax(x), x.mean(0), jnp.sort(x, 1)[:, :3]), floats(400, 300)),
     "attention": (attention, floats(4, 96, 64), floats(4, 96, 64), floats(4, 96, 64)),
     "step": (perceptron_step, floats(256, 96), floats(96, 10), floats(128, 256), floats(128, 10)),
+    "convolution": (
+        lambda x, w: lax.conv_general_dilated(x, w, (1, 2), "SAME", dimension_numbers=LAST),
+        floats(2, 20, 41, 24),
+        floats(3, 3, 24, 40),
+    ),
     "updates": (lambda x: (x.at[3:7].set(x[:4] * 2), x.at[::2].add(1.0)), floats(500, 200)),
 }
 
@@ -249,11 +255,11 @@ def test_iree_begins_when_calls_have_taken_long_enough(monkeypatch: pytest.Monke
     program = compiled(lambda x: x @ x + x, x := floats(310, 310))
     monkeypatch.setattr(host_steps, "_ENOUGH", 1e9)
     for _ in range(3):
-        program.run([jnp.asarray(x)])
+        program.run([jnp.asarray(x)])[0].host()  # another thread makes calls that take long
     wait_for_all()
     assert not begun
     monkeypatch.setattr(host_steps, "_ENOUGH", 1e-9)
-    program.run([jnp.asarray(x)])
+    program.run([jnp.asarray(x)])[0].host()
     end = time.monotonic() + 60
     while not begun and time.monotonic() < end:  # the call ends in a thread of its own
         time.sleep(0.01)

@@ -94,6 +94,15 @@ def test_each_becomes_kernels(name: str) -> None:
     assert "flow.dispatch @convolution" in text
 
 
+def test_small_tiles_are_short_code() -> None:
+    texts = []
+    for options in ("", ",small=true"):
+        module = lower_functions({"main": convolution("same")[0]})
+        run_passes(module, f"tile-convolutions{{products=1,vector_bits=512{options}}}")
+        texts.append(str(module))
+    assert len(texts[1]) < 0.6 * len(texts[0])
+
+
 def test_samples_of_the_op() -> None:
     cases = {f"sample_{case.index}": case for case in cases_of("conv_general_dilated")}
     cases = {
