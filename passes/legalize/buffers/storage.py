@@ -78,6 +78,21 @@ def folded_sources(value: ir.Value) -> list[ir.Value]:
     return []
 
 
+def moved_from(value: ir.Value) -> ir.Value | None:
+    """Returns the array whose storage a value has if the move that makes it moves nothing.
+
+    None if a value is made by something else.
+    """
+    operation = defining_operation(value)
+    if operation is None or not (operation.name in _MOVES or operation.name == BARRIER):
+        return None
+    behind = folded_sources(value)
+    if operation.name != "stablehlo.bitcast_convert":
+        kind = ir.ShapedType(value.type).element_type
+        behind = [x for x in behind if ir.ShapedType(x.type).element_type == kind]
+    return behind[0] if behind else None
+
+
 def _element_count(value: ir.Value) -> int:
     count = 1
     for extent in hlo.shape_of(value):
