@@ -15,6 +15,7 @@ from iree.compiler import ir
 from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.core.annotations import HostArray
 from axir.passes.legalize.complex.pairs_in_memory import halves, of_pairs, pairs_of
+from axir.passes.legalize.rewriting import defining_operation
 
 from . import tables
 from .halves import fits_halves, fold_halves, unfold_halves
@@ -56,6 +57,14 @@ def taken(x: ir.Value) -> Arrays:
     if isinstance(owner, ir.Block) and owner.owner.operation.name == "func.func" and shape:
         pairs = hlo.reshape(pairs_of(x), (*shape[:-1], 2 * shape[-1]))
         return Arrays((pairs,), shape)
+    made = defining_operation(x)
+    if made is not None and made.name == "stablehlo.complex":
+        real, imag = made.operands
+        return Arrays((real, imag), shape)
+    if made is not None and made.name == "stablehlo.convert":
+        [real] = made.operands
+        if hlo.element_type_of(real) == hlo.element_type_of(x).element_type:
+            return Arrays((real, hlo.full_like(real, 0)), shape)
     return Arrays((hlo.real(x), hlo.imag(x)), shape)
 
 

@@ -30,7 +30,7 @@ class ExpandFft(RewritePass):
     """Writes Fourier transforms out, as kernels or as matrix products.
 
     The fact: IREE transforms one axis of f32 whose length is a power of two, and takes five times
-    as long for it as matrix products do, and fifty times as long as kernels.
+    as long for it as matrix products do (64 x 1024: 2,700 us and 470 us; kernels take 70 us).
 
     1. On CPUs, for 512 numbers and more: a kernel for each axis, the last one first. Columns are
        transformed side by side in vectors (`columns.py`); rows are seen as matrices, whose columns

@@ -77,6 +77,11 @@ def constants(x):
     return jnp.fft.fft(x), lax.fori_loop(0, 5, lambda i, c: jnp.sort(c @ c) * TABLE[:20], x[:, :20])
 
 
+def transforms(x, z):
+    """Has kernels that read and write complex numbers as they lie."""
+    return jnp.fft.ifft(jnp.fft.irfft(jnp.fft.rfft(x) * 2)), jnp.fft.fft(z)
+
+
 CASES = {
     "network": (network, floats(4, 8)),
     "three_results": (three_results, floats(8, 8), floats(8, 8)),
@@ -85,6 +90,7 @@ CASES = {
     "sorted": (choice, floats(500), np.bool_(True)),
     "summed": (choice, floats(500), np.bool_(False)),
     "running": (running, floats(10), floats(20, 20) * 0.1),
+    "transforms": (transforms, floats(3, 600), floats(700) + np.complex64(1j) * floats(700)),
     "convolution": (convolution, floats(1, 12, 12, 4), floats(3, 3, 4, 8)),
     "update": (
         lambda x, i, v: (x.at[i].set(v), x),
