@@ -80,7 +80,7 @@ class Emitter:
         if value.size == 1 and not isinstance(value, _Nothing):
             value = self.number(value)
         elif isinstance(value, Computed) and value.cost and (uses > 1 or value.length > LONGEST):
-            value = self.stored(value)
+            value = self.stored(value, self.targets.get(x))
         value.holders += uses
         self.values[x] = value
         if not uses:
@@ -107,11 +107,14 @@ class Emitter:
             self.release(value, 0)
         return result
 
-    def stored(self, value: Value) -> Value:
-        """Returns the array in memory, or as a number."""
+    def stored(self, value: Value, target: Memory | None = None) -> Value:
+        """Returns the array in memory, that of a result if one is given, or as a number."""
         if isinstance(value, (Stored, Number)):
             return value
-        result = self.allocate(value.shape, value.element)
+        if target is None:
+            result = self.allocate(value.shape, value.element)
+        else:
+            result = Stored(target, is_own=False)
         self.fill(result.memory, value)
         if not value.holders:
             self.release(value, 0)
@@ -299,7 +302,7 @@ class Emitter:
         rows = {x: row for x, row in zip(read, map(flat, read.values()), strict=True) if row}
         if len(rows) == len(read):
             read, shape = rows, (math.prod(shape),)
-        kept = {x: self._place(x) for x in part.kept}
+        kept = {x: self.place_of(x) for x in part.kept}
         memories = {x: stored.memory.reshaped(shape) for x, stored in kept.items()}
         formulas = [(member, self._formula(member)) for member in part.operations]
 
@@ -327,7 +330,8 @@ class Emitter:
         for x, stored in kept.items():
             self.bind(x, stored, part.kept[x])
 
-    def _place(self, x: ir.Value) -> Stored:
+    def place_of(self, x: ir.Value) -> Stored:
+        """Returns memory for all elements of a value: that of a result, if it is one."""
         if x in self.targets:
             return Stored(self.targets[x], is_own=False)
         return self.allocate(x.type.shape, signless(x.type.element_type))

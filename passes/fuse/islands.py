@@ -183,6 +183,7 @@ def fuse_island(island: Island, code: Code, name: str, most_bindings: int = MOST
         )
 
     def build(emitter: Emitter, places: Mapping[int, Memory]) -> dict[int, Value]:
+        emitter.targets = {x: places[number] for number, x in enumerate(ends) if number in places}
         return dict(enumerate(emitter.block([*island, end], ())))
 
     results = {number: x.type for number, x in enumerate(ends)}

@@ -9,9 +9,21 @@ from collections.abc import Sequence
 
 from iree.compiler import ir
 
+from axir.dialect.builders.kernels import shuffle
 from axir.dialect.builders.scalars import Scalar, broadcast, index
 
-from .values import Computed, Index, Indices, Mapped, Number, Value, elements_apart, lanes_of
+from .values import (
+    Computed,
+    Index,
+    Indices,
+    Mapped,
+    Number,
+    Stored,
+    Value,
+    elements_apart,
+    lanes_of,
+    times,
+)
 
 
 class Spread(Computed):
@@ -64,6 +76,29 @@ class Transposed(Computed):
         return elements_apart(x, [self.place(p) for p in lanes_of(position, lanes)])
 
 
+class Half(Computed):
+    """The first or the second number of each pair that lies in memory, with an axis of extent 1.
+
+    Args:
+        pairs: The array, whose last axis has two elements.
+        number: Which number: 0 or 1.
+    """
+
+    def __init__(self, pairs: Stored, number: int):
+        super().__init__((*pairs.shape[:-1], 1), pairs.element, self._read, (pairs,))
+        self._number = number
+        self._rows = pairs.memory.reshaped((*pairs.shape[:-2], 2 * pairs.shape[-2]))
+
+    def _read(self, position: Indices, lanes: int | None) -> Scalar:
+        [pairs] = self.sources
+        return pairs.at((*position[:-1], self._number), lanes)
+
+    def along(self, position: Indices, lanes: int) -> Scalar:
+        """Returns neighbours along the last axis but one, which are read with the other numbers."""
+        both = self._rows.read((*position[:-1], times(position[-1], 2)), 2 * lanes)
+        return shuffle(both, both, range(self._number, 2 * lanes, 2))
+
+
 class Reshaped(Computed):
     """An array that differs from another one in its axes of extent 1."""
 
@@ -83,6 +118,8 @@ class Reshaped(Computed):
         [x] = self.sources
         if lanes is None or self._keeps_last:
             return x.at(self._place(position), lanes)
+        if isinstance(x, Half) and self.shape == x.shape[:-1]:
+            return x.along(position, lanes)
         return elements_apart(x, [self._place(p) for p in lanes_of(position, lanes)])
 
 

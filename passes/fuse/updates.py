@@ -6,13 +6,14 @@ from collections.abc import Sequence
 
 from iree.compiler import ir
 
-from axir.dialect.builders.kernels import branch
+from axir.dialect.builders.kernels import branch, shuffle
 from axir.dialect.builders.scalars import Scalar, constant, index, integer, operation
 from axir.passes.legalize.dimension_numbers import dimension_numbers
 
 from .elementwise import combine
 from .emitter import Emitter, Rule, lanes_for
-from .values import Index, Indices, Mapped, Stored, Value, clamped, plus, times
+from .rearranged import picked
+from .values import Index, Indices, Mapped, Stored, Value, clamped, plus, reads, times
 from .views import index_at, start_indices
 
 
@@ -42,13 +43,35 @@ def places_of(created: ir.Operation, starts: list[Value]) -> Indices:
 def _concatenate(emitter: Emitter, created: ir.Operation, operands: list[Value]) -> Sequence[Value]:
     shape = list(created.results[0].type.shape)
     axis = ir.IntegerAttr(created.attributes["dimension"]).value
-    result = emitter.allocate(shape, operands[0].element)
+    result = emitter.place_of(created.results[0])
+    is_of_pairs = axis == len(shape) - 1 > 0 and [x.shape[axis] for x in operands] == [1, 1]
+    if is_of_pairs and result.element.width >= 8:
+        _interleave(emitter, result, [picked(x, axis, 0) for x in operands])
+        return [result]
     start = 0
     for x in operands:
         offset: Indices = tuple(start if d == axis else 0 for d in range(len(shape)))
         emitter.fill(result.memory, x, offset)
         start += x.shape[axis]
     return [result]
+
+
+def _interleave(emitter: Emitter, target: Stored, halves: Sequence[Value]) -> None:
+    """Writes pairs, of which each array has one number, in vectors of both."""
+    *outer, count, _ = target.shape
+    rows = target.memory.reshaped((*outer, 2 * count))
+
+    def write(position: Indices, lanes: int | None) -> None:
+        numbers = [x.at(position, lanes) for x in halves]
+        if lanes is None:
+            for number, x in enumerate(numbers):
+                target.memory[(*position, number)] = x
+        else:
+            order = [lane + half for lane in range(lanes) for half in (0, lanes)]
+            rows.write((*position[:-1], times(position[-1], 2)), shuffle(*numbers, order))
+
+    may_repeat = not any(reads(x, target.memory) for x in halves)
+    emitter.each(target.shape[:-1], write, lanes_for(target.element), may_repeat)
 
 
 def _pad(emitter: Emitter, created: ir.Operation, operands: list[Value]) -> Sequence[Value]:

@@ -21,7 +21,7 @@ from axir.dialect.builders.scalars import (
 )
 
 from .gathers import gather, index_at
-from .rearranged import Reshaped, Spread, Transposed
+from .rearranged import Half, Reshaped, Spread, Transposed
 from .values import (
     Computed,
     Indices,
@@ -69,6 +69,9 @@ def _slice(created: ir.Operation, operands: list[Value]) -> Value:
     [x] = operands
     shape, element = _result(created)
     starts, strides = _array(created, "start_indices"), _array(created, "strides")
+    is_half = len(shape) > 1 and [*x.shape[:-1], 1] == shape and x.shape[-1] == 2
+    if is_half and isinstance(x, Stored):
+        return Half(x, starts[-1])
     return _strided(x, shape, element, starts, strides)
 
 

@@ -202,6 +202,12 @@ def complex_sums(z: Any, w: Any, v: Any) -> Any:
     return y, chosen, few.sum(), v.at[2].set(w[0, 0]), v
 
 
+def pairs(z: Any, w: Any, x: Any) -> Any:
+    """Complex numbers made of parts, and taken apart, in rows that are no whole vectors."""
+    y = lax.complex(x, x[::-1] * 2)
+    return z * w + jnp.conj(z), jnp.stack([x, x + 1], -1), y * z[0, :23], (z.real * 2, z.T.imag)
+
+
 def negations(x: Any, y: Any) -> Any:
     return x * x - (-y) * y, (-x) * y + y, x - (-(x * y)), -x * x - -y * y, x * y + (-y) * x
 
@@ -216,6 +222,11 @@ LARGE = {
         complex_sums,
         *((floats(300, 400) + 1j * floats(300, 400)).astype(np.complex64) for _ in "zw"),
         (floats(9) + 1j * floats(9)).astype(np.complex64),
+    ),
+    "pairs": (
+        pairs,
+        *((floats(301, 403) + 1j * floats(301, 403)).astype(np.complex64) for _ in "zw"),
+        floats(23),
     ),
     "negations": (negations, floats(300, 400), floats(300, 400)),
     "products": (lambda x, y: jnp.tanh(x @ y + 1) @ y, floats(200, 200), floats(200, 200)),
