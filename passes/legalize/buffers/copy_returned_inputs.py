@@ -13,24 +13,25 @@ from axir.passes.legalize.rewriting import find_operations, replace
 from .protect_inputs import transfer
 from .storage import folded_sources
 
-_VIEWS = tuple(
-    f"stablehlo.{name}"
-    for name in "reshape bitcast_convert dynamic_update_slice scatter reduce_precision map".split()
+# What may be all of an array, and is that if it has its type: a transfer behind it is lost.
+_WHOLES = tuple(f"stablehlo.{name}" for name in "dynamic_update_slice dynamic_slice slice".split())
+_VIEWS = _WHOLES + tuple(
+    f"stablehlo.{name}" for name in "reshape bitcast_convert scatter reduce_precision map".split()
 )
 _BARRIER = "stablehlo.optimization_barrier"
 
 
 @dataclasses.dataclass(frozen=True)
 class CopyReturnedInputs(Pass):
-    """Copies an argument that a public function returns as it is, reshaped, or put over all else.
+    """Copies an argument that a public function returns as it is or reshaped.
 
     The fact: IREE returns the caller's own buffer for such a result. If the result is donated to
     another call later, that call may overwrite the buffer, and the argument's owner sees it change.
 
     1. Visit the results of each public function.
-    2. Follow each back through reshapes and bitcasts, and through updates of all of an array to
-       what is put there. (Optimization barriers of arguments, next to which a transfer is optimized
-       away, are removed first: they hold nothing back.)
+    2. Follow each back through reshapes and bitcasts, through slices and updates of all of an
+       array, and through what may change no number. (Optimization barriers of arguments, next to
+       which a transfer is optimized away, are removed first: they hold nothing back.)
     3. If it ends at an argument, return a transfer of the value instead, which is a copy.
 
     Before::
@@ -72,4 +73,11 @@ def _copy_returned(function: ir.Operation, device: str) -> None:
             pending += views.get(source, [])
         if any(isinstance(source, ir.BlockArgument) for source in pending):
             with ir.InsertionPoint(terminator), function.location:
-                terminator.operands[index] = transfer(value, device)
+                terminator.operands[index] = transfer(_unwrapped(value, views), device)
+
+
+def _unwrapped(value: ir.Value, views: dict[ir.Value, list[ir.Value]]) -> ir.Value:
+    """Returns what a value is that is made of all of an array."""
+    while (sources := views.get(value)) and value.owner.name in _WHOLES:
+        (value,) = sources
+    return value
