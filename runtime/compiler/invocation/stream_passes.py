@@ -38,7 +38,7 @@ _CLEAN = (
 )
 _BEGIN = ("iree-util-verify-initialization-order", "iree-stream-tensor-transformation-pipeline")
 _SCHEDULE = (*_BEGIN, "iree-stream-async-transformation-pipeline")
-# The same in two parts. Between them IREE has made a copy of all that is worked on in place, and has
+# The same in two parts. Between them IREE has made a copy of all that is worked on in place, and
 # not yet looked which of them it can do without. `_ELIDE_COPIES` does that, unless whatever works
 # in place gets a copy of its own.
 _BEGIN_COPIES = (
