@@ -11,20 +11,26 @@ from axir.passes.framework.base import Pass
 from axir.passes.legalize.rewriting import find_operations, replace
 
 from .protect_inputs import transfer
+from .storage import folded_sources
 
-_VIEWS = ("stablehlo.reshape", "stablehlo.bitcast_convert")
+# What may be all of an array, and is that if it has its type: a transfer behind it is lost.
+_WHOLES = tuple(f"stablehlo.{name}" for name in "dynamic_update_slice dynamic_slice slice".split())
+_VIEWS = _WHOLES + tuple(
+    f"stablehlo.{name}" for name in "reshape bitcast_convert scatter reduce_precision map".split()
+)
 _BARRIER = "stablehlo.optimization_barrier"
 
 
 @dataclasses.dataclass(frozen=True)
 class CopyReturnedInputs(Pass):
-    """Copies an argument that a public function returns as it is, or reshaped.
+    """Copies an argument that a public function returns as it is or reshaped.
 
     The fact: IREE returns the caller's own buffer for such a result. If the result is donated to
     another call later, that call may overwrite the buffer, and the argument's owner sees it change.
 
     1. Visit the results of each public function.
-    2. Follow each back through reshapes and bitcasts. (Optimization barriers of arguments, next to
+    2. Follow each back through reshapes and bitcasts, through slices and updates of all of an
+       array, and through what may change no number. (Optimization barriers of arguments, next to
        which a transfer is optimized away, are removed first: they hold nothing back.)
     3. If it ends at an argument, return a transfer of the value instead, which is a copy.
 
@@ -55,12 +61,23 @@ class CopyReturnedInputs(Pass):
 
 def _copy_returned(function: ir.Operation, device: str) -> None:
     # Found by walks: `Value.owner` imports the Python package of the operation's dialect.
-    views = {view.results[0]: view.operands[0] for view in find_operations(function, _VIEWS)}
+    views = {
+        result: folded_sources(result)
+        for view in find_operations(function, _VIEWS)
+        for result in view.results
+    }
     (terminator,) = find_operations(function, ("func.return",))
     for index, value in enumerate(terminator.operands):
-        source = value
-        while source in views:
-            source = views[source]
-        if isinstance(source, ir.BlockArgument):
+        pending = [value]
+        for source in pending:
+            pending += views.get(source, [])
+        if any(isinstance(source, ir.BlockArgument) for source in pending):
             with ir.InsertionPoint(terminator), function.location:
-                terminator.operands[index] = transfer(value, device)
+                terminator.operands[index] = transfer(_unwrapped(value, views), device)
+
+
+def _unwrapped(value: ir.Value, views: dict[ir.Value, list[ir.Value]]) -> ir.Value:
+    """Returns what a value is that is made of all of an array."""
+    while (sources := views.get(value)) and value.owner.name in _WHOLES:
+        (value,) = sources
+    return value

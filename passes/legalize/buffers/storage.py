@@ -19,7 +19,7 @@ _MOVES = frozenset(
     f"stablehlo.{name}"
     for name in (
         "reshape bitcast_convert transpose slice dynamic_slice concatenate convert "
-        "broadcast_in_dim reverse pad real imag reduce gather"
+        "broadcast_in_dim reverse pad real imag reduce gather reduce_precision map"
     ).split()
 )
 _ARITHMETIC = frozenset(
@@ -30,7 +30,7 @@ _ARITHMETIC = frozenset(
     ).split()
 )
 # Scatter, sort and the like do not stand here: what they write to is storage of their own, or what
-# `protect-inputs` has copied.
+# `protect-inputs` has copied. (What they replace all of is another matter: see `_replacement`.)
 _FORWARDING = _MOVES | _ARITHMETIC
 
 
@@ -54,7 +54,9 @@ def sources(operation: ir.Operation, result: ir.Value) -> list[ir.Value]:
         index = ir.OpResult(result).result_number
         blocks = [region.blocks[0] for region in operation.regions]
         return [block.operations[len(block.operations) - 1].operands[index] for block in blocks]
-    return list(operation.operands) if operation.name == "func.call" else []
+    if operation.name == "func.call":
+        return list(operation.operands)
+    return _replacement(operation, result)
 
 
 def folded_sources(value: ir.Value) -> list[ir.Value]:
@@ -75,7 +77,23 @@ def folded_sources(value: ir.Value) -> list[ir.Value]:
         return others if len(others) < len(operation.operands) else []
     if operation.name == BARRIER or operation.name in _BRANCHING:
         return sources(operation, value)
-    return []
+    return _replacement(operation, value)
+
+
+def _replacement(operation: ir.Operation, result: ir.Value) -> list[ir.Value]:
+    """Returns what an update writes over all of an array, which the result then is."""
+    if operation.name == "stablehlo.dynamic_update_slice":
+        written = operation.operands[1]
+    elif operation.name == "stablehlo.scatter":
+        index, count = ir.OpResult(result).result_number, len(operation.results)
+        block = operation.regions[0].blocks[0]
+        terminator = block.operations[len(block.operations) - 1]
+        if terminator.operands[index] != block.arguments[count + index]:
+            return []
+        written = operation.operands[count + 1 + index]
+    else:
+        return []
+    return [written] if _element_count(written) == _element_count(result) else []
 
 
 def moved_from(value: ir.Value) -> ir.Value | None:

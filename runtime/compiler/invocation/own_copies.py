@@ -1,14 +1,22 @@
-"""Gives each operation that works in place a copy of what it works on, whoever else reads that.
+"""Gives operations that work in place a copy of what they work on, whoever else reads that.
 
-Used where IREE's own choice of what has to be copied made a program that is wrong. What does not
-live here: the passes around this (`stream_passes.py`).
+Each of them, where IREE's own choice of what has to be copied made a program that is wrong
+(`give_copies`). Or kernels alone that read the array which they work on: IREE copies it for them,
+and then has them read the copy, which they overwrite (`read_originals`). Two operands are one array
+also where they were computed twice, and IREE found that to be the same. What does not live here:
+the passes around this (`stream_passes.py`), and kernels of which IREE has made one operand of both
+(`own_reads.py`).
 """
 
 from __future__ import annotations
 
 from iree.compiler import ir
 
+from .update_places import definition, viewed
+
 _DISPATCH, _CLONE = "stream.async.dispatch", "stream.async.clone"
+_FLOW_DISPATCH, _FUNCTION = "flow.dispatch", "util.func"
+_SIZES, _TIES = "operandSegmentSizes", "tied_operands"
 # What writes into their first operand, whose size is the second one.
 _WRITERS = frozenset(("stream.async.copy", "stream.async.fill", "stream.async.update"))
 _DEVICE = "affinity"
@@ -20,15 +28,71 @@ def give_copies(module: ir.Operation) -> int:
     Returns:
         How many copies there are.
     """
+    found = _named(module, frozenset((_DISPATCH,)) | _WRITERS)
+    return sum(_copy_operands(operation) for operation in found)
+
+
+def has_read_what_changes(module: ir.Operation) -> bool:
+    """Tells whether a kernel of a module in the phase `flow` reads what it works on in place."""
+    functions = [
+        op.operation
+        for op in module.regions[0].blocks[0].operations
+        if op.operation.name == _FUNCTION
+    ]
+    return any(
+        _reads_what_changes(dispatch)
+        for function in functions
+        for dispatch in _named(function, frozenset((_FLOW_DISPATCH,)))
+    )
+
+
+def _reads_what_changes(dispatch: ir.Operation) -> bool:
+    ties = _ties(dispatch)
+    if not ties:
+        return False
+    first, count = list(ir.DenseI32ArrayAttr(dispatch.attributes[_SIZES]))[:2]
+    handed = [viewed(x) for x in list(dispatch.operands)[first : first + count]]
+    return any(handed.count(handed[place]) > 1 for place in ties)
+
+
+def read_originals(module: ir.Operation) -> int:
+    """Has kernels read what the copies were made of that they work on, in place.
+
+    Args:
+        module: The module, in which IREE has made a copy of each array that is worked on in place.
+
+    Returns:
+        How many operands there are that kernels read now.
+    """
+    return sum(_read_originals(x) for x in _named(module, frozenset((_DISPATCH,))))
+
+
+def _read_originals(dispatch: ir.Operation) -> int:
+    count = 0
+    tied = _tied(dispatch)
+    places = {place for place, _ in tied}
+    for place, _ in tied:
+        value = dispatch.operands[place]
+        copy = definition(value)
+        if copy is None or copy.name != _CLONE:
+            continue
+        for other, operand in enumerate(dispatch.operands):
+            if operand == value and other not in places:
+                dispatch.operands[other] = copy.operands[0]
+                count += 1
+    return count
+
+
+def _named(top: ir.Operation, names: frozenset[str]) -> list[ir.Operation]:
     found: list[ir.Operation] = []
 
     def collect(operation: ir.Operation) -> ir.WalkResult:
-        if operation.name == _DISPATCH or operation.name in _WRITERS:
+        if operation.name in names:
             found.append(operation)
         return ir.WalkResult.ADVANCE
 
-    module.walk(collect)
-    return sum(_copy_operands(operation) for operation in found)
+    top.walk(collect)
+    return found
 
 
 def _copy_operands(operation: ir.Operation) -> int:
@@ -47,14 +111,19 @@ def _copy_operands(operation: ir.Operation) -> int:
 
 def _tied(dispatch: ir.Operation) -> list[tuple[int, int]]:
     """Returns which operands of a dispatch it works on in place, each with its size's place."""
-    groups = list(ir.DenseI32ArrayAttr(dispatch.attributes["operandSegmentSizes"]))
+    groups = list(ir.DenseI32ArrayAttr(dispatch.attributes[_SIZES]))
     first, sizes = groups[0], groups[0] + groups[1]
     arrays = [
         x
         for x in range(first, sizes)
         if str(dispatch.operands[x].type).startswith("!stream.resource")
     ]
-    if "tied_operands" not in dispatch.attributes:
+    return [(first + x, sizes + arrays.index(first + x)) for x in _ties(dispatch)]
+
+
+def _ties(dispatch: ir.Operation) -> list[int]:
+    """Returns which of its arrays and numbers a dispatch works on in place."""
+    if _TIES not in dispatch.attributes:
         return []
-    ties = [ir.IntegerAttr(x).value for x in ir.ArrayAttr(dispatch.attributes["tied_operands"])]
-    return [(first + x, sizes + arrays.index(first + x)) for x in ties if x >= 0]
+    ties = [ir.IntegerAttr(x).value for x in ir.ArrayAttr(dispatch.attributes[_TIES])]
+    return [x for x in ties if x >= 0]

@@ -11,7 +11,7 @@ from __future__ import annotations
 from iree.compiler import ir
 from iree.compiler.passmanager import PassManager
 
-from .own_copies import give_copies
+from .own_copies import give_copies, has_read_what_changes, read_originals
 
 STREAM_PHASE = "stream"
 _HOST = frozenset(("util.func", "util.initializer"))
@@ -38,8 +38,9 @@ _CLEAN = (
 )
 _BEGIN = ("iree-util-verify-initialization-order", "iree-stream-tensor-transformation-pipeline")
 _SCHEDULE = (*_BEGIN, "iree-stream-async-transformation-pipeline")
-# The same without what does without copies, in two parts: between them whatever works in place gets
-# a copy of its own.
+# The same in two parts. Between them IREE has made a copy of all that is worked on in place, and
+# not yet looked which of them it can do without. `_ELIDE_COPIES` does that, unless whatever works
+# in place gets a copy of its own.
 _BEGIN_COPIES = (
     *_BEGIN,
     "iree-stream-specialize-encodings",
@@ -50,6 +51,10 @@ _BEGIN_COPIES = (
     *_CLEAN,
     "iree-stream-verify-lowering-to-async-resources",
     _in_functions("iree-stream-materialize-copy-on-write"),
+)
+_ELIDE_COPIES = (
+    "iree-stream-elide-async-copies",
+    _in_functions("canonicalize", "iree-stream-emplace-allocations"),
 )
 _SCHEDULE_COPIES = (
     "iree-stream-refine-usage",
@@ -89,12 +94,16 @@ def schedule(module: ir.Operation, verifies: bool, keeps_copies: bool = False) -
         verifies: Whether to look after each pass whether all operations are legal.
         keeps_copies: Whether all that works in place works on copies of its own.
     """
-    if not keeps_copies:
+    if keeps_copies:
+        _run(module, _BEGIN_COPIES, verifies)
+        give_copies(module)
+        _run(module, _SCHEDULE_COPIES, verifies)
+    elif has_read_what_changes(module):
+        _run(module, _BEGIN_COPIES, verifies)
+        read_originals(module)
+        _run(module, (*_ELIDE_COPIES, *_SCHEDULE_COPIES), verifies)
+    else:
         _run(module, _SCHEDULE, verifies)
-        return
-    _run(module, _BEGIN_COPIES, verifies)
-    give_copies(module)
-    _run(module, _SCHEDULE_COPIES, verifies)
 
 
 def allocate(module: ir.Operation, verifies: bool) -> None:

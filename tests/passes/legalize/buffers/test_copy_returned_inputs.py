@@ -25,10 +25,18 @@ FUNCTIONS: dict[str, Builder] = {
     "cast": lambda x: hlo.bitcast_convert(hlo.bitcast_convert(x, np.int32), np.float32),
     "behind_a_barrier": lambda x: hlo.optimization_barrier(x),
     "computed": lambda x: hlo.add(x, x),
+    "put_over_all": lambda x: hlo.dynamic_update_slice(hlo.add(x, x), x, [hlo.constant(START)]),
+    "put_over_all_at_a_computed_place": lambda x: hlo.dynamic_update_slice(
+        hlo.add(x, x), x, [place_of(x)]
+    ),
+    "all_of_it": lambda x: hlo.dynamic_slice(x, [place_of(x)], (6,)),
+    "rounded_to_what_it_is": lambda x: hlo.reduce_precision(x, 8, 23),
 }
-
-
 START = np.int32(2)
+
+
+def place_of(x):
+    return hlo.convert(hlo.reshape(hlo.slice(x, [1], [2]), ()), np.int32)
 
 
 def is_shared(compiled: Compiled, name: str) -> bool:
@@ -77,3 +85,6 @@ def test_without_the_pass_results_are_the_arguments() -> None:
     compiled = compile_with("")
     assert is_shared(compiled, "itself")
     assert is_shared(compiled, "reshaped")
+    assert is_shared(compiled, "put_over_all_at_a_computed_place")
+    assert is_shared(compiled, "all_of_it")
+    assert is_shared(compiled, "rounded_to_what_it_is")

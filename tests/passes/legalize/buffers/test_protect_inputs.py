@@ -97,6 +97,27 @@ def after_a_loop(x):
     return hlo.while_([hlo.constant(np.int32(0)), x], is_running, step)[1]
 
 
+def put_over_all(x):
+    return hlo.dynamic_update_slice(hlo.add(x, x), x, [hlo.constant(np.int32(0))] * 2)
+
+
+def put_over_all_at_once(x):
+    return hlo.scatter(
+        [hlo.add(x, x)],
+        hlo.constant(np.zeros(1, np.int32)),
+        [x],
+        lambda old, new: new,
+        update_window_dims=(0, 1),
+        inserted_window_dims=(),
+        scatter_dims_to_operand_dims=(0,),
+        index_vector_dim=0,
+    )[0]
+
+
+def rounded_to_what_it_is(x):
+    return hlo.reduce_precision(x, 8, 23)
+
+
 FORWARDS = (
     itself,
     reshaped,
@@ -106,6 +127,9 @@ FORWARDS = (
     selected,
     with_zero_added,
     after_a_loop,
+    put_over_all,
+    put_over_all_at_once,
+    rounded_to_what_it_is,
 )
 FUNCTIONS = {name: f for forward in FORWARDS for name, f in through(forward).items()}
 FUNCTIONS["scatter_and_result"] = lambda x, *rest: [scatter(x, *rest), x]
@@ -152,7 +176,15 @@ def test_results_are_right(protected: Compiled) -> None:
 
 
 def test_without_the_pass_arguments_change() -> None:
-    names = ("scatter_itself", "update_itself", "sort_itself", "update_reshaped")
+    names = (
+        "scatter_itself",
+        "update_itself",
+        "sort_itself",
+        "update_reshaped",
+        "update_put_over_all",
+        "update_put_over_all_at_once",
+        "update_rounded_to_what_it_is",
+    )
     compiled = Compiled(build({name: (ARGUMENTS, FUNCTIONS[name]) for name in names}))
     assert all(changed_arguments(compiled, name) == [0] for name in names)
 

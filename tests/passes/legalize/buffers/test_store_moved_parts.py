@@ -40,6 +40,14 @@ def of_part(x, i, j):
     return to_computed_place(hlo.reshape(hlo.slice(longer, [0], [35]), (7, 5)), i, j)
 
 
+def of_what_is_put_over_all(x, i, j):
+    """Updates an array of which all has been replaced by the one that the part is of."""
+    y = hlo.add(x, x)
+    replaced = hlo.dynamic_update_slice(x, y, [number(0), number(0)])
+    part = hlo.dynamic_slice(y, [i, number(0)], (6, 5))
+    return [hlo.dynamic_update_slice(replaced, part, [j, number(0)])]
+
+
 def from_another(x, i, j):
     part = hlo.slice(hlo.add(x, x), [0, 0], [6, 5])
     return [hlo.dynamic_update_slice(x, part, [j, number(0)])]
@@ -53,6 +61,7 @@ EXAMPLES = [
     Example("known_place", ARGUMENTS, to_known_place, [MOVED]),
     Example("of_computed", ARGUMENTS, of_computed, [2 * MOVED]),
     Example("of_part", ARGUMENTS, of_part, [2 * MOVED]),
+    Example("of_what_is_put_over_all", ARGUMENTS, of_what_is_put_over_all, [2 * MOVED]),
     Example("from_another", ARGUMENTS, from_another, [DOUBLED]),
 ]
 
