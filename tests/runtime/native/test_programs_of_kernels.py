@@ -201,6 +201,18 @@ def complex_sums(z: Any, w: Any, v: Any) -> Any:
     return y, chosen, few.sum(), v.at[2].set(w[0, 0]), v
 
 
+@axir.jit
+def shared(z: Any) -> Any:
+    """Has so many operations that calls of it stay calls."""
+    for n in range(14):
+        z = jnp.exp(z / (n + 3)) * z + (z * z)[:2].sum()
+    return z
+
+
+def complex_calls(z: Any, w: Any) -> Any:
+    return shared(z) + shared(w), shared(z) * 2
+
+
 def negations(x: Any, y: Any) -> Any:
     return x * x - (-y) * y, (-x) * y + y, x - (-(x * y)), -x * x - -y * y, x * y + (-y) * x
 
@@ -214,6 +226,10 @@ LARGE = {
         complex_sums,
         *((floats(300, 400) + 1j * floats(300, 400)).astype(np.complex64) for _ in "zw"),
         (floats(9) + 1j * floats(9)).astype(np.complex64),
+    ),
+    "complex calls": (
+        complex_calls,
+        *((floats(300, 400) + 1j * floats(300, 400)).astype(np.complex64) for _ in "zw"),
     ),
     "negations": (negations, floats(300, 400), floats(300, 400)),
     "products": (lambda x, y: jnp.tanh(x @ y + 1) @ y, floats(200, 200), floats(200, 200)),
