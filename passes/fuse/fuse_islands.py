@@ -43,7 +43,8 @@ class FuseIslands(Pass):
     compiles that, and looks at all kernels while it does. Without it a program is ready several
     times as early (`runtime/native/`), and computes the same numbers.
 
-    1. Fill arrays by constants: numbers that are hidden from IREE (`renew-fills`) need not be.
+    1. Fill arrays by constants, also in functions that others call: numbers that are hidden from
+       IREE (`renew-fills`) need not be.
     2. Take public functions of one block, all of whose operations are kernels, call functions of
        the host, or have a rule, and none of which adds up floats outside of a kernel: IREE does
        that in an order of its own. The same holds for what loops and branches hold.
@@ -75,10 +76,11 @@ class FuseIslands(Pass):
     def run(self, module: ir.Module) -> None:
         """Rewrites the functions of the module."""
         code, fitness = code_and_fitness(module)
+        for function in code.functions.values():
+            _show_fills(function)
         for function in list(code.functions.values()):
             if "sym_visibility" in function.attributes or not len(function.regions[0].blocks):
                 continue
-            _show_fills(function)
             reason = _reason_against(function, fitness)
             if reason is not None:
                 _LOGGER.info("the program at %s is not kernels only: %s", function.location, reason)

@@ -6,11 +6,13 @@ import dataclasses
 import logging
 from typing import ClassVar
 
-from iree.compiler import ir
+from iree.compiler import ir, passmanager
 
 from axir.dialect.builders import stablehlo as hlo
 from axir.passes.framework.base import Pass
-from axir.passes.legalize.regions import operations_of
+from axir.passes.legalize.host_functions import host_function
+from axir.passes.legalize.regions import operations_of, operations_within
+from axir.passes.legalize.rewriting import find_operations
 
 from .complex_parts import Parts, find_unsplittable, has_complex, split_in_block
 from .pair_host_calls import pair_host_calls
@@ -19,6 +21,8 @@ from .pairs_in_memory import REINTERPRETATION, halves, joined
 _VIEWS = ("stablehlo.slice", "stablehlo.reshape", "stablehlo.real", "stablehlo.imag")
 
 _LOGGER = logging.getLogger(__name__)
+# Functions that would make more stay functions, and the program complex.
+_MOST_OPERATIONS = 100_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,9 +32,10 @@ class PairComplexPrograms(Pass):
     The fact: kernels know no complex numbers. In memory one is its real part and, behind that, its
     imaginary part: so an array of them is one of real numbers with an axis of two more.
 
-    1. Take the functions all of whose complex operations have a rule (`complex_parts.py`).
-    2. Write each operation out on the parts.
-    3. Give complex arguments and results an axis of two at the end, those of functions of the host
+    1. Write out functions that take or give complex numbers where they are called.
+    2. Take the functions all of whose complex operations have a rule (`complex_parts.py`).
+    3. Write each operation out on the parts.
+    4. Give complex arguments and results an axis of two at the end, those of functions of the host
        included. Parts of arguments are slices; results are put together of their parts.
 
     Before::
@@ -55,6 +60,7 @@ class PairComplexPrograms(Pass):
 
     def run(self, module: ir.Module) -> None:
         """Rewrites the functions of the module."""
+        _write_out_calls(module)
         pair_host_calls(module)
         for function in [x.operation for x in module.body.operations]:
             if function.name != "func.func" or "sym_visibility" in function.attributes:
@@ -68,6 +74,39 @@ class PairComplexPrograms(Pass):
                 continue
             with function.location:
                 _pair(function, operations)
+
+
+def _write_out_calls(module: ir.Module) -> None:
+    """Writes out functions where they are called, if some of them take or give complex numbers."""
+    calls = find_operations(module.operation, ("func.call",))
+    is_complex = any(has_complex(call) and host_function(call) is None for call in calls)
+    if is_complex and _written_out_size(module) <= _MOST_OPERATIONS:
+        # Without simplification, which would move constants out of formulas.
+        pipeline = "builtin.module(inline{default-pipeline=})"
+        passmanager.PassManager.parse(pipeline).run(module.operation)
+
+
+def _written_out_size(module: ir.Module) -> int:
+    """Returns how many operations functions have once they are written out."""
+    functions = {
+        ir.StringAttr(x.attributes["sym_name"]).value: list(operations_within(x))
+        for x in (y.operation for y in module.body.operations)
+        if x.name == "func.func"
+    }
+    sizes: dict[str, int] = {}
+
+    def size(name: str) -> int:
+        if name not in sizes:
+            inner = functions.get(name, [])
+            called = [ir.FlatSymbolRefAttr(x.attributes["callee"]).value for x in _calls(inner)]
+            sizes[name] = len(inner) + sum(map(size, called))
+        return sizes[name]
+
+    return max(map(size, functions), default=0)
+
+
+def _calls(operations: list[ir.Operation]) -> list[ir.Operation]:
+    return [x for x in operations if x.name == "func.call"]
 
 
 def _pair(function: ir.Operation, operations: list[ir.Operation]) -> None:

@@ -73,6 +73,32 @@ def test_loops_of_kernels_change_parts_in_place_and_compute_what_they_begin_with
     assert "= %cst" not in begin
 
 
+FILLED = """
+func.func @main(%x: tensor<9xf32>) -> tensor<9xf32> {
+  %0 = call @inner(%x) : (tensor<9xf32>) -> tensor<9xf32>
+  %1 = call @inner(%0) : (tensor<9xf32>) -> tensor<9xf32>
+  return %1 : tensor<9xf32>
+}
+func.func private @inner(%x: tensor<9xf32>) -> tensor<9xf32> {
+  %two = arith.constant 2.0 : f32
+  %hidden = util.optimization_barrier %two : f32
+  %filled = flow.tensor.splat %hidden : tensor<9xf32>
+  %0 = stablehlo.add %x, %filled : tensor<9xf32>
+  return %0 : tensor<9xf32>
+}
+"""
+
+
+def test_functions_that_fill_arrays_are_part_of_kernels() -> None:
+    module = parse(FILLED)
+    run_passes(module, "fuse-islands")
+    text = str(module)
+    main = text[text.index("func.func @main") :].partition("func.func private")[0]
+    assert "flow.dispatch @elementwise_0" in main
+    assert "call @inner" not in main
+    assert "flow.tensor.splat" not in text
+
+
 CHAINS = """
 func.func @main(%x: tensor<9xf32>, %y: tensor<9xf32>) -> (tensor<9xf32>, tensor<9xf32>) {{
 {}

@@ -208,6 +208,18 @@ def pairs(z: Any, w: Any, x: Any) -> Any:
     return z * w + jnp.conj(z), jnp.stack([x, x + 1], -1), y * z[0, :23], (z.real * 2, z.T.imag)
 
 
+@axir.jit
+def shared(z: Any) -> Any:
+    """Has so many operations that calls of it stay calls."""
+    for n in range(14):
+        z = jnp.exp(z / (n + 3)) * z + (z * z)[:2].sum()
+    return z
+
+
+def complex_calls(z: Any, w: Any) -> Any:
+    return shared(z) + shared(w), shared(z) * 2
+
+
 def negations(x: Any, y: Any) -> Any:
     return x * x - (-y) * y, (-x) * y + y, x - (-(x * y)), -x * x - -y * y, x * y + (-y) * x
 
@@ -227,6 +239,10 @@ LARGE = {
         pairs,
         *((floats(301, 403) + 1j * floats(301, 403)).astype(np.complex64) for _ in "zw"),
         floats(23),
+    ),
+    "complex calls": (
+        complex_calls,
+        *((floats(300, 400) + 1j * floats(300, 400)).astype(np.complex64) for _ in "zw"),
     ),
     "negations": (negations, floats(300, 400), floats(300, 400)),
     "products": (lambda x, y: jnp.tanh(x @ y + 1) @ y, floats(200, 200), floats(200, 200)),
