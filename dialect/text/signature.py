@@ -18,7 +18,7 @@ from iree.compiler import ir
 from axir.dialect.core.annotations import OptionValue
 from axir.dialect.core.context import context, describe_location
 from axir.dialect.core.errors import AxirError, VerificationError
-from axir.dialect.core.types import ShapedArray, type_of_mlir
+from axir.dialect.core.types import ShapedArray, element_type, type_of_mlir
 
 NAME = "jaxpr.name"
 WEAK = "jaxpr.weak_type"
@@ -47,7 +47,11 @@ class Argument:
 
     @property
     def text(self) -> str:
-        """The type as `2x3xf32`."""
+        """The type as `2x3xf32`; with symbolic dimensions `bx(2*t + 1)xf32`."""
+        if self.type.is_open:
+            words = [str(extent) for extent in self.type.shape]
+            words = [f"({word})" if " " in word else word for word in words]
+            return "x".join([*words, str(element_type(self.type.dtype))])
         return str(self.type.mlir).removeprefix("tensor<").removesuffix(">")
 
 

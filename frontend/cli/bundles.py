@@ -13,8 +13,9 @@ from types import MappingProxyType
 import click
 
 from axir._bundles.bundle import Bundle, open_bundle
+from axir._bundles.calls import in_rows
 from axir._bundles.captures import with_captures, without_parameters
-from axir._bundles.exported import Exported, in_rows
+from axir._bundles.exported import Exported
 from axir._bundles.manifest import FunctionEntry
 from axir._bundles.module_functions import functions_of_module
 from axir._bundles.modules import module_of
