@@ -147,6 +147,17 @@ def signatures(module: ir.Module) -> dict[str, Signature]:
     return found
 
 
+def has_open_dimensions(module: ir.Module) -> bool:
+    """Tells whether a public function of a module takes arrays whose extents are open."""
+    for view in module.body.operations:
+        op = view.operation
+        if op.name == "func.func" and is_public(op):
+            function_type = ir.FunctionType(ir.TypeAttr(op.attributes["function_type"]).value)
+            if any("?" in str(kind) for kind in function_type.inputs):
+                return True
+    return False
+
+
 def open_types(module: ir.Module) -> dict[str, dict[str, list[dict[str, OptionValue]]]]:
     """Returns what public functions take and return, if extents are open, which are None.
 

@@ -122,7 +122,7 @@ def solved(
                 f"{_text(shape)}.",
                 f"Pass an array with {len(shape)} dimensions.",
             )
-    sizes = _sizes(wanted, found)
+    sizes = sizes_in(wanted, found)
     unknown = {n for shape in wanted for extent in shape for n in names_of(extent)} - set(sizes)
     if unknown:
         raise ShapeError(
@@ -150,8 +150,12 @@ def check_sizes(name: str, sizes: Mapping[str, int], constraints: Sequence[Const
             )
 
 
-def _sizes(wanted: Sequence[Sequence[Extent]], found: Sequence[Sequence[int]]) -> dict[str, int]:
-    """Returns the sizes of the names that follow from extents."""
+def sizes_in(wanted: Sequence[Sequence[Extent]], found: Sequence[Sequence[int]]) -> dict[str, int]:
+    """Returns the sizes of the names that follow from shapes, as far as they do.
+
+    >>> sizes_in([symbolic_shape("2*b, t")], [(6, 5)])
+    {'b': 3, 't': 5}
+    """
     pairs = [p for w, f in zip(wanted, found, strict=True) for p in zip(w, f, strict=True)]
     sizes: dict[str, int] = {}
     while True:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -32,7 +32,7 @@ from .calls import Calls, in_rows
 from .captures import with_captures
 from .manifest import Batch, FunctionEntry, Open, ProgramEntry, Sizes
 from .modules import module_of
-from .open_sizes import checked_sizes, combinations, in_sizes, name_of_sizes
+from .open_sizes import checked_sizes, combinations, in_sizes, name_of_sizes, open_of
 from .programs import Programs
 from .pullbacks import pullback, pullback_signature
 from .saving import bundle_entries, is_function_name, save_bundle
@@ -66,7 +66,8 @@ class Exported(Calls):
     ) -> Exported:
         """Returns a function without captures, whose trees are those that a signature notes."""
         in_tree, out_tree = trees_of(signature, where)
-        return Exported(FunctionEntry(name, signature), function, {}, in_tree, out_tree)
+        entry = FunctionEntry(name, signature, open=open_of(function, signature))
+        return Exported(entry, function, {}, in_tree, out_tree)
 
     @property
     def __name__(self) -> str:
@@ -203,10 +204,19 @@ class Exported(Calls):
         if self.batch is not None and set(sizes) == {self.batch.symbol}:
             counts = sizes[self.batch.symbol]
             return self.with_rows(*((counts,) if isinstance(counts, int) else counts))
-        made = [self._checked_sizes(each) for each in combinations(sizes)] if sizes else []
+        return self.with_combinations(combinations(sizes) if sizes else ())
+
+    def with_combinations(self, sizes: Iterable[Mapping[str, int]]) -> Exported:
+        """Returns the function with programs for some combinations of sizes.
+
+        Raises:
+            ParameterError: if nothing is open, or these are not the names of the dimensions.
+            ShapeError: if a constraint does not hold.
+        """
+        made = tuple(dict.fromkeys(map(self._checked_sizes, sizes)))
         if self.open is None:
             raise self._fixed()
-        entry = replace(self.entry, open=replace(self.open, sizes=tuple(dict.fromkeys(made))))
+        entry = replace(self.entry, open=replace(self.open, sizes=made))
         return self._changed(entry, self._programs)
 
     def of_sizes(self, **sizes: int) -> Exported:

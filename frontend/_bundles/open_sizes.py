@@ -16,7 +16,7 @@ from axir._devices.shape_dtype_struct import ShapeDtypeStruct
 from axir.dialect.core.annotations import Extent, UserObject
 from axir.dialect.core.array import Array
 from axir.dialect.core.errors import ParameterError, ShapeError
-from axir.dialect.core.symbolic_dims import names_of
+from axir.dialect.core.symbolic_dims import is_symbolic_dim
 from axir.dialect.core.symbolic_texts import scope_of, with_constraints
 from axir.dialect.program.function import Function
 from axir.dialect.text.signature import Argument, Signature
@@ -39,13 +39,15 @@ def under(leaves: Sequence[UserObject], constraints: tuple[str, ...]) -> list[Us
     return list(map(one, leaves))
 
 
-def open_of(function: Function, signature: Signature, constraints: tuple[str, ...]) -> Open:
-    """Returns what a manifest says of the symbolic dimensions of a traced function.
+def open_of(function: Function, signature: Signature) -> Open | None:
+    """Returns what a manifest says of the symbolic dimensions of a function; None without any.
 
     Raises:
         ShapeError: if one does not follow from the shapes of the arguments.
     """
-    symbols = sorted(symbols_of(function) | _declared(signature.arguments))
+    if not any(value.type.is_open for value in (*signature.arguments, *signature.results)):
+        return None
+    symbols = sorted(symbols_of(function))
     shapes = [value.type.shape for value in signature.arguments]
     some = dict.fromkeys(symbols, _SOME)
     found = [type_of_sizes(value.type, some).shape for value in signature.arguments]
@@ -57,11 +59,10 @@ def open_of(function: Function, signature: Signature, constraints: tuple[str, ..
                 f"{function.name}: the dimension {symbol} is in no shape of an argument.",
                 "Let it stand alone, or with a factor, in the shape of some argument.",
             )
-    return Open(tuple(symbols), constraints)
-
-
-def _declared(arguments: Sequence[Argument]) -> set[str]:
-    return {n for value in arguments for extent in value.type.shape for n in names_of(extent)}
+    constraints = [
+        extent.constraints for shape in shapes for extent in shape if is_symbolic_dim(extent)
+    ]
+    return Open(tuple(symbols), max(constraints, key=len, default=()))
 
 
 def sizes_of_call(

@@ -87,7 +87,7 @@ def trace(
     """
     called = _Called(fun, args, kwargs)
     leaves, in_tree = tree.flatten((called.args, called.kwargs))
-    lowered, batch, constraints, refused = _lowered(called, leaves, in_tree, checks_rows)
+    lowered, batch, refused = _lowered(called, leaves, in_tree, checks_rows)
     found = parametrized(lowered.function, names_in(called.function), called.parameters())
     signature = signature_of(found.function, in_tree, lowered.out_tree, list(called.names()))
     entry = FunctionEntry(
@@ -97,20 +97,19 @@ def trace(
         called.donated(),
         batch,
         updates_of(signature, found.parameters, updates),
-        None if constraints is None else open_of(found.function, signature, constraints),
+        open_of(found.function, signature),
     )
     return Traced(entry, found, in_tree, lowered.out_tree, refused)
 
 
 class _Lowered(NamedTuple):
-    """A function traced: its rows or the constraints on its dimensions, if any of these are open.
+    """A function traced, and its rows if these are open and on their own.
 
     Besides, why its leading dimension is not one of rows, if it might have been.
     """
 
     lowered: Lowered
     batch: Batch | None = None
-    constraints: tuple[str, ...] | None = None
     refused: DependentRowsError | None = None
 
 
@@ -141,7 +140,7 @@ def _lowered(
         lowered = called.lower(called, under(leaves, constraints), in_tree)
     except AxirError as error:
         raise error from refused
-    return _Lowered(lowered, None, constraints, refused)
+    return _Lowered(lowered, None, refused)
 
 
 def _check_numbers(called: _Called, leaves: Sequence[UserObject], in_tree: tree.TreeDef) -> None:
