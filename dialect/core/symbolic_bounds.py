@@ -101,13 +101,12 @@ class _Facts:
         terms = self._with_replacements(terms)
         if left <= 0:
             return _ANY
-        for product in terms:
-            for atom in product:
-                if isinstance(atom, Applied) and str(atom) not in self.intervals:
-                    found = self._without_atom(terms, atom, left)
-                    if found is not None:
-                        return found
-        return self._by_constraints(terms)
+        low, high = self._by_constraints(terms)
+        for atom in dict.fromkeys(x for product in terms for x in product):
+            found = self._without_atom(terms, atom, left) if isinstance(atom, Applied) else None
+            if found is not None:
+                return max(low, found[0]), min(high, found[1])
+        return low, high
 
     def _with_replacements(self, terms: Terms) -> Terms:
         if not self.replaced:
