@@ -22,7 +22,7 @@ from axir._bundles.module_functions import functions_of_module
 from axir._bundles.modules import module_of
 from axir._bundles.open_sizes import in_sizes, open_of
 from axir._bundles.programs import flat_signature, instances
-from axir.dialect.core.annotations import UserObject
+from axir.dialect.core.annotations import Extent, UserObject
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import ParameterError
 from axir.dialect.core.symbolic_dims import names_of
@@ -45,14 +45,17 @@ def shape_option(command: UserObject) -> UserObject:
 
     def read(
         context: click.Context, option: click.Parameter, texts: Sequence[str]
-    ) -> dict[str, tuple[int, ...]]:
+    ) -> dict[str, tuple[Extent, ...]]:
         found = {}
         for text in texts:
             name, _, extents = text.rpartition("=")
             words = extents.split("x")
-            if not name or not all(word.isdecimal() for word in words):
-                raise click.UsageError(f"--shape {text}: write the shape as NAME=8x64.")
-            found[name] = tuple(map(int, words))
+            if not name or not all(word.isdecimal() or word.isidentifier() for word in words):
+                raise click.UsageError(
+                    f"--shape {text}: write the shape as NAME=8x64, or NAME=bx64 with a name for "
+                    "what stays open."
+                )
+            found[name] = tuple(int(word) if word.isdecimal() else word for word in words)
         return found
 
     return click.option(
@@ -61,7 +64,7 @@ def shape_option(command: UserObject) -> UserObject:
         multiple=True,
         callback=read,
         metavar="NAME=8x64",
-        help="Shape of an argument of StableHLO that is open there; once for each.",
+        help="Shape of an argument of StableHLO that is open there; names in it stay open.",
     )(command)
 
 

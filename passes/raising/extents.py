@@ -20,6 +20,7 @@ from axir.dialect.core.array import from_numpy
 from axir.dialect.core.symbolic_dims import (
     SymbolicDim,
     as_traced,
+    is_same,
     is_symbolic_dim,
     operation,
     symbolic_dim_bounds,
@@ -163,6 +164,20 @@ def _select(op: ir.Operation, chosen: Extents, a: Extents, b: Extents) -> Extent
     return _each(one)(op, chosen, a, b)
 
 
+def _clamped(op: ir.Operation, least: Extents, x: Extents, most: Extents) -> Extents:
+    found = []
+    for low, extent, high in zip(
+        *(part.reshape(-1).tolist() for part in np.broadcast_arrays(least, x, most)), strict=True
+    ):
+        if low is not None and high is not None and is_same(low, high):
+            found.append(low)  # whatever is clamped
+        elif None in (low, extent, high):
+            found.append(None)
+        else:
+            found.append(operation("min", operation("max", low, extent), high))
+    return extents_array(found, x.shape)
+
+
 def _reshaped(op: ir.Operation, x: Extents) -> Extents:
     return x.reshape(tuple(op.results[0].type.shape))
 
@@ -194,6 +209,7 @@ def _converted(op: ir.Operation, x: Extents) -> Extents | None:
 
 _RULES: dict[str, Returning[Extents | None]] = {
     "stablehlo.broadcast_in_dim": _broadcast,
+    "stablehlo.clamp": _clamped,
     "stablehlo.compare": _compare,
     "stablehlo.concatenate": _concatenated,
     "stablehlo.reshape": _reshaped,

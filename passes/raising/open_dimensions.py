@@ -25,6 +25,8 @@ from .extents import is_name
 
 # Where JAX says which dimension an argument of a function is.
 _GLOBAL = "jax.global_constant"
+# Names that nobody gave: they yield to others.
+_NUMBERED = re.compile(r".*_\d+")
 # Operations whose operands, those of rank 0 apart, have one shape.
 _ALIKE = frozenset(
     "add and atan2 clamp compare complex divide maximum minimum multiply or power remainder select "
@@ -110,7 +112,7 @@ def check_dimensions(op: ir.Operation, values: Sequence[Value]) -> None:
     for one, other in _pairs(op, arrays):
         if is_same(one, other):
             continue
-        if is_name(one):
+        if is_name(one) and (not is_name(other) or not _NUMBERED.fullmatch(str(other))):
             raise SameDimension(str(one), other)
         if is_name(other):
             raise SameDimension(str(other), one)

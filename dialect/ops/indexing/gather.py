@@ -26,8 +26,8 @@ from axir.dialect.core.annotations import (
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import ParameterError, ShapeError
 from axir.dialect.core.extended_dtypes import keys_of
-from axir.dialect.core.symbolic_zeros import Zero, is_undefined_primal
 from axir.dialect.core.symbolic_dims import as_extent
+from axir.dialect.core.symbolic_zeros import Zero, is_undefined_primal
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.family import ANY, as_value, full
 from axir.dialect.ops.later_ops import scatter

@@ -141,7 +141,12 @@ def test_open_shapes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "  %0 = stablehlo.sine %x : tensor<?x2xf32>\n  return %0 : tensor<?x2xf32>\n}\n"
     )
     assert "arg0     ?x2xf32" in succeeds("inspect", "open.mlir")
-    assert "--shape x=8x64" in fails("opt", "open.mlir", "-p", "jvp")
+    assert 'tensor<?x2xf32, {dims = ["arg0_0"]}>' in succeeds("opt", "open.mlir", "-p", "jvp")
+    named = succeeds("opt", "open.mlir", "--shape", "arg0=bx2", "-p", "jvp")
+    assert 'tensor<?x2xf32, {dims = ["b"]}>' in named
+    assert '"shape": [3, 2]' in succeeds("run", "open.mlir", "3x2xf32=1", "--json")
+    succeeds("compile", "open.mlir", "--size", "arg0_0=3", "-o", "open.vmfb")
+    assert load("open.vmfb")(X).shape == (3, 2)
     assert "write the shape as NAME=8x64" in fails("run", "open.mlir", "--shape", "x", code=2)
     shown = succeeds("run", "open.mlir", "--shape", "arg0=1x2", "0", "--json")
     assert '"shape": [1, 2]' in shown
