@@ -16,7 +16,7 @@ from axir._devices.shape_dtype_struct import ShapeDtypeStruct
 from axir.dialect.core.annotations import Extent, UserObject
 from axir.dialect.core.array import Array
 from axir.dialect.core.errors import ParameterError, ShapeError
-from axir.dialect.core.symbolic_dims import is_symbolic_dim
+from axir.dialect.core.symbolic_dims import SymbolicDim
 from axir.dialect.core.symbolic_texts import scope_of, with_constraints
 from axir.dialect.program.function import Function
 from axir.dialect.text.signature import Argument, Signature
@@ -59,9 +59,8 @@ def open_of(function: Function, signature: Signature) -> Open | None:
                 f"{function.name}: the dimension {symbol} is in no shape of an argument.",
                 "Let it stand alone, or with a factor, in the shape of some argument.",
             )
-    constraints = [
-        extent.constraints for shape in shapes for extent in shape if is_symbolic_dim(extent)
-    ]
+    extents = [extent for shape in shapes for extent in shape]
+    constraints = [x.constraints for x in extents if isinstance(x, SymbolicDim)]
     return Open(tuple(symbols), max(constraints, key=len, default=()))
 
 

@@ -31,7 +31,7 @@ from axir.dialect.program.module_writer import embed_captures, write_module
 from axir.dialect.program.tracer import Trace
 from axir.dialect.text.module_reader import read_module
 from axir.dialect.text.resources import write_out
-from axir.dialect.text.signature import Signature, annotate, signatures
+from axir.dialect.text.signature import Signature, annotate, has_open_dimensions, signatures
 from axir.runtime import devices
 
 from .group import read_input
@@ -194,6 +194,13 @@ def read_filled(
             name: fixed for name, each in chosen_sizes.items() for _, fixed in instances(name, each)
         }
     return annotated_module(functions), "jaxpr"
+
+
+def raised_if_open(file: Path, module: UserObject, dialect: str) -> tuple[UserObject, str]:
+    """Returns a module and its dialect: of jaxpr if it is StableHLO with open extents."""
+    if dialect != "stablehlo" or not has_open_dimensions(module):
+        return module, dialect
+    return annotated_module(functions_of_module(module, dialect, str(file))), "jaxpr"
 
 
 def annotated_module(functions: Mapping[str, Exported]) -> UserObject:

@@ -20,7 +20,15 @@ from axir.runtime import Target, compile_command
 from axir.runtime.compiler.target import BACKENDS
 from axir.runtime.cpp.emitting.names import identifier
 
-from .bundles import BUNDLE, for_sizes, read_filled, refuse_shapes, shape_option, size_option
+from .bundles import (
+    BUNDLE,
+    for_sizes,
+    raised_if_open,
+    read_filled,
+    refuse_shapes,
+    shape_option,
+    size_option,
+)
 from .emit_cpp import emit_cpp
 from .group import JobError, Verb, module_argument, note, verbose_option
 from .progress import progress, timed_steps
@@ -193,7 +201,7 @@ def _compile_module(
     is_shown = str(output) in ("-", os.devnull)
     if output.suffix != ".vmfb" and not is_shown:
         raise click.UsageError(f"-o {output}: a compiled program is a .vmfb file.")
-    module, dialect = read_filled(file, shapes, sizes)
+    module, dialect = raised_if_open(file, *read_filled(file, shapes, sizes))
     if not is_shown and not output.parent.is_dir():
         raise JobError(f"There is no folder {output.parent}.")
     _check_machine(target)

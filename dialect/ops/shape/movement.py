@@ -33,7 +33,8 @@ def integers(name: str, what: str, values: ShapeLike) -> tuple[int, ...]:
     if type(values) is int or type(values) is SymbolicDim:
         return (values,)
     try:
-        return tuple(map(as_extent, values))  # type: ignore[arg-type]
+        # Most are integers: these are asked nothing.
+        return tuple([x if type(x) is int else as_extent(x) for x in values])  # type: ignore[union-attr]
     except ConcretizationTypeError:
         raise
     except TypeError:
