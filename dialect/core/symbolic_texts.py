@@ -34,6 +34,11 @@ _ARITHMETIC: Mapping[type[ast.operator], Callable[[Extent, Extent], Extent]] = {
 }
 
 
+# Texts come from files of others: powers and texts are of the size that somebody writes.
+_MOST_POWER = 16
+_MOST_LETTERS = 2000
+
+
 @dataclass(frozen=True)
 class Constraint:
     """A comparison that holds in all calls."""
@@ -94,8 +99,8 @@ def constraint(text: str) -> Constraint:
         ParameterError: if it is none.
     """
     try:
-        found = ast.parse(text.replace("^", "**"), mode="eval").body
-    except SyntaxError:
+        (found,) = expressions(text)
+    except (ParameterError, ValueError):
         found = None
     match found:
         case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _COMPARISONS:
@@ -114,9 +119,11 @@ def expressions(text: str) -> list[ast.expr]:
     Raises:
         ParameterError: if a text is no list of them.
     """
+    if len(text) > _MOST_LETTERS:
+        raise _no_extent(f"{text[:20]}...", f"{text[:20]}...")
     try:
         found = ast.parse(f"[{text.replace('^', '**')}]", mode="eval").body
-    except SyntaxError:
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise _no_extent(text, text) from None
     if not isinstance(found, ast.List):
         raise _no_extent(text, text)
@@ -146,7 +153,7 @@ def read_expression(word: ast.expr, text: str, scope: SymbolicScope | None = Non
             return read_expression(inner, text, scope) * -1
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _ARITHMETIC:
             a, b = read_expression(left, text, scope), read_expression(right, text, scope)
-            if not isinstance(op, ast.Pow) or isinstance(b, int):
+            if not isinstance(op, ast.Pow) or (isinstance(b, int) and 0 <= b <= _MOST_POWER):
                 return _ARITHMETIC[type(op)](a, b)
         case ast.Call(func=ast.Name(id=name), args=[left, right]) if name in OPERATIONS:
             return operation(

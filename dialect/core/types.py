@@ -315,13 +315,15 @@ def _open_shape(value_type: ir.RankedTensorType) -> tuple[Extent, ...]:
     encoding = value_type.encoding
     texts = []
     if isinstance(encoding, ir.DictAttr) and _DIMS in encoding:
-        texts = [ir.StringAttr(text).value for text in ir.ArrayAttr(encoding[_DIMS])]
+        listed = encoding[_DIMS]
+        entries = list(listed) if isinstance(listed, ir.ArrayAttr) else []
+        texts = [text.value for text in entries if isinstance(text, ir.StringAttr)]
     shape = tuple(value_type.shape)
     if shape.count(_DYNAMIC) != len(texts):
         raise ShapeError(
             f"MLIR type {value_type} does not say what its dynamic extents are.",
-            'Name them: tensor<?x3xf32, {dims = ["b"]}>; or say how large they are, where '
-            "StableHLO leaves them open: --shape x=8x64, load(path, shapes={...}).",
+            'Write extents as numbers, or name them: tensor<?x3xf32, {dims = ["b"]}>; where '
+            "StableHLO leaves them open, say which they are: --shape x=8x64.",
         )
     named = iter(texts)
     return tuple([read_extent(next(named)) if x == _DYNAMIC else x for x in shape])

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from axir.dialect.core.errors import ParameterError
 from axir.dialect.core.symbolic_dims import (
     OPERATIONS,
     SymbolicDim,
@@ -106,6 +107,14 @@ def test_types_are_kept_apart_by_constraints() -> None:
     (copied,) = pickle.loads(pickle.dumps((bound.shape[0],)))
     assert write_extent(copied) == "b | b >= 8"
     assert are_same((copied, 1), (bound.shape[0], 1))
+
+
+@pytest.mark.parametrize(
+    "text", ["b^999999999", "9^9^9^9", "(" * 900 + "b", "b + " * 900, "b | b", "b, t", "", "b.x"]
+)
+def test_hostile_texts_are_refused(text: str) -> None:
+    with pytest.raises(ParameterError, match="is no extent|is no comparison"):
+        read_extent(text)
 
 
 def test_dimensions_under_different_constraints_do_not_mix() -> None:
