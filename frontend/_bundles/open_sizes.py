@@ -59,7 +59,7 @@ def open_of(function: Function, signature: Signature) -> Open | None:
                 f"{function.name}: the dimension {symbol} is in no shape of an argument.",
                 "Let it stand alone, or with a factor, in the shape of some argument.",
             )
-    extents = [extent for shape in shapes for extent in shape]
+    extents: list[Extent] = [extent for shape in shapes for extent in shape]
     constraints = [x.constraints for x in extents if isinstance(x, SymbolicDim)]
     return Open(tuple(symbols), max(constraints, key=len, default=()))
 
