@@ -318,7 +318,12 @@ class SymbolicDim:
         raise self._undecided(sign, other)
 
     def __bool__(self) -> bool:
-        return self._is_positive(self, True, ">", 0)
+        low, high = symbolic_dim_bounds(self)
+        if low > 0 or high < 0:
+            return True
+        if low == high == 0:
+            return False
+        raise self._undecided("!=", 0)
 
     def __ge__(self, other: UserObject) -> UserObject:
         if not is_extent(other):

@@ -313,7 +313,7 @@ def test_bounds_of_symbolic_dimensions() -> None:
     bounds = axir.export.symbolic_dim_bounds
     n, twice, less, part = axir.export.symbolic_shape("n, 2*n + 1, 3 - n, mod(n, 4)")
     assert [bounds(d) for d in (5, n, twice, less, part)] == [
-        (5.0, 5.0), (1.0, math.inf), (3.0, math.inf), (-math.inf, 2.0), (-math.inf, math.inf),
+        (5.0, 5.0), (1.0, math.inf), (3.0, math.inf), (-math.inf, 2.0), (0.0, 3.0),
     ]  # fmt: skip
 
 
@@ -322,7 +322,9 @@ def test_comparisons_of_symbolic_dimensions_that_hold_for_all_sizes() -> None:
     assert [n >= 1, n > 0, n + m >= 2, bool(n), 2 * n > n, 0 < n, 1 <= m] == [True] * 7
     assert [n < 1, n + 1 <= 1] == [False] * 2
     for compare in (lambda: n > 3, lambda: n < m, lambda: bool(n - m), lambda: int(n)):
-        with pytest.raises(axir.errors.InconclusiveDimensionOperation, match="is not known"):
+        with pytest.raises(
+            axir.errors.InconclusiveDimensionOperation, match="the size of|is not known"
+        ):
             compare()
 
 

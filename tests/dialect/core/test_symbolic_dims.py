@@ -76,6 +76,11 @@ def test_comparisons_are_right_or_refused(seed: int) -> None:
             decided += 1
             pairs = zip(by_sizes(x), by_sizes(y), strict=True)
             assert {compare(a, b) for a, b in pairs} == {found}, (compare, x, y)
+        try:
+            is_true = bool(x)
+        except SymbolicDimError:
+            continue
+        assert {bool(value) for value in by_sizes(x)} == {is_true}, x
     assert decided > 100
 
 
