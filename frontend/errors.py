@@ -13,7 +13,6 @@ TracerBoolConversionError
 
 from __future__ import annotations
 
-from axir._arguments.dimensions import SymbolicDimError as InconclusiveDimensionOperation
 from axir.dialect.core.errors import (
     AxirError,
     AxisError,
@@ -66,6 +65,7 @@ from axir.dialect.core.errors import (
     UnsupportedRuleError,
     VerificationError,
 )
+from axir.dialect.core.symbolic_dims import SymbolicDimError as InconclusiveDimensionOperation
 from axir.runtime.errors import (
     CollectiveAbortedError,
     CollectiveError,

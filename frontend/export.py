@@ -14,15 +14,13 @@ from pathlib import Path
 from types import MappingProxyType
 
 from axir._arguments.arguments import check_callable, type_of
-from axir._arguments.dimensions import SymbolicDim, is_symbolic_dim, symbolic_dim_bounds
-from axir._arguments.symbolic_shapes import SymbolicScope, symbolic_shape
+from axir._arguments.symbolic_shapes import symbolic_shape
 from axir._bundles.bundle import Bundle, open_bundle
 from axir._bundles.captures import shared
 from axir._bundles.exported import Exported
 from axir._bundles.module_functions import functions_of_module
 from axir._bundles.safety_checks import DisabledSafetyCheck
-from axir._bundles.symbolic import SymbolicExported, needs_sizes
-from axir._bundles.tracing import specs_of, trace
+from axir._bundles.tracing import trace
 from axir._devices.shape_dtype_struct import ShapeDtypeStruct
 from axir._programs.compiled_modules import compile_program, open_module, open_program
 from axir._trees import tree
@@ -32,6 +30,8 @@ from axir._trees.serialized import (
 )
 from axir.dialect.core.annotations import Options, PyTree, UserFunction, UserObject
 from axir.dialect.core.errors import ParameterError
+from axir.dialect.core.symbolic_dims import SymbolicDim, is_symbolic_dim, symbolic_dim_bounds
+from axir.dialect.core.symbolic_texts import SymbolicScope
 from axir.runtime import default_device
 from axir.runtime.compiler.target import BACKENDS
 
@@ -40,7 +40,6 @@ __all__ = [
     "DisabledSafetyCheck",
     "Exported",
     "SymbolicDim",
-    "SymbolicExported",
     "SymbolicScope",
     "default_export_platform",
     "deserialize",
@@ -78,9 +77,8 @@ def export(
 
     Returns:
         A function of arrays, or of anything with `shape` and `dtype` such as `ShapeDtypeStruct`,
-        that returns an `Exported`. The leading dimension may be open (`symbolic_shape`); with
-        several open dimensions, or others, it returns a `SymbolicExported`, which is traced for
-        the sizes that come. For several functions it takes the arguments of each as a tuple under
+        that returns an `Exported`. Dimensions may be open (`symbolic_shape`): then the program is
+        one for all sizes. For several functions it takes the arguments of each as a tuple under
         its name, and returns a `Bundle`.
 
     Raises:
@@ -88,8 +86,8 @@ def export(
             array.
         ParameterError: if there is no such platform; by the call, if the arguments of a function
             are missing, or what `updates` names.
-        DependentRowsError: by the call, if the leading dimension is open and `fun_jit` mixes its
-            rows.
+        SymbolicDimError: by the call, if `fun_jit` does with an open dimension what sizes decide.
+        ShapeError: by the call, if an open dimension does not follow from the shapes of arguments.
         UnexpectedTracerError: by the call, if `fun_jit` uses values of a trace that is going on.
 
     >>> import axir, axir.numpy as jnp
@@ -113,10 +111,7 @@ def export(
         return _exporter_of_several(fun_jit, checks_rows, updates)
     check_callable(fun_jit, "export")
 
-    def exporter(*args: Options, **kwargs: Options) -> Exported | SymbolicExported:
-        specs = specs_of(fun_jit, args, kwargs)
-        if needs_sizes([x.shape for x in specs if isinstance(x, ShapeDtypeStruct)]):
-            return SymbolicExported(fun_jit, args, kwargs, updates)
+    def exporter(*args: Options, **kwargs: Options) -> Exported:
         traced = trace(fun_jit, args, kwargs, checks_rows=checks_rows, updates=updates)
         return traced.exported(traced.found)
 

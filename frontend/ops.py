@@ -20,6 +20,7 @@ from axir._devices.result_layouts import lies_where_told
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import ArrayLike, UserObject
 from axir.dialect.core.errors import ConcretizationTypeError, DTypeError, ParameterError
+from axir.dialect.core.symbolic_dims import as_extent
 from axir.dialect.ops.indexing.indexed_windows import FILL, mode_name
 from axir.dialect.ops.reductions.folding import greatest, least
 from axir.dialect.program.rules import Value
@@ -58,7 +59,7 @@ _SEGMENT_KINDS: dict[str, tuple[str, Callable[..., Value], Callable[[np.dtype], 
 
 def _segment_count(name: str, segment_ids: Value, num_segments: UserObject) -> int:
     if num_segments is not None:
-        count = operator.index(num_segments)
+        count = as_extent(num_segments)
         if count < 0:
             raise ParameterError(f"{name}: num_segments={count} must not be negative.")
         return count

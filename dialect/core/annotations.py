@@ -55,6 +55,10 @@ Made: TypeAlias = Any
 Foreign: TypeAlias = Any
 """An object of a library without types: of IREE's wheels, or of the standard library's depths."""
 
+Extent: TypeAlias = Any
+"""How large an array is along an axis: an int, or a `SymbolicDim` where it is not known. Rules are
+written for integers, and hold for what has their operators."""
+
 # What users write ---------------------------------------------------------------------------------
 
 Scalar: TypeAlias = bool | int | float | complex

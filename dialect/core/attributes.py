@@ -7,7 +7,8 @@
 | float | `1.5 : f64` | `None` | `unit` |
 | str | `"x"` | `numpy.dtype` | `f32` (a type) |
 | `numpy.ndarray` | `dense<...>` | `Function` | `@name` |
-| named tuple | `{field = ...}` | anything else | `{opaque = "repr"}` (prints only) |
+| named tuple | `{field = ...}` | symbolic dimension | `{dim = "2*b"}` |
+| | | anything else | `{opaque = "repr"}` (prints only) |
 """
 
 from __future__ import annotations
@@ -22,9 +23,12 @@ from . import dtypes
 from .annotations import Dtype, Foreign, HostArray, Param
 from .context import bare_context
 from .errors import SerializationError
+from .symbolic_dims import SymbolicDim
+from .symbolic_texts import read_extent, write_extent
 from .types import element_type, numpy_dtype
 
 OPAQUE = "opaque"
+DIMENSION = "dim"
 
 
 class Symbols(Protocol):
@@ -104,6 +108,7 @@ _ENCODERS: dict[type, Callable[[Param], ir.Attribute]] = {
     tuple: _encode_tuple,
     np.ndarray: lambda v: dense(v),
     np.dtype: lambda v: ir.TypeAttr.get(element_type(v)),
+    SymbolicDim: lambda v: ir.DictAttr.get({DIMENSION: ir.StringAttr.get(write_extent(v))}),
 }
 # Each concrete dtype has its own class (numpy.dtypes.Float32DType ...).
 _ENCODERS |= {type(d): _ENCODERS[np.dtype] for d in (*dtypes.ALL, *dtypes.NARROW)}
@@ -170,6 +175,8 @@ def _decode_dictionary(attribute: ir.DictAttr, functions: Symbols, fields: Param
             f"Parameter {items[OPAQUE]} is a Python object without a textual form.",
             "A saved module holds numbers, strings, tuples, dtypes, arrays and functions only.",
         )
+    if DIMENSION in items and isinstance(items[DIMENSION], ir.StringAttr):
+        return read_extent(items[DIMENSION].value)
     if fields is None:
         raise _formless(attribute)
     return fields(**{name: decode(value, functions) for name, value in items.items()})

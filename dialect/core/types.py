@@ -12,12 +12,14 @@ import ml_dtypes
 from iree.compiler import ir
 
 from . import dtypes
-from .annotations import AnyDtype, Dtype, Options
+from .annotations import AnyDtype, Dtype, Extent, Options
 from .context import bare_context
 from .errors import DTypeError, ShapeError
 from .extended_dtypes import KeyDtype, key_dtype
 from .fixed_options import check_layout
 from .manual_axes import NOWHERE, Axes, ManualAxisType, as_encoding, from_encoding
+from .symbolic_dims import SymbolicDim, is_symbolic_dim, symbolic_dim_bounds
+from .symbolic_texts import read_extent, write_extent
 
 _SHORT_NAMES = {
     dtypes.bool_: "bool",
@@ -105,19 +107,24 @@ class ShapedArray:
     ~float32[]
     >>> print(ShapedArray((2,), np.float32, varying=frozenset("i")))
     float32[2]{V:i}
+    >>> open_type = ShapedArray((SymbolicDim("b") * 2, 3), np.float32)
+    >>> print(open_type, open_type.is_open, open_type.mlir)
+    float32[2*b,3] True tensor<?x3xf32, {dims = ["2*b"]}>
     """
 
-    __slots__ = ("_mlir", "dtype", "ndim", "shape", "varying", "weak_type")
+    __slots__ = ("_mlir", "dtype", "is_open", "ndim", "shape", "varying", "weak_type")
     shape: tuple[int, ...]
     dtype: Dtype
     weak_type: bool
     varying: Axes
     ndim: int
+    # Whether extents are symbolic dimensions, which stand in `shape` for numbers.
+    is_open: bool
     _mlir: ir.Type | None
 
     def __new__(
         cls,
-        shape: Iterable[int],
+        shape: Iterable[Extent],
         dtype: AnyDtype,
         weak_type: bool = False,
         *,
@@ -162,12 +169,20 @@ class ShapedArray:
             with bare_context():
                 unchecked = ir.Location.unknown()
                 self._mlir = ir.RankedTensorType.get(
-                    self.shape,
+                    [_DYNAMIC if is_symbolic_dim(extent) else extent for extent in self.shape],
                     element_type(self.dtype),
-                    as_encoding(self.varying) if self.varying else None,
+                    self._encoding(),
                     loc=unchecked,
                 )
         return self._mlir
+
+    def _encoding(self) -> ir.Attribute | None:
+        varying = as_encoding(self.varying) if self.varying else None
+        if not self.is_open:
+            return varying
+        texts = [write_extent(extent) for extent in self.shape if is_symbolic_dim(extent)]
+        entries = {_DIMS: ir.ArrayAttr.get(list(map(ir.StringAttr.get, texts)))}
+        return ir.DictAttr.get(entries if varying is None else {**entries, _VARYING: varying})
 
     @property
     def words(self) -> ShapedArray:
@@ -230,48 +245,85 @@ def _of_parts(shape: tuple[int, ...], dtype: Dtype, weak_type: bool, varying: Ax
     return ShapedArray(shape, dtype, weak_type, varying=varying)
 
 
+_DYNAMIC = ir.ShapedType.get_dynamic_size()
+# Where the encoding of a tensor type holds what stands for `?`, and where its values vary.
+_DIMS, _VARYING = "dims", "varying"
+
 _interned: dict[tuple[tuple[int, ...], Dtype, bool, Axes], ShapedArray] = {}
 
 
 def _intern(
     cls: type[ShapedArray],
-    shape: Iterable[int],
+    shape: Iterable[Extent],
     dtype: AnyDtype,
     weak_type: bool,
     varying: Axes,
 ) -> ShapedArray:
     try:
-        normal_shape = tuple(int(extent) for extent in shape)
+        normal_shape = tuple([x if is_symbolic_dim(x) else int(x) for x in shape])
     except TypeError:
         raise ShapeError(
             f"{shape!r} is not a shape.", "A shape is a tuple of non-negative integers."
         ) from None
-    if any(extent < 0 for extent in normal_shape):
-        raise ShapeError(f"Shape {normal_shape} has a negative extent.")
+    is_open = SymbolicDim in map(type, normal_shape)
+    if any(symbolic_dim_bounds(x)[0] < 0 if is_open else x < 0 for x in normal_shape):
+        raise _negative(normal_shape)
     key = (normal_shape, dtypes.as_dtype(dtype), bool(weak_type), frozenset(varying))
     self = _interned.get(key)
     if self is None:
         self = object.__new__(cls)
         self.shape, self.dtype, self.weak_type, self.varying = key
         self.ndim = len(normal_shape)
+        self.is_open = is_open
         self._mlir = None
         _interned[key] = self
     return self
 
 
+def _negative(shape: tuple[Extent, ...]) -> ShapeError:
+    for extent in shape:
+        low, high = symbolic_dim_bounds(extent)
+        if low < 0 <= high:
+            return ShapeError(
+                f"The extent {extent} of shape {shape} is negative for some sizes.",
+                "State how large the dimensions are at least: symbolic_shape(..., "
+                "constraints=['b >= 8']).",
+            )
+    return ShapeError(f"Shape {shape} has a negative extent.")
+
+
 def type_of_mlir(value_type: ir.Type, weak_type: bool = False) -> ShapedArray:
     """Returns the type that an MLIR ranked tensor type stands for."""
     if not isinstance(value_type, ir.RankedTensorType):
-        raise ShapeError(f"MLIR type {value_type} is not a ranked tensor of static shape.")
+        raise ShapeError(f"MLIR type {value_type} is not a ranked tensor.")
+    shape, encoding = tuple(value_type.shape), value_type.encoding
     if not value_type.has_static_shape:
-        raise ShapeError(
-            f"MLIR type {value_type} has a dynamic extent; axir's are static.",
-            "Write extents as numbers; or say which they are, where StableHLO leaves them open: "
-            "--shape x=8x64, load(path, shapes={...}).",
-        )
+        shape = _open_shape(value_type)
+        entries = ir.DictAttr(encoding)
+        encoding = entries[_VARYING] if _VARYING in entries else None
     return ShapedArray(
-        tuple(value_type.shape),
-        numpy_dtype(value_type.element_type),
-        weak_type,
-        varying=from_encoding(value_type.encoding),
+        shape, numpy_dtype(value_type.element_type), weak_type, varying=from_encoding(encoding)
     )
+
+
+def _open_shape(value_type: ir.RankedTensorType) -> tuple[Extent, ...]:
+    """Returns the shape of a type with symbolic dimensions.
+
+    Raises:
+        ShapeError: if it does not say what its dynamic extents are.
+    """
+    encoding = value_type.encoding
+    texts = []
+    if isinstance(encoding, ir.DictAttr) and _DIMS in encoding:
+        listed = encoding[_DIMS]
+        entries = list(listed) if isinstance(listed, ir.ArrayAttr) else []
+        texts = [text.value for text in entries if isinstance(text, ir.StringAttr)]
+    shape = tuple(value_type.shape)
+    if shape.count(_DYNAMIC) != len(texts):
+        raise ShapeError(
+            f"MLIR type {value_type} does not say what its dynamic extents are.",
+            'Write extents as numbers, or name them: tensor<?x3xf32, {dims = ["b"]}>; where '
+            "StableHLO leaves them open, say which they are: --shape x=8x64.",
+        )
+    named = iter(texts)
+    return tuple([read_extent(next(named)) if x == _DYNAMIC else x for x in shape])

@@ -18,7 +18,7 @@ from .fft import fourier_transform
 from .indexing import dynamic_slicing, gather, scatter, scatter_apply
 from .random import bit_generators, random_bits, random_keys
 from .reductions import arg_reduce, cumulative, linear_recurrence, reduce, variadic_reduce
-from .shape import concatenation, constants, rearranging, stacking
+from .shape import concatenation, constants, extents, rearranging, stacking
 from .sharding import layout_callback, parallel_map, shard_map, sharding_constraint
 from .sorting import sort
 from .special import hypergeometric, integrals, special_functions
@@ -48,6 +48,7 @@ __all__ = [
     "dce_sink",
     "dot_general",
     "dynamic_slicing",
+    "extents",
     "fourier_transform",
     "gather",
     "hypergeometric",

@@ -15,6 +15,7 @@ from typing import Annotated, TypeAlias, TypeVar
 import numpy as np
 
 from axir.dialect.core.annotations import Foreign, Param
+from axir.dialect.core.symbolic_dims import SymbolicDim
 
 from .deferred_function import DeferredFunction
 from .function import Function
@@ -91,7 +92,8 @@ def fits(kind: AnyKind) -> Callable[[Param], bool]:
     if origin is tuple:
         return _fits_tuple(typing.get_args(kind))
     if kind in (int, float):
-        numbers = (int, float) if kind is float else int
+        # Where an integer may stand, an extent may that is not known.
+        numbers = (int, float) if kind is float else (int, SymbolicDim)
         return lambda value: isinstance(value, numbers) and not isinstance(value, bool)
     return lambda value: isinstance(value, origin or kind)
 

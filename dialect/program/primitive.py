@@ -35,6 +35,11 @@ from axir.dialect.core.manual_axes import NOWHERE
 from axir.dialect.core.numerics import ignore_floating_point_warnings, restore_warnings
 from axir.dialect.core.places import common_place, place_of_result, settled
 from axir.dialect.core.state import state
+from axir.dialect.core.symbolic_dims import (
+    SymbolicDimError,
+    as_traced,
+    is_symbolic_dim,
+)
 from axir.dialect.core.types import ShapedArray
 
 from .effects import acts_where_it_stands
@@ -264,6 +269,8 @@ class Primitive(Rules):
         device = None
         for operand in operands:
             if type(operand) is not ConcreteArray:
+                if is_symbolic_dim(operand):
+                    return self.bind(*map(as_traced, operands), **params)
                 operand = as_array(operand, f"operand of {self.name}")
             types.append(operand.type)
             arrays.append(operand)
@@ -285,6 +292,8 @@ class Primitive(Rules):
         application = self.apply_to(tuple(types), params)
         result_types = application.results
         if application.is_widened:
+            if application.is_open:
+                return self._recorded(operands, params)
             hosts, params = [widened(host) for host in hosts], widened_params(params)
         token = ignore_floating_point_warnings()
         try:
@@ -299,6 +308,19 @@ class Primitive(Rules):
             _wrap(self, t, r, place_of_result(device, committed, t.shape))
             for t, r in zip(result_types, results, strict=True)
         ]
+
+    def _recorded(self, operands: Sequence[Operand], params: Params) -> Results:
+        """Records an op of known operands whose results have extents that are not known."""
+        trace, branch = state.ambient, state.branch
+        if trace is None:
+            raise SymbolicDimError(
+                f"{self.name}: the shape of the result has symbolic dimensions, which are not "
+                "known here.",
+                "They are for functions that are exported: axir.export.export(f)(specs).",
+            )
+        if branch is not None and branch.level > trace.level:
+            trace = branch
+        return trace.record(self, operands, params)
 
     def apply_to(self, types: tuple[ShapedArray, ...], params: Params) -> Application:
         """Returns the (memoized) outcome of `infer` for operand types and parameters."""

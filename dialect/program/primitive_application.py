@@ -21,12 +21,13 @@ class Application:
         mlir_types: The same as MLIR types; None until first recorded.
         attributes: The parameters as MLIR attributes; None until first recorded.
         is_widened: Whether the primitive computes with wide forms of the operands' elements, or
-            gives wide forms of its results' (`narrow_elements.py`).
+            gives wide forms of its results' (`narrow_elements.py`); or is open.
+        is_open: Whether extents of its results are symbolic dimensions: it can only be recorded.
         missing: For each operand the named axes along which its type must vary first, so that all
             operands agree; None if they do.
     """
 
-    __slots__ = ("attributes", "is_widened", "missing", "mlir_types", "results")
+    __slots__ = ("attributes", "is_open", "is_widened", "missing", "mlir_types", "results")
 
     def __init__(
         self,
@@ -35,7 +36,9 @@ class Application:
         missing: Sequence[tuple[Hashable, ...]] | None = None,
     ):
         self.results = results
-        self.is_widened = is_widened
+        types = [results] if type(results) is ShapedArray else results
+        self.is_open = any([t.is_open for t in types])
+        self.is_widened = is_widened or self.is_open
         self.missing = missing
         self.mlir_types: list[ir.Type] | None = None
         self.attributes: dict[str, ir.Attribute] | None = None

@@ -37,6 +37,7 @@ from axir.dialect.core.errors import (
 from axir.dialect.core.extended_dtypes import words_of
 from axir.dialect.core.manual_axes import in_order
 from axir.dialect.core.state import Change, around_trace, open_trace, state
+from axir.dialect.core.symbolic_dims import as_traced, is_symbolic_dim
 from axir.dialect.core.types import ShapedArray
 
 from .described_arrays import record_description
@@ -398,6 +399,8 @@ class Trace:
             if not value.owner.is_open:
                 return self.lift(stand_in(value))
         else:
+            if is_symbolic_dim(value):
+                return self.lift(as_traced(value))
             if type(value) is not ConcreteArray:
                 value = as_array(value)
             if not value.type.shape and not is_key(value.type.dtype):

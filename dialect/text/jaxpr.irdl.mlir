@@ -470,6 +470,14 @@ irdl.dialect @jaxpr {
     irdl.results(result: %result)
   }
 
+  irdl.operation @dim_as_value {
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+    %a0 = irdl.base "#builtin.type"
+    %a1 = irdl.base "#builtin.integer"
+    irdl.attributes { "dtype" = %a0, "extent" = %a1 }
+  }
+
   irdl.operation @div {
     %lhs = irdl.base "!builtin.tensor"
     %rhs = irdl.base "!builtin.tensor"

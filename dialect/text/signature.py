@@ -17,7 +17,7 @@ from iree.compiler import ir
 
 from axir.dialect.core.context import context, describe_location
 from axir.dialect.core.errors import AxirError, VerificationError
-from axir.dialect.core.types import ShapedArray, type_of_mlir
+from axir.dialect.core.types import ShapedArray, element_type, type_of_mlir
 
 NAME = "jaxpr.name"
 WEAK = "jaxpr.weak_type"
@@ -46,7 +46,11 @@ class Argument:
 
     @property
     def text(self) -> str:
-        """The type as `2x3xf32`."""
+        """The type as `2x3xf32`; with symbolic dimensions `bx(2*t + 1)xf32`."""
+        if self.type.is_open:
+            words = [str(extent) for extent in self.type.shape]
+            words = [f"({word})" if " " in word else word for word in words]
+            return "x".join([*words, str(element_type(self.type.dtype))])
         return str(self.type.mlir).removeprefix("tensor<").removesuffix(">")
 
 
@@ -140,6 +144,17 @@ def signatures(module: ir.Module) -> dict[str, Signature]:
         if operation.name == "func.func" and is_public(operation):
             found[ir.StringAttr(operation.attributes["sym_name"]).value] = _signature(operation)
     return found
+
+
+def has_open_dimensions(module: ir.Module) -> bool:
+    """Tells whether a public function of a module takes arrays whose extents are open."""
+    for view in module.body.operations:
+        op = view.operation
+        if op.name == "func.func" and is_public(op):
+            function_type = ir.FunctionType(ir.TypeAttr(op.attributes["function_type"]).value)
+            if any("?" in str(kind) for kind in function_type.inputs):
+                return True
+    return False
 
 
 def is_public(op: ir.Operation) -> bool:

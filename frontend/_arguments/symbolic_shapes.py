@@ -3,68 +3,18 @@
 from __future__ import annotations
 
 import ast
-import operator
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from axir.dialect.core.annotations import Extent
 from axir.dialect.core.errors import ParameterError, ShapeError
-
-from .dimensions import (
-    OPERATIONS,
-    Extent,
-    SymbolicDim,
-    names_of,
-    operation,
-    value_of,
+from axir.dialect.core.symbolic_dims import SymbolicDim, is_same, names_of, value_of
+from axir.dialect.core.symbolic_texts import (
+    Constraint,
+    SymbolicScope,
+    constraint,
+    expressions,
+    read_expression,
 )
-
-_COMPARISONS = {
-    ast.GtE: operator.ge,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.Lt: operator.lt,
-    ast.Eq: operator.eq,
-}
-_ARITHMETIC = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-    ast.Pow: operator.pow,
-}
-
-
-@dataclass(frozen=True)
-class Constraint:
-    """A comparison that holds in all calls."""
-
-    text: str
-    comparison: type[ast.cmpop]
-    left: Extent
-    right: Extent
-
-    def holds(self, sizes: Mapping[str, int]) -> bool:
-        """Tells whether it does for sizes of the names."""
-        compare = _COMPARISONS[self.comparison]
-        return compare(value_of(self.left, sizes), value_of(self.right, sizes))
-
-
-class SymbolicScope:
-    """Constraints on symbolic dimensions, which `symbolic_shape(..., scope=...)` adds to.
-
-    Args:
-        constraints_str: Comparisons such as `"b >= 8"`, `"mod(t, 4) == 0"`, `"m == 2*n"`.
-
-    Raises:
-        ParameterError: if a text is no comparison.
-
-    >>> SymbolicScope(["b >= 8"]).constraints[0].text
-    'b >= 8'
-    """
-
-    def __init__(self, constraints_str: Sequence[str] = ()):
-        self.constraints: list[Constraint] = list(map(_constraint, constraints_str))
 
 
 def symbolic_shape(
@@ -96,7 +46,7 @@ def symbolic_shape(
     >>> symbolic_shape("(b, 2*t + 1, ...)", like=(8, 28, 28))
     (b, 2*t + 1, 28)
     """
-    words = _parsed(shape_spec)
+    words = expressions(shape_spec)
     if any(_is_ellipsis(word) for word in words):
         at = next(n for n, word in enumerate(words) if _is_ellipsis(word))
         missing = len(_given(like, shape_spec)) - len(words) + 1
@@ -110,11 +60,11 @@ def symbolic_shape(
         )
     if constraints:
         scope = scope or SymbolicScope()
-        scope.constraints += map(_constraint, constraints)
+        scope.constraints += map(constraint, constraints)
     return tuple(
         _given(like, shape_spec)[number]
         if isinstance(word, ast.Name) and word.id == "_"
-        else _extent(word, shape_spec, scope)
+        else read_expression(word, shape_spec, scope)
         for number, word in enumerate(words)
     )
 
@@ -128,62 +78,8 @@ def _given(like: Sequence[int] | None, text: str) -> Sequence[int]:
     return like
 
 
-def _parsed(text: str) -> list[ast.expr]:
-    """Returns the expressions of a list of extents."""
-    try:
-        found = ast.parse(f"[{text.replace('^', '**')}]", mode="eval").body
-    except SyntaxError:
-        raise _no_extent(text, text) from None
-    if not isinstance(found, ast.List):
-        raise _no_extent(text, text)
-    match found.elts:
-        case [ast.Tuple(elts=elements)]:
-            return elements
-    return found.elts
-
-
 def _is_ellipsis(word: ast.expr) -> bool:
     return isinstance(word, ast.Constant) and word.value is ...
-
-
-def _extent(word: ast.expr, text: str, scope: SymbolicScope | None = None) -> Extent:
-    """Returns the extent that an expression is."""
-    match word:
-        case ast.Constant(value=int(number)):
-            return number
-        case ast.Name(id=name):
-            return SymbolicDim(name, scope=scope)
-        case ast.UnaryOp(op=ast.USub(), operand=inner):
-            return _extent(inner, text, scope) * -1
-        case ast.BinOp(left=left, op=op, right=right) if type(op) in _ARITHMETIC:
-            a, b = _extent(left, text, scope), _extent(right, text, scope)
-            if not isinstance(op, ast.Pow) or isinstance(b, int):
-                return _ARITHMETIC[type(op)](a, b)
-        case ast.Call(func=ast.Name(id=name), args=[left, right]) if name in OPERATIONS:
-            return operation(name, _extent(left, text, scope), _extent(right, text, scope))
-    raise _no_extent(ast.unparse(word), text)
-
-
-def _no_extent(word: str, text: str) -> ParameterError:
-    return ParameterError(
-        f"symbolic_shape: {word!r} in {text!r} is no extent.",
-        "Write numbers, names, and what is computed of them by + - * // %, floordiv, mod, max and "
-        "min: 'b, 2*t + 1, 3'.",
-    )
-
-
-def _constraint(text: str) -> Constraint:
-    try:
-        found = ast.parse(text.replace("^", "**"), mode="eval").body
-    except SyntaxError:
-        found = None
-    match found:
-        case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _COMPARISONS:
-            return Constraint(text, type(op), _extent(left, text), _extent(right, text))
-    raise ParameterError(
-        f"symbolic_shape: the constraint {text!r} is no comparison of two extents.",
-        "Write 'b >= 8', 'mod(t, 4) == 0' or 'm == 2*n'.",
-    )
 
 
 def constraints_of(shapes: Sequence[Sequence[Extent]]) -> list[Constraint]:
@@ -226,7 +122,7 @@ def solved(
                 f"{_text(shape)}.",
                 f"Pass an array with {len(shape)} dimensions.",
             )
-    sizes = _sizes(wanted, found)
+    sizes = sizes_in(wanted, found)
     unknown = {n for shape in wanted for extent in shape for n in names_of(extent)} - set(sizes)
     if unknown:
         raise ShapeError(
@@ -246,16 +142,20 @@ def check_sizes(name: str, sizes: Mapping[str, int], constraints: Sequence[Const
     for n, size in sizes.items():
         if size < 1:
             raise ShapeError(f"{name}: the dimension {n} is {size}.", "It must be at least 1.")
-    for constraint in constraints:
-        if not constraint.holds(sizes):
+    for each in constraints:
+        if not each.holds(sizes):
             raise ShapeError(
-                f"{name}: the constraint {constraint.text!r} does not hold with {known}.",
+                f"{name}: the constraint {each.text!r} does not hold with {known}.",
                 "Pass arrays of other sizes, or export the function without it.",
             )
 
 
-def _sizes(wanted: Sequence[Sequence[Extent]], found: Sequence[Sequence[int]]) -> dict[str, int]:
-    """Returns the sizes of the names that follow from extents."""
+def sizes_in(wanted: Sequence[Sequence[Extent]], found: Sequence[Sequence[int]]) -> dict[str, int]:
+    """Returns the sizes of the names that follow from shapes, as far as they do.
+
+    >>> sizes_in([symbolic_shape("2*b, t")], [(6, 5)])
+    {'b': 3, 't': 5}
+    """
     pairs = [p for w, f in zip(wanted, found, strict=True) for p in zip(w, f, strict=True)]
     sizes: dict[str, int] = {}
     while True:
@@ -276,7 +176,7 @@ def _check_shape(
 ) -> None:
     for extent, size in zip(shape, given, strict=True):
         value = value_of(extent, sizes)
-        if value != size:
+        if not is_same(value, size):
             with_sizes = f" with {known} {extent} is {value}, not" if known else ""
             raise ShapeError(
                 f"{name}: the argument {argument!r} has shape {tuple(given)}, was exported with "
@@ -307,18 +207,15 @@ def _solution(extent: Extent, size: int, sizes: Mapping[str, int]) -> tuple[str,
     return (name, (size - start) // slope) if slope else None
 
 
-def open_dimension(shapes: Sequence[Sequence[Extent]]) -> SymbolicDim | None:
-    """Returns the symbolic dimension that stands first in some shapes; None if there is none.
+def rows_in(shapes: Sequence[Sequence[Extent]]) -> SymbolicDim | None:
+    """Returns the single name that stands first in some shapes and nowhere else; else None.
 
-    Raises:
-        ShapeError: if there are two, or one stands elsewhere, or is no name.
+    Such a dimension may be one of rows. Under constraints it is not, for then sizes matter.
+
+    >>> rows_in([symbolic_shape("b, 3"), (2,)]), rows_in([symbolic_shape("b, b")])
+    (b, None)
     """
     found = {extent for shape in shapes for extent in shape if isinstance(extent, SymbolicDim)}
     behind = {extent for shape in shapes for extent in shape[1:] if isinstance(extent, SymbolicDim)}
-    if behind or len(found) > 1 or not all(extent.is_name for extent in found):
-        raise ShapeError(
-            "export: the open dimensions of functions that are exported together, "
-            f"{', '.join(sorted(map(str, found)))}, are not a single leading one.",
-            "Export the function by itself, which is traced for the sizes that come.",
-        )
-    return found.pop() if found else None
+    is_simple = len(found) == 1 and not behind and all(extent.is_name for extent in found)
+    return found.pop() if is_simple and not constraints_of(shapes) else None

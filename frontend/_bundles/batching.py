@@ -30,7 +30,7 @@ COUNTS = (3, 131)
 
 
 class DependentRowsError(ShapeError):
-    """A function whose leading dimension should be open mixes rows, or depends on their number."""
+    """A function does not treat rows one by one: it mixes them, or depends on their number."""
 
 
 @derived
@@ -63,11 +63,9 @@ def type_of_rows(kind: ShapedArray, count: int) -> ShapedArray:
 def dependent(name: str, reason: str) -> DependentRowsError:
     return DependentRowsError(
         f"export of {name!r} with an open leading dimension: {reason}.",
-        "It would be applied to rows one by one, since calls are filled up with further rows: "
-        "leave sums and means over rows to the caller, or let it be traced for each size that "
-        "comes, which a constraint asks for: symbolic_shape('b, 3', constraints=['b >= 1']). "
-        "What is known to treat rows one by one is exported without a proof by "
-        "disabled_checks=[DisabledSafetyCheck.rows()].",
+        "Calls of functions of rows are filled up with further rows: leave sums and means over "
+        "rows to the caller. What is known to treat rows one by one is exported without a proof "
+        "by disabled_checks=[DisabledSafetyCheck.rows()].",
     )
 
 

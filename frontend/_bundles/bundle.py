@@ -133,6 +133,27 @@ class Bundle(Mapping[str, Exported]):
         functions = {n: each.with_rows(*counts) if each.batch else each for n, each in self.items()}
         return Bundle(functions, self._programs)
 
+    def with_functions(self, functions: Mapping[str, Exported]) -> Bundle:
+        """Returns the bundle with its functions as they name other sizes to compile for."""
+        return Bundle(functions, self._programs)
+
+    def with_sizes(self, **sizes: int | Sequence[int]) -> Bundle:
+        """Returns the bundle with programs for combinations of sizes, of functions with open ones.
+
+        A function takes those of its own dimensions.
+
+        Raises:
+            ParameterError: if a dimension of a function has no size.
+            ShapeError: if a constraint does not hold.
+        """
+        functions = {
+            name: each.with_sizes(**{n: x for n, x in sizes.items() if n in each.symbols})
+            if each.symbols
+            else each
+            for name, each in self.items()
+        }
+        return self.with_functions(functions)
+
     def with_parameters(self, values: Mapping[str, UserObject]) -> Bundle:
         """Returns the bundle with other values of some parameters, in all functions.
 

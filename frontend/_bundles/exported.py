@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from axir._arguments.dimensions import SymbolicDim
-from axir._devices.shape_dtype_struct import ShapeDtypeStruct
 from axir._programs.files import bytecode_of, write_module_file
 from axir._programs.saved_arguments import conform
 from axir._trees import text as tree_text
@@ -21,31 +19,26 @@ from axir._trees import tree
 from axir.dialect.core.annotations import Options, UserObject
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import ParameterError, TreeError
+from axir.dialect.core.symbolic_dims import SymbolicDim
 from axir.dialect.core.types import ShapedArray
-from axir.dialect.ops.calls.jit_call import call
 from axir.dialect.program.function import Function
 from axir.dialect.program.module_writer import embed_captures
-from axir.dialect.program.tracer import Tracer
 from axir.dialect.text.signature import Argument, Signature, annotate
 from axir.passes.transforms.lower_to_stablehlo import lower_functions
-from axir.runtime.calls.compiled_function import compiled
-from axir.runtime.spmd.placed_calls import device_of
 
 from .archive import archive_bytes
-from .batching import of_rows, row_count, run_rows, type_of_rows
-from .captures import with_captures, without_parameters
-from .facts import Facts
-from .manifest import Batch, FunctionEntry, ProgramEntry
+from .batching import DependentRowsError, of_rows
+from .calls import Calls, in_rows
+from .captures import with_captures
+from .manifest import Batch, FunctionEntry, Open, ProgramEntry, Sizes
 from .modules import module_of
+from .open_sizes import checked_sizes, combinations, in_sizes, name_of_sizes, open_of
 from .programs import Programs
 from .pullbacks import pullback, pullback_signature
 from .saving import bundle_entries, is_function_name, save_bundle
 
-# Numbers of rows of which functions are remembered.
-_MOST_COUNTS = 64
 
-
-class Exported(Facts):
+class Exported(Calls):
     """A function saved, or ready to be.
 
     Args:
@@ -61,28 +54,11 @@ class Exported(Facts):
         parameters: The arrays that it captured, by name; what is small is part of the program.
         in_tree: Structure of `(args, kwargs)`.
         out_tree: Structure of the result.
+        dependent_rows: Why the leading dimension, which is open, is not one of rows, so that there
+            are programs for sizes alone; None if it is, or was never asked.
     """
 
-    def __init__(
-        self,
-        entry: FunctionEntry,
-        function: Function | Callable[[], Function],
-        parameters: Mapping[str, ConcreteArray],
-        in_tree: tree.TreeDef,
-        out_tree: tree.TreeDef,
-        programs: Programs | None = None,
-    ):
-        self.entry = entry
-        self.parameters = {name: parameters[name] for name in entry.parameters}
-        self.in_tree = in_tree
-        self.out_tree = out_tree
-        self._function = function
-        self._programs = programs
-        # By number of rows, the function that takes the parameters after its arguments: one for
-        # all values of the parameters.
-        self._whole: dict[int, Function] = {}
-        # The arguments with so many rows.
-        self._rows_of: dict[int, tuple[Argument, ...]] = {}
+    dependent_rows: DependentRowsError | None = None
 
     @staticmethod
     def of_signature(
@@ -90,14 +66,8 @@ class Exported(Facts):
     ) -> Exported:
         """Returns a function without captures, whose trees are those that a signature notes."""
         in_tree, out_tree = trees_of(signature, where)
-        return Exported(FunctionEntry(name, signature), function, {}, in_tree, out_tree)
-
-    @property
-    def function(self) -> Function:
-        """The traced function; its captures are the parameters."""
-        if not isinstance(self._function, Function):
-            self._function = self._function()
-        return self._function
+        entry = FunctionEntry(name, signature, open=open_of(function, signature))
+        return Exported(entry, function, {}, in_tree, out_tree)
 
     @property
     def __name__(self) -> str:
@@ -158,32 +128,38 @@ class Exported(Facts):
         return [value.name for value in self.signature.results]
 
     @property
-    def in_avals(self) -> tuple[ShapedArray | ShapeDtypeStruct, ...]:
-        """Types of the arguments, flat; with an open dimension as `ShapeDtypeStruct`."""
-        return self._avals(
-            self.signature.arguments, None if self.batch is None else self.batch.arguments
-        )
+    def in_avals(self) -> tuple[ShapedArray, ...]:
+        """Types of the arguments, flat; open dimensions are symbolic ones."""
+        return self._avals(self.signature.arguments, self.batch.arguments if self.batch else None)
 
     @property
-    def out_avals(self) -> tuple[ShapedArray | ShapeDtypeStruct, ...]:
-        """Types of the results, flat; with an open dimension as `ShapeDtypeStruct`."""
-        return self._avals(
-            self.signature.results, None if self.batch is None else self.batch.results
-        )
+    def out_avals(self) -> tuple[ShapedArray, ...]:
+        """Types of the results, flat; open dimensions are symbolic ones."""
+        return self._avals(self.signature.results, self.batch.results if self.batch else None)
 
     def _avals(
         self, values: Sequence[Argument], is_open: Sequence[bool] | None
-    ) -> tuple[ShapedArray | ShapeDtypeStruct, ...]:
+    ) -> tuple[ShapedArray, ...]:
         kinds = [value.type for value in values]
         if self.batch is None or is_open is None:
             return tuple(kinds)
         dimension = SymbolicDim(self.batch.symbol)
         return tuple(
-            ShapeDtypeStruct((dimension, *kind.shape), kind.dtype, weak_type=kind.weak_type)
-            if rows
-            else kind
+            kind.update(shape=(dimension, *kind.shape)) if rows else kind
             for kind, rows in zip(kinds, is_open, strict=True)
         )
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        """The names of the dimensions that are open."""
+        if self.batch is not None:
+            return (self.batch.symbol,)
+        return self.open.symbols if self.open is not None else ()
+
+    @property
+    def open(self) -> Open | None:
+        """The symbolic dimensions in its types, and sizes for which there are programs."""
+        return self.entry.open
 
     @property
     def batch(self) -> Batch | None:
@@ -206,6 +182,74 @@ class Exported(Facts):
             )
         entry = replace(self.entry, batch=replace(self.batch, sizes=tuple(sorted(set(counts)))))
         return self._changed(entry, self._programs)
+
+    def with_sizes(self, **sizes: int | Sequence[int]) -> Exported:
+        """Returns the function with programs for all combinations of some sizes.
+
+        Calls of other sizes are compiled as they come. Without any sizes, all are.
+
+        Args:
+            sizes: By name of a dimension, one size or several.
+
+        Raises:
+            ParameterError: if nothing is open, or these are not the names of the dimensions.
+            ShapeError: if a constraint does not hold.
+
+        >>> import axir.numpy as jnp
+        >>> from axir.export import export, symbolic_args_specs
+        >>> mean = export(lambda x: x.mean(0))(*symbolic_args_specs((jnp.ones((4, 6)),), "b, t"))
+        >>> mean.with_sizes(b=(1, 8), t=3).open.sizes
+        ((('b', 1), ('t', 3)), (('b', 8), ('t', 3)))
+        """
+        if self.batch is not None and set(sizes) == {self.batch.symbol}:
+            counts = sizes[self.batch.symbol]
+            return self.with_rows(*((counts,) if isinstance(counts, int) else counts))
+        return self.with_combinations(combinations(sizes) if sizes else ())
+
+    def with_combinations(self, sizes: Iterable[Mapping[str, int]]) -> Exported:
+        """Returns the function with programs for some combinations of sizes.
+
+        Raises:
+            ParameterError: if nothing is open, or these are not the names of the dimensions.
+            ShapeError: if a constraint does not hold.
+        """
+        made = tuple(dict.fromkeys(map(self._checked_sizes, sizes)))
+        if self.open is None:
+            raise self._fixed()
+        entry = replace(self.entry, open=replace(self.open, sizes=made))
+        return self._changed(entry, self._programs)
+
+    def of_sizes(self, **sizes: int) -> Exported:
+        """Returns the function for sizes of its open dimensions.
+
+        Raises:
+            ParameterError: if nothing is open, or these are not the names of the dimensions.
+            ShapeError: if a constraint does not hold.
+
+        >>> import axir.numpy as jnp
+        >>> from axir.export import export, symbolic_args_specs
+        >>> mean = export(lambda x: x.mean(0))(*symbolic_args_specs((jnp.ones((4, 6)),), "b, t"))
+        >>> mean.of_sizes(b=3, t=5)
+        <Exported main_b3_t5(x: float32[3,5]) -> float32[5]>
+        """
+        if self.batch is not None and set(sizes) == {self.batch.symbol}:
+            return self.of_rows(sizes[self.batch.symbol])
+        found = self._checked_sizes(sizes)
+        own = self.signature
+        signature = replace(
+            own,
+            arguments=in_sizes(own.arguments, found),
+            results=in_sizes(own.results, found),
+        )
+        name = name_of_sizes(self.fun_name, found)
+        entry = replace(self.entry, name=name, signature=signature, open=None)
+        function = self.function_of(found)
+        return Exported(entry, function, self.parameters, self.in_tree, self.out_tree)
+
+    def _checked_sizes(self, sizes: Mapping[str, int]) -> Sizes:
+        if self.open is None:
+            raise self._fixed()
+        return checked_sizes(self.fun_name, sizes, self.open)
 
     def with_programs(self, programs: Programs) -> Exported:
         """Returns the function with what is compiled of it."""
@@ -261,7 +305,7 @@ class Exported(Facts):
     def _fixed(self) -> ParameterError:
         return ParameterError(
             f"{self.fun_name!r} was exported for arguments of fixed shapes.",
-            "Export it with a symbolic leading dimension: symbolic_shape('b, 3').",
+            "Export it with symbolic dimensions: symbolic_shape('b, 3').",
         )
 
     def of_rows(self, count: int) -> Exported:
@@ -277,9 +321,10 @@ class Exported(Facts):
         <Exported main(x: float32[3,2]) -> float32[3]>
         """
         batch, signature = self.batch, self.signature
+        if batch is None and self.open is not None and len(self.open.symbols) == 1:
+            return self.of_sizes(**{self.open.symbols[0]: count})
         if batch is None:
             raise self._fixed()
-
         signature = replace(
             signature,
             arguments=in_rows(signature.arguments, batch.arguments, count),
@@ -333,7 +378,8 @@ class Exported(Facts):
                 "Differentiate it for a number of rows: exported.of_rows(8).vjp().",
             )
         signature = pullback_signature(self.signature)
-        entry = FunctionEntry(f"{self.fun_name}_vjp", signature, self.entry.parameters)
+        name = f"{self.fun_name}_vjp"
+        entry = FunctionEntry(name, signature, self.entry.parameters, open=self.open)
         function = pullback(self.function, len(self.parameters))
         return Exported(entry, function, self.parameters, *trees_of(signature, self.fun_name))
 
@@ -382,80 +428,18 @@ class Exported(Facts):
                 f"called with {tree_text.write(structure)}.",
                 f"Its arguments are {', '.join(self.argument_names)}.",
             )
-        arguments: Sequence[Argument] = self.signature.arguments
-        if self.batch is not None:
-            count = row_count(self.fun_name, leaves, self.batch, self.argument_names)
-            arguments = self._rows_of.get(count, ())
-            if not arguments:
-                if len(self._rows_of) >= _MOST_COUNTS:
-                    self._rows_of.clear()
-                own = self.signature.arguments
-                arguments = self._rows_of[count] = in_rows(own, self.batch.arguments, count)
-            return self.out_tree.unflatten(
-                self._run_rows(count, list(map(conform, leaves, arguments)))
-            )
-        return self.out_tree.unflatten(self._run(0, list(map(conform, leaves, arguments))))
-
-    def run_flat(self, values: list[UserObject]) -> list[UserObject]:
-        """Calls the function with its arguments, flat, of the types that it takes."""
-        if self.batch is None:
-            return self._run(0, values)
-        count = row_count(self.fun_name, values, self.batch, self.argument_names)
-        return self._run_rows(count, values)
-
-    def _run_rows(self, count: int, values: list[UserObject]) -> list[UserObject]:
-        """Calls the function with so many rows."""
-        assert self.batch is not None
-        if any(type(x) is Tracer for x in values):
-            return self._run(count, values)
-        return list(run_rows(self.batch, count, values, self._run))
-
-    def _run(self, count: int, values: list[UserObject]) -> list[UserObject]:
-        """Calls the function, or that of so many rows if their number is open."""
-        is_traced = any(type(x) is Tracer for x in values)
-        given = [*values, *self.parameters.values()]
-        if self._programs is not None and not is_traced:
-            results = self._programs.run(self.fun_name, count, device_of(values), given)
-            if results is not None:
-                return results
-        if is_traced:
-            return list(call(self._of_count(count), *values))
-        return compiled(self._taking_parameters(count), device_of(values)).run(given)
-
-    def _of_count(self, count: int) -> Function:
-        return self.function if self.batch is None else of_rows(self.function, self.batch, count)
-
-    def _taking_parameters(self, count: int) -> Function:
-        """Returns the function whose parameters are arguments after the others."""
-        if count not in self._whole:
-            if len(self._whole) >= _MOST_COUNTS:
-                self._whole.clear()
-            self._whole[count] = without_parameters(self._of_count(count), len(self.parameters))
-        return self._whole[count]
+        key = self.key_of(leaves)
+        results = self._run_key(key, list(map(conform, leaves, self._arguments(key))))
+        return self.out_tree.unflatten(results)
 
     __call__ = call
 
     def __repr__(self) -> str:
         arguments = ", ".join(
-            f"{name}: {_shown(kind)}"
-            for name, kind in zip(self.argument_names, self.in_avals, strict=True)
+            f"{name}: {kind}" for name, kind in zip(self.argument_names, self.in_avals, strict=True)
         )
-        results = ", ".join(map(_shown, self.out_avals))
+        results = ", ".join(map(str, self.out_avals))
         return f"<Exported {self.fun_name}({arguments}) -> {results}>"
-
-
-def _shown(kind: ShapedArray | ShapeDtypeStruct) -> str:
-    return str(kind) if type(kind) is ShapedArray else f"{kind.dtype}{list(kind.shape)}"
-
-
-def in_rows(
-    values: Sequence[Argument], is_open: Sequence[bool], count: int
-) -> tuple[Argument, ...]:
-    """Returns arguments or results with so many rows where they have any."""
-    return tuple(
-        Argument(v.name, type_of_rows(v.type, count)) if rows else v
-        for v, rows in zip(values, is_open, strict=True)
-    )
 
 
 def trees_of(signature: Signature, where: str) -> tuple[tree.TreeDef, tree.TreeDef]:

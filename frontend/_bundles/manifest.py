@@ -11,14 +11,21 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import UserObject
+from axir.dialect.core.annotations import Extent, UserObject
 from axir.dialect.core.errors import AxirError, BundleError, BundleVersionError
 from axir.dialect.core.extended_dtypes import key_dtype
+from axir.dialect.core.symbolic_dims import names_of
+from axir.dialect.core.symbolic_texts import read_extent, scope_of, with_constraints
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.text.signature import Argument, Signature
 
 FORMAT = "axir bundle"
-VERSION = 1
+# Of what readers must know: bundles without symbolic dimensions are of version 1.
+VERSION = 2
+Sizes = tuple[tuple[str, int], ...]
+"""Sizes of symbolic dimensions by name, in the order of the names."""
+Key = int | Sizes
+"""For what a program of a function is: a number of rows, sizes, or 0 if nothing is open."""
 _MOST_BYTES = 1 << 62
 _Made = TypeVar("_Made")
 
@@ -41,6 +48,21 @@ class Batch:
 
 
 @dataclass(frozen=True)
+class Open:
+    """The symbolic dimensions in the types of a function.
+
+    Attributes:
+        symbols: Their names, in order.
+        constraints: What holds of them, as texts.
+        sizes: Those for which programs are made; none for any, as they come.
+    """
+
+    symbols: tuple[str, ...]
+    constraints: tuple[str, ...] = ()
+    sizes: tuple[Sizes, ...] = ()
+
+
+@dataclass(frozen=True)
 class FunctionEntry:
     """A function of a bundle.
 
@@ -49,8 +71,9 @@ class FunctionEntry:
         signature: Arguments and results, without the leading dimension that `batch` leaves open.
         parameters: What the function of the module takes after the arguments, by name.
         donated: Numbers of the arguments whose memory results may take.
-        batch: The leading dimension that is open, or None.
+        batch: The number of rows that is open, where rows are on their own, or None.
         updates: For each result the parameter whose new value it is, or None.
+        open: The symbolic dimensions in its types, or None.
     """
 
     name: str
@@ -59,6 +82,7 @@ class FunctionEntry:
     donated: tuple[int, ...] = ()
     batch: Batch | None = None
     updates: tuple[str | None, ...] = ()
+    open: Open | None = None
 
 
 @dataclass(frozen=True)
@@ -68,13 +92,13 @@ class ProgramEntry:
     Attributes:
         file: The entry of the archive.
         target: What it was compiled for: `platform`, `cpu`, `machine`, `compiler`, ...
-        functions: By the function's name, and by the extent of its open dimension (0 if it has
-            none), what it is called in the program.
+        functions: By the function's name, and by its number of rows or its sizes (0 if nothing is
+            open), what it is called in the program.
     """
 
     file: str
     target: Mapping[str, str]
-    functions: Mapping[str, Mapping[int, str]]
+    functions: Mapping[str, Mapping[Key, str]]
 
 
 @dataclass(frozen=True)
@@ -103,7 +127,7 @@ class Manifest:
         """Returns the manifest as JSON."""
         content = {
             "format": FORMAT,
-            "version": VERSION,
+            "version": VERSION if any(x.open for x in self.functions.values()) else 1,
             "written_by": dict(self.versions),
             "module": self.module,
             "functions": {name: _function(entry) for name, entry in self.functions.items()},
@@ -118,7 +142,8 @@ class Manifest:
 
 
 def _type(kind: ShapedArray, symbol: str | None = None) -> dict[str, UserObject]:
-    extents = [*([symbol] if symbol else []), *kind.shape]
+    shape = [extent if type(extent) is int else str(extent) for extent in kind.shape]
+    extents = [*([symbol] if symbol else []), *shape]
     weak = {"weak_type": True} if kind.weak_type else {}
     return {"dtype": str(kind.dtype), "shape": extents, **weak}
 
@@ -146,12 +171,30 @@ def _function(entry: FunctionEntry) -> dict[str, UserObject]:
         "in_tree": signature.in_tree,
         "out_tree": signature.out_tree,
         "batch": {"symbol": batch.symbol, "sizes": list(batch.sizes)} if batch else None,
+        **({} if entry.open is None else {"open": _open(entry.open)}),
     }
+
+
+def _open(entry: Open) -> dict[str, UserObject]:
+    return {
+        "symbols": list(entry.symbols),
+        "constraints": list(entry.constraints),
+        "sizes": [dict(sizes) for sizes in entry.sizes],
+    }
+
+
+def key_text(key: Key) -> str:
+    """Returns for what a program is as a text.
+
+    >>> key_text(8), key_text((("b", 8), ("t", 128)))
+    ('8', 'b=8,t=128')
+    """
+    return str(key) if isinstance(key, int) else ",".join(f"{n}={size}" for n, size in key)
 
 
 def _program(entry: ProgramEntry) -> dict[str, UserObject]:
     functions = {
-        name: {str(size): symbol for size, symbol in sizes.items()}
+        name: {key_text(size): symbol for size, symbol in sizes.items()}
         for name, sizes in entry.functions.items()
     }
     return {"file": entry.file, "target": dict(entry.target), "functions": functions}
@@ -309,12 +352,12 @@ def _check_references(found: Manifest) -> None:
                 raise ValueError(f"{program.file} has a function {name!r}, which there is not")
 
 
-def _read_type(fields: _Fields) -> tuple[ShapedArray, str | None]:
-    """Returns a type, without its leading extent if that is a symbol, and the symbol."""
+def _read_type(fields: _Fields, entry: Open | None = None) -> tuple[ShapedArray, str | None]:
+    """Returns a type, without its leading extent if that is a number of rows, and its name."""
     extents = fields.get("shape", list)
-    symbol = extents[0] if extents and type(extents[0]) is str else None
+    symbol = extents[0] if extents and type(extents[0]) is str and entry is None else None
     place = f"{fields.place}: shape"
-    shape = [_natural(extent, place) for extent in extents[symbol is not None :]]
+    shape = [_extent(extent, place, entry) for extent in extents[symbol is not None :]]
     name = fields.get("dtype", str)
     if name.startswith("key<") and name.endswith(">"):
         dtype: UserObject = key_dtype(name[4:-1])
@@ -323,18 +366,43 @@ def _read_type(fields: _Fields) -> tuple[ShapedArray, str | None]:
         if dtype not in dtypes.ALL or str(dtype) != name:
             raise ValueError(f"{fields.place}: there are no arrays of dtype {name!r}")
     kind = ShapedArray(shape, dtype, bool(fields.optional("weak_type", bool)))
-    if kind.size >= _MOST_BYTES:
+    if not kind.is_open and kind.size >= _MOST_BYTES:
         raise ValueError(f"{place} is that of an array larger than any")
     return kind, symbol
 
 
+def _extent(value: UserObject, place: str, entry: Open | None) -> Extent:
+    if type(value) is not str or entry is None:
+        return _natural(value, place)
+    found = with_constraints(read_extent(value), entry.constraints)
+    if not set(names_of(found)) <= set(entry.symbols):
+        raise ValueError(f"{place}: {value!r} has names that are not declared")
+    return found
+
+
+def _read_open(fields: _Fields) -> Open:
+    symbols = fields.names("symbols")
+    sizes = []
+    for table in fields.tables("sizes"):
+        found = tuple(sorted((n, table.number(n)) for n in table.content))
+        if {n for n, _ in found} != set(symbols) or any(size < 1 for _, size in found):
+            raise ValueError(f"{table.place}: not a size for each dimension")
+        sizes.append(found)
+    if not symbols or list(symbols) != sorted(set(symbols)):
+        raise ValueError(f"{fields.place}: symbols do not ascend")
+    constraints = fields.names("constraints")
+    scope_of(constraints)
+    return Open(symbols, constraints, tuple(sizes))
+
+
 def _read_function(name: str, fields: _Fields) -> FunctionEntry:
+    entry = _read_open(fields.table("open")) if fields.content.get("open") is not None else None
     batch = fields.table("batch") if fields.content.get("batch") is not None else None
     symbol = batch.get("symbol", str) if batch else None
     groups: list[tuple[Argument, ...]] = []
     is_open: list[tuple[bool, ...]] = []
     for group in ("arguments", "results"):
-        rows = [(each, *_read_type(each)) for each in fields.tables(group)]
+        rows = [(each, *_read_type(each, entry)) for each in fields.tables(group)]
         for each, _, found in rows:
             if found is not None and found != symbol:
                 raise ValueError(f"{each.place}: shape has the extent {found!r}, not declared")
@@ -355,6 +423,7 @@ def _read_function(name: str, fields: _Fields) -> FunctionEntry:
         tuple(n for n, each in enumerate(arguments) if each.optional("donated", bool)),
         None if batch is None else _read_batch(batch, is_open),
         tuple(each.optional("updates", str) for each in results),
+        entry,
     )
 
 
@@ -368,12 +437,19 @@ def _read_batch(fields: _Fields, is_open: Sequence[tuple[bool, ...]]) -> Batch:
 
 
 def _read_program(fields: _Fields) -> ProgramEntry:
-    functions: dict[str, dict[int, str]] = {}
+    functions: dict[str, dict[Key, str]] = {}
     for name, sizes in fields.table("functions").items():
         functions[name] = {
-            _number(size, sizes.place): symbol for size, symbol in sizes.texts().items()
+            _read_key(size, sizes.place): symbol for size, symbol in sizes.texts().items()
         }
     return ProgramEntry(fields.get("file", str), fields.table("target").texts(), functions)
+
+
+def _read_key(text: str, place: str) -> Key:
+    if "=" not in text:
+        return _number(text, place)
+    pairs = [word.partition("=") for word in text.split(",")]
+    return tuple(sorted((name, _number(size, place)) for name, _, size in pairs))
 
 
 def _number(text: str, place: str) -> int:

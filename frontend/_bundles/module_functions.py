@@ -22,6 +22,7 @@ from axir.runtime.device.parameter_archives import read_parameter_archive
 from .captures import parametrized, shared
 from .exported import Exported, trees_of
 from .manifest import FunctionEntry
+from .open_sizes import open_of
 from .saving import is_function_name
 from .weight_files import read_safetensors
 
@@ -80,7 +81,8 @@ def functions_of_module(
         signature = found[symbol].signature
         trees = trees_of(signature, where)
         name = names_of[symbol]
-        entry = FunctionEntry(name, signature, tuple(part.parameters))
+        is_open = open_of(part.function, signature)
+        entry = FunctionEntry(name, signature, tuple(part.parameters), open=is_open)
         made[name] = Exported(entry, part.function, part.parameters, *trees)
     return made
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib import metadata
 from typing import TYPE_CHECKING
@@ -29,7 +29,8 @@ from axir.runtime.compiler.architectures import host_architecture, host_cpu_flag
 from axir.runtime.compiler.function_compilation import prepare_for_target
 
 from .captures import without_parameters
-from .manifest import ProgramEntry
+from .manifest import Key, ProgramEntry
+from .open_sizes import name_of_sizes
 
 if TYPE_CHECKING:
     from .exported import Exported
@@ -97,24 +98,17 @@ def compile_functions(
         debug_info: Whether the program holds the lines of the source.
 
     Raises:
-        ParameterError: if a function has open rows, and no number of them is named.
+        ParameterError: if a function has open dimensions, and no sizes of them are named.
         CompileError: if IREE cannot compile one.
     """
     described = target_of(target)
     whole: dict[str, Function] = {}
     signatures: dict[str, Signature] = {}
-    symbols: dict[str, dict[int, str]] = {}
+    symbols: dict[str, dict[Key, str]] = {}
     for name, exported in functions.items():
-        if exported.batch is not None and not exported.batch.sizes:
-            raise ParameterError(
-                f"The number of rows of {name!r} is open.",
-                "Say for which to compile: --batch 1,8,64, or exported.with_rows(1, 8, 64).",
-                where="",
-            )
-        for count in exported.batch.sizes if exported.batch else (0,):
-            fixed = exported.of_rows(count) if count else exported
-            symbol = f"{name}_rows{count}" if count else name
-            symbols.setdefault(name, {})[count] = symbol
+        for key, fixed in instances(name, exported):
+            symbol = name if not key else _symbol(name, key)
+            symbols.setdefault(name, {})[key] = symbol
             whole[symbol] = _closed(fixed)
             signatures[symbol] = flat_signature(fixed)
     module = lower_functions(whole, target.backend)
@@ -124,6 +118,40 @@ def compile_functions(
         target = TargetWithFlags(**vars(target), extra=_WITHOUT_LINES)
     binary = compile_module(module if debug_info else str(module), target, next(iter(functions)))
     return ProgramEntry(file, described, symbols), binary
+
+
+def instances(name: str, exported: Exported) -> Iterator[tuple[Key, Exported]]:
+    """Yields for what a function is compiled, and the function of that.
+
+    Raises:
+        ParameterError: if a dimension is open, and nothing is named.
+    """
+    if exported.batch is not None:
+        if not exported.batch.sizes:
+            raise ParameterError(
+                f"The number of rows of {name!r} is open.",
+                "Say for which to compile: --batch 1,8,64, or exported.with_rows(1, 8, 64).",
+                where="",
+            )
+        for count in exported.batch.sizes:
+            yield count, exported.of_rows(count)
+    elif exported.open is not None:
+        if not exported.open.sizes:
+            some = ",".join(f"{symbol}=8" for symbol in exported.open.symbols)
+            raise ParameterError(
+                f"The dimensions {', '.join(exported.open.symbols)} of {name!r} are open.",
+                f"Say for which sizes to compile: --size {some}, or "
+                f"exported.with_sizes({some.replace(',', ', ')}).",
+                where="",
+            )
+        for sizes in exported.open.sizes:
+            yield sizes, exported.of_sizes(**dict(sizes))
+    else:
+        yield 0, exported
+
+
+def _symbol(name: str, key: Key) -> str:
+    return f"{name}_rows{key}" if isinstance(key, int) else name_of_sizes(name, key)
 
 
 def flat_signature(exported: Exported) -> Signature:
@@ -153,8 +181,8 @@ class Programs:
         self._read = read
         self._lock = threading.Lock()
         self._loaded: dict[tuple[str, UserObject], Program | None] = {}
-        # By function, number of rows and device.
-        self._chosen: dict[tuple[str, int, UserObject], tuple[Program, str] | None] = {}
+        # By function, number of rows or sizes, and device.
+        self._chosen: dict[tuple[str, Key, UserObject], tuple[Program, str] | None] = {}
 
     def only(self, names: Container[str]) -> Programs:
         """Returns the programs, only for these functions."""
@@ -170,13 +198,13 @@ class Programs:
         return tuple((entry, self._read(entry.file)) for entry in self.entries)
 
     def run(
-        self, name: str, count: int, device: UserObject, values: Sequence[ConcreteArray]
+        self, name: str, count: Key, device: UserObject, values: Sequence[ConcreteArray]
     ) -> list[ConcreteArray] | None:
         """Runs a function on arguments and parameters; returns None if no program fits.
 
         Args:
             name: What the function is called.
-            count: Its number of rows; 0 if that is not open.
+            count: Its number of rows, or its sizes; 0 if nothing is open.
             device: Where to run.
             values: The arguments, then the parameters.
         """
@@ -186,7 +214,7 @@ class Programs:
         chosen = self._chosen[key]
         return None if chosen is None else chosen[0].run(values, chosen[1])
 
-    def _choose(self, name: str, count: int, device: UserObject) -> tuple[Program, str] | None:
+    def _choose(self, name: str, count: Key, device: UserObject) -> tuple[Program, str] | None:
         """Returns the program for a function, and what the function is called there."""
         fitting = [
             entry

@@ -12,15 +12,17 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from axir._arguments.arguments import to_value
-from axir._arguments.symbolic_shapes import open_dimension
+from axir._arguments.symbolic_shapes import constraints_of, rows_in
 from axir._devices.shape_dtype_struct import ShapeDtypeStruct
 from axir._transforms.jit import JitFunction, jit
 from axir._transforms.stages import Lowered
 from axir._trees import tree
 from axir.dialect.core.annotations import Options, UserFunction, UserObject
 from axir.dialect.core.array import ConcreteArray
-from axir.dialect.core.errors import ParameterError, UnexpectedTracerError
+from axir.dialect.core.errors import AxirError, ParameterError, UnexpectedTracerError
 from axir.dialect.core.state import keeping_origins
+from axir.dialect.core.symbolic_dims import SymbolicDimError
+from axir.dialect.core.symbolic_dims import is_open as has_open
 from axir.dialect.ops.shape.broadcasting import expand_dims
 from axir.dialect.ops.shape.rearranging import squeeze
 from axir.dialect.program.tracer import Tracer
@@ -31,17 +33,22 @@ from .bound_arguments import Bound, parameter_names, unbound
 from .captures import Parametrized, names_in, parametrized
 from .exported import Exported, signature_of
 from .manifest import Batch, FunctionEntry
+from .open_sizes import open_of, under
 from .row_proof import check_rows, explained
 from .saving import is_function_name
 
 
 class Traced(NamedTuple):
-    """A function traced: what the manifest says of it, the function, and its structures."""
+    """A function traced: what the manifest says of it, the function, and its structures.
+
+    Besides, why its leading dimension is not one of rows, if it might have been.
+    """
 
     entry: FunctionEntry
     found: Parametrized
     in_tree: tree.TreeDef
     out_tree: tree.TreeDef
+    refused: DependentRowsError | None = None
 
     def exported(self, found: Parametrized) -> Exported:
         """Returns the function, its parameters named as `found` names them."""
@@ -49,7 +56,9 @@ class Traced(NamedTuple):
         names = dict(zip(self.entry.parameters, found.parameters, strict=True))
         updates = tuple(name and names[name] for name in self.entry.updates)
         entry = replace(self.entry, parameters=tuple(found.parameters), updates=updates)
-        return Exported(entry, found.function, found.parameters, self.in_tree, self.out_tree)
+        made = Exported(entry, found.function, found.parameters, self.in_tree, self.out_tree)
+        made.dependent_rows = self.refused
+        return made
 
 
 def trace(
@@ -73,18 +82,12 @@ def trace(
 
     Raises:
         UnexpectedTracerError: if it uses values of a trace that is going on.
-        ShapeError: if a dimension other than one leading one is open.
-        DependentRowsError: if the function mixes the rows of the open dimension.
+        SymbolicDimError: if it does with an open dimension what sizes decide.
+        ShapeError: if a dimension does not follow from the shapes of arguments.
     """
     called = _Called(fun, args, kwargs)
     leaves, in_tree = tree.flatten((called.args, called.kwargs))
-    dimension = open_dimension([x.shape for x in leaves if isinstance(x, ShapeDtypeStruct)])
-    batch = None
-    if dimension is None:
-        lowered = called.lower(called, leaves, in_tree)
-    else:
-        is_open = [isinstance(x, ShapeDtypeStruct) and dimension in x.shape for x in leaves]
-        lowered, batch = _rows(called, leaves, in_tree, is_open, dimension.name, checks_rows)
+    lowered, batch, refused = _lowered(called, leaves, in_tree, checks_rows)
     found = parametrized(lowered.function, names_in(called.function), called.parameters())
     signature = signature_of(found.function, in_tree, lowered.out_tree, list(called.names()))
     entry = FunctionEntry(
@@ -94,16 +97,64 @@ def trace(
         called.donated(),
         batch,
         updates_of(signature, found.parameters, updates),
+        open_of(found.function, signature),
     )
-    return Traced(entry, found, in_tree, lowered.out_tree)
+    return Traced(entry, found, in_tree, lowered.out_tree, refused)
 
 
-def specs_of(
-    fun: UserFunction, args: tuple[UserObject, ...], kwargs: dict[str, Options]
-) -> list[UserObject]:
-    """Returns what the arguments of a function are like, flat, without static and bound ones."""
-    called = _Called(fun, args, kwargs)
-    return tree.leaves((called.args, called.kwargs))
+class _Lowered(NamedTuple):
+    """A function traced, and its rows if these are open and on their own.
+
+    Besides, why its leading dimension is not one of rows, if it might have been.
+    """
+
+    lowered: Lowered
+    batch: Batch | None = None
+    refused: DependentRowsError | None = None
+
+
+def _lowered(
+    called: _Called, leaves: Sequence[UserObject], in_tree: tree.TreeDef, checks_rows: bool
+) -> _Lowered:
+    """Returns the function traced.
+
+    A single open leading dimension is one of rows if the function treats these one by one; all
+    others are symbolic dimensions of the program.
+    """
+    shapes = [x.shape for x in leaves if isinstance(x, ShapeDtypeStruct)]
+    if not any(map(has_open, shapes)):
+        return _Lowered(called.lower(called, leaves, in_tree))
+    dimension, refused = rows_in(shapes), None
+    if dimension is not None:
+        is_open = [isinstance(x, ShapeDtypeStruct) and has_open(x.shape) for x in leaves]
+        try:
+            lowered, batch = _rows(called, leaves, in_tree, is_open, dimension.name, checks_rows)
+        except DependentRowsError as error:
+            refused = error
+        else:
+            if checks_rows:
+                _check_numbers(called, leaves, in_tree)
+            return _Lowered(lowered, batch)
+    constraints = tuple([each.text for each in constraints_of(shapes)])
+    try:
+        lowered = called.lower(called, under(leaves, constraints), in_tree)
+    except AxirError as error:
+        raise error from refused
+    return _Lowered(lowered, None, refused)
+
+
+def _check_numbers(called: _Called, leaves: Sequence[UserObject], in_tree: tree.TreeDef) -> None:
+    """Raises a `SymbolicDimError` if the number of rows decides something in the user's Python.
+
+    What is proved of rows is proved of the programs traced for a few numbers of them.
+    """
+    try:
+        called.lower(called, leaves, in_tree)
+    except SymbolicDimError as error:
+        if error.is_choice_of_user:
+            raise
+    except AxirError:
+        pass  # the function was traced for numbers, which is what is used
 
 
 def updates_of(

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from axir._bundles.exported import Exported
+from axir._bundles.programs import instances
 from axir.dialect.core.errors import ParameterError
 from axir.runtime.compiler.architectures import cpu_levels
 from axir.runtime.compiler.target import Target
@@ -34,6 +35,21 @@ class CppOptions:
     embed_limit: int = 1 << 20
 
 
+def fixed_sizes(functions: Mapping[str, Exported]) -> dict[str, Exported]:
+    """Returns functions with symbolic dimensions as those of the sizes that they name.
+
+    Raises:
+        ParameterError: if one names none.
+    """
+    found: dict[str, Exported] = {}
+    for name, each in functions.items():
+        if each.open is None:
+            found[name] = each
+        else:
+            found.update((fixed.fun_name, fixed) for _, fixed in instances(name, each))
+    return found
+
+
 def write_cpp(
     functions: Mapping[str, Exported],
     directory: Path,
@@ -44,6 +60,7 @@ def write_cpp(
         raise ParameterError(
             f"to_cpp: errors cannot be {options.errors!r}.", "Choose 'exceptions' or 'status'."
         )
+    functions = fixed_sizes(functions)
     for name in (options.name, *functions):
         if identifier(name) != name:
             raise ParameterError(

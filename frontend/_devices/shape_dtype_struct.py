@@ -8,11 +8,11 @@ from typing import NoReturn
 
 import numpy as np
 
-from axir._arguments.dimensions import Extent, SymbolicDim
-from axir.dialect.core.annotations import DTypeLike, Options, UserObject
+from axir.dialect.core.annotations import DTypeLike, Extent, Options, UserObject
 from axir.dialect.core.array import ConcreteArray, as_array
 from axir.dialect.core.dtypes import as_dtype
 from axir.dialect.core.errors import AxirError, ParameterError
+from axir.dialect.core.symbolic_dims import SymbolicDim
 
 from .sharding import Sharding
 

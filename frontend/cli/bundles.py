@@ -12,21 +12,25 @@ from types import MappingProxyType
 
 import click
 
+from axir._arguments.symbolic_shapes import sizes_in
 from axir._bundles.bundle import Bundle, open_bundle
+from axir._bundles.calls import in_rows
 from axir._bundles.captures import reordered, with_captures, without_parameters
-from axir._bundles.exported import Exported, in_rows
-from axir._bundles.manifest import FunctionEntry
+from axir._bundles.exported import Exported
+from axir._bundles.manifest import FunctionEntry, Key
 from axir._bundles.module_functions import functions_of_module
 from axir._bundles.modules import module_of
-from axir._bundles.programs import flat_signature
-from axir.dialect.core.annotations import UserObject
+from axir._bundles.open_sizes import in_sizes, open_of
+from axir._bundles.programs import flat_signature, instances
+from axir.dialect.core.annotations import Extent, UserObject
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import ParameterError
+from axir.dialect.core.symbolic_dims import names_of
 from axir.dialect.program.function import Function
 from axir.dialect.program.module_writer import embed_captures, write_module
 from axir.dialect.text.module_reader import read_module
 from axir.dialect.text.resources import write_out
-from axir.dialect.text.signature import Signature, annotate, signatures
+from axir.dialect.text.signature import Signature, annotate, has_open_dimensions, signatures
 from axir.runtime import devices
 
 from .group import read_input
@@ -40,14 +44,17 @@ def shape_option(command: UserObject) -> UserObject:
 
     def read(
         context: click.Context, option: click.Parameter, texts: Sequence[str]
-    ) -> dict[str, tuple[int, ...]]:
+    ) -> dict[str, tuple[Extent, ...]]:
         found = {}
         for text in texts:
             name, _, extents = text.rpartition("=")
             words = extents.split("x")
-            if not name or not all(word.isdecimal() for word in words):
-                raise click.UsageError(f"--shape {text}: write the shape as NAME=8x64.")
-            found[name] = tuple(map(int, words))
+            if not name or not all(word.isdecimal() or word.isidentifier() for word in words):
+                raise click.UsageError(
+                    f"--shape {text}: write the shape as NAME=8x64, or NAME=bx64 with a name for "
+                    "what stays open."
+                )
+            found[name] = tuple(int(word) if word.isdecimal() else word for word in words)
         return found
 
     return click.option(
@@ -56,8 +63,82 @@ def shape_option(command: UserObject) -> UserObject:
         multiple=True,
         callback=read,
         metavar="NAME=8x64",
-        help="Shape of an argument of StableHLO that is open there; once for each.",
+        help="Shape of an argument of StableHLO that is open there; names in it stay open.",
     )(command)
+
+
+def size_option(command: UserObject) -> UserObject:
+    """Gives a verb the option of naming sizes of open dimensions."""
+
+    def read(
+        context: click.Context, option: click.Parameter, texts: Sequence[str]
+    ) -> list[dict[str, int]]:
+        found = []
+        for text in texts:
+            pairs = [word.partition("=") for word in text.split(",") if word.strip()]
+            if not pairs or not all(n.strip() and s.strip().isdecimal() for n, _, s in pairs):
+                raise click.UsageError(f"--size {text}: write sizes as b=8,t=128.")
+            found.append({name.strip(): int(size) for name, _, size in pairs})
+        return found
+
+    return click.option(
+        "--size",
+        "sizes",
+        multiple=True,
+        callback=read,
+        metavar="NAME=N,...",
+        help="Sizes of open dimensions: b=8,t=128; once for each combination.",
+    )(command)
+
+
+def for_sizes(
+    functions: Mapping[str, Exported], rows: Sequence[int], sizes: Sequence[Mapping[str, int]]
+) -> dict[str, Exported]:
+    """Returns functions for what the command line names of their open dimensions.
+
+    Args:
+        functions: By name.
+        rows: Sizes of the leading dimension: numbers of rows, where rows are on their own.
+        sizes: Combinations of sizes by name, of which each function takes those of its own.
+
+    Raises:
+        ParameterError: if a name is none of any function, or a dimension of a function is missing.
+        ShapeError: if a constraint does not hold.
+    """
+    known = {symbol for each in functions.values() for symbol in each.symbols}
+    unknown = sorted({name for given in sizes for name in given} - known)
+    if unknown:
+        raise ParameterError(
+            f"No function has an open dimension {unknown[0]!r}.",
+            f"The open dimensions are {', '.join(sorted(known)) or 'none'}.",
+            where="",
+        )
+    return {name: _for_sizes(each, rows, sizes) for name, each in functions.items()}
+
+
+def _for_sizes(
+    exported: Exported, rows: Sequence[int], sizes: Sequence[Mapping[str, int]]
+) -> Exported:
+    own = [{n: size for n, size in given.items() if n in exported.symbols} for given in sizes]
+    if exported.batch is not None:
+        counts = [*rows, *(size for given in own for size in given.values())]
+        return exported.with_rows(*counts) if counts else exported
+    if exported.open is None or not (rows or any(own)):
+        return exported
+    leading = next(
+        (
+            name
+            for value in exported.signature.arguments
+            for name in names_of(next(iter(value.type.shape), 1))
+        ),
+        exported.symbols[0],
+    )
+    combined = (
+        [{**given, leading: count} for given in own or [{}] for count in rows]
+        if rows
+        else [given for given in own if given]
+    )
+    return exported.with_combinations(combined)
 
 
 def open_functions(
@@ -87,15 +168,46 @@ def refuse_shapes(file: Path, shapes: Mapping[str, tuple[int, ...]]) -> None:
         raise click.UsageError(f"--shape is for modules of StableHLO, which {file} is not.")
 
 
-def read_filled(file: Path, shapes: Mapping[str, tuple[int, ...]]) -> tuple[UserObject, str]:
-    """Reads a module, and fills open shapes; returns it and its dialect."""
-    if not shapes:
+def read_filled(
+    file: Path,
+    shapes: Mapping[str, tuple[int, ...]],
+    sizes: Sequence[Mapping[str, int]] = (),
+) -> tuple[UserObject, str]:
+    """Reads a module, and fills open shapes, by arguments or by names; returns it and its dialect.
+
+    Raises:
+        ParameterError: if several sizes are named, or not those that are open.
+    """
+    if not shapes and not sizes:
         return read_input(file)
-    functions = open_functions(file, shapes)
+    if len(sizes) > 1:
+        raise ParameterError(
+            "A program of a module is for one combination of sizes.",
+            "Name --size once; bundles (.axir) and C++ take several.",
+            where="",
+        )
+    functions: Mapping[str, Exported] = open_functions(file, shapes)
+    if sizes:
+        chosen_sizes = for_sizes(functions, (), sizes)
+        functions = {
+            name: fixed for name, each in chosen_sizes.items() for _, fixed in instances(name, each)
+        }
+    return annotated_module(functions), "jaxpr"
+
+
+def raised_if_open(file: Path, module: UserObject, dialect: str) -> tuple[UserObject, str]:
+    """Returns a module and its dialect: of jaxpr if it is StableHLO with open extents."""
+    if dialect != "stablehlo" or not has_open_dimensions(module):
+        return module, dialect
+    return annotated_module(functions_of_module(module, dialect, str(file))), "jaxpr"
+
+
+def annotated_module(functions: Mapping[str, Exported]) -> UserObject:
+    """Returns a module of functions, whose parameters are constants in it."""
     module = module_of({name: embed_captures(each.function) for name, each in functions.items()})
     for name, each in functions.items():
         annotate(module, name, each.signature)
-    return module, "jaxpr"
+    return module
 
 
 def chosen(functions: Mapping[str, UserObject], name: str | None) -> str:
@@ -115,17 +227,20 @@ def chosen(functions: Mapping[str, UserObject], name: str | None) -> str:
     return found
 
 
-def sized(exported: Exported, inputs: Sequence[str]) -> tuple[Signature, int]:
-    """Returns what a function takes, for as many rows as inputs of the command line have.
+def sized(exported: Exported, inputs: Sequence[str]) -> tuple[Signature, Key]:
+    """Returns what a function takes, for as many rows, or the sizes, that inputs have.
 
     Args:
         exported: The function.
         inputs: As for `read_inputs`.
 
     Returns:
-        The signature, and the number of rows, 1 if no input tells; 0 if that is not open.
+        The signature, and the number of rows or the sizes, 1 if no input tells; 0 if nothing is
+        open.
     """
     batch, signature = exported.batch, exported.signature
+    if exported.open is not None:
+        return _of_inputs(exported, inputs)
     if batch is None:
         return signature, 0
     names = [normal_name(name) for name in exported.argument_names]
@@ -138,6 +253,27 @@ def sized(exported: Exported, inputs: Sequence[str]) -> tuple[Signature, int]:
     arguments = in_rows(signature.arguments, batch.arguments, count)
     results = in_rows(signature.results, batch.results, count)
     return Signature(arguments, results, is_named=True), count
+
+
+def _of_inputs(exported: Exported, inputs: Sequence[str]) -> tuple[Signature, Key]:
+    """Returns what a function takes whose dimensions follow from the inputs; those that do not are
+    1.
+    """
+    assert exported.open is not None
+    signature = exported.signature
+    names = [normal_name(name) for name in exported.argument_names]
+    wanted = dict(zip(names, [value.type.shape for value in signature.arguments], strict=True))
+    shapes = [
+        (wanted[name], shape)
+        for number, text in enumerate(inputs)
+        for name, shape in shape_of_input(text, names, number)
+        if name in wanted and len(shape) == len(wanted[name])
+    ]
+    sizes = dict.fromkeys(exported.open.symbols, 1)
+    sizes.update(sizes_in([w for w, _ in shapes], [found for _, found in shapes]))
+    key = tuple(sorted(sizes.items()))
+    arguments, results = in_sizes(signature.arguments, key), in_sizes(signature.results, key)
+    return Signature(arguments, results, is_named=True), key
 
 
 class BundleProgram:
@@ -154,7 +290,7 @@ class BundleProgram:
         self, bundle: Bundle, inputs: Sequence[str], device: str | None, is_eager: bool = False
     ):
         self.signatures = {name: sized(each, inputs)[0] for name, each in bundle.items()}
-        self._counts = {name: sized(each, inputs)[1] for name, each in bundle.items()}
+        self._keys = {name: sized(each, inputs)[1] for name, each in bundle.items()}
         self._bundle = bundle
         self._device = devices(device)[0] if device else None
         self._is_eager = is_eager
@@ -167,8 +303,7 @@ class BundleProgram:
         """Calls a function with arrays of the types that it takes."""
         exported = self._bundle[name]
         if self._is_eager:
-            fixed = exported.of_rows(self._counts[name]) if exported.batch else exported
-            return fixed.function.evaluate(*values)
+            return exported.function_of(self._keys[name]).evaluate(*values)
         if self._device is not None:
             values = [ConcreteArray(x.type, x.host(), device=self._device) for x in values]
         return exported.run_flat(list(values))
@@ -223,6 +358,7 @@ def _like(before: Exported, after: Exported) -> Exported:
         after.entry,
         signature=replace(new, in_tree=in_text, out_tree=out_text),
         batch=before.batch if is_same else None,
+        open=before.open if is_same else after.open,
         updates=before.entry.updates if before.result_names == after.result_names else (),
     )
     return Exported(entry, after.function, after.parameters, in_tree, out_tree)
@@ -247,6 +383,6 @@ def bound_to(
     rest = Signature(taken, signature.results, None, signature.out_tree, True)
     whole = embed_captures(reordered(function, order))
     made = with_captures(whole, count, list(captured.values()))
-    entry = FunctionEntry(name, rest, tuple(named))
+    entry = FunctionEntry(name, rest, tuple(named), open=open_of(made, rest))
     fresh = Exported.of_signature(name, rest, made)
     return Exported(entry, made, captured, fresh.in_tree, fresh.out_tree)

@@ -20,7 +20,15 @@ from axir.runtime import Target, compile_command
 from axir.runtime.compiler.target import BACKENDS
 from axir.runtime.cpp.emitting.names import identifier
 
-from .bundles import BUNDLE, read_filled, refuse_shapes, shape_option
+from .bundles import (
+    BUNDLE,
+    for_sizes,
+    raised_if_open,
+    read_filled,
+    refuse_shapes,
+    shape_option,
+    size_option,
+)
 from .emit_cpp import emit_cpp
 from .group import JobError, Verb, module_argument, note, verbose_option
 from .progress import progress, timed_steps
@@ -75,8 +83,9 @@ _KNOWN = re.compile(r"List of accepted CPUs: (.*)")
     "--batch",
     "rows",
     metavar="N,...",
-    help="Numbers of rows for functions whose leading dimension is open: 1,8,64.",
+    help="Sizes of the leading dimension, where it is open: 1,8,64.",
 )
+@size_option
 @shape_option
 @click.option(
     "-o",
@@ -118,6 +127,7 @@ def compile_(
     target_gpu: str | None,
     opt_level: int,
     rows: str | None,
+    sizes: list[dict[str, int]],
     shapes: dict[str, tuple[int, ...]],
     output: Path | None,
     emit: str,
@@ -136,6 +146,7 @@ def compile_(
 
     Examples:
       axir compile model.axir --target-cpu x86-64-v3 --batch 1,8,64 -o model.axir
+      axir compile model.axir --size b=8,t=128 --size b=1,t=128 -o model.axir
       axir compile model.mlir -o model.vmfb
       axir compile model.mlir --target-cpu host -O3 -o model.vmfb
       axir compile model.mlir --target vulkan --target-gpu rdna3 -o model.vmfb
@@ -155,7 +166,7 @@ def compile_(
             _check_machine(TargetWithFlags("cpu", cpu, opt_level, triple=target_triple))
         model = name or identifier(file.stem, "model")
         options = CppOptions(model, errors, named or None, target_triple, opt_level, embed_limit)
-        emit_cpp(file, output or Path(f"{model}_cpp"), _row_counts(rows), shapes, options)
+        emit_cpp(file, output or Path(f"{model}_cpp"), _row_counts(rows), shapes, sizes, options)
         return
     cpus = named or ["generic"]
     if file.suffix == BUNDLE:
@@ -163,16 +174,16 @@ def compile_(
         machines = [
             Target(target, cpu, opt_level, None, target_gpu, triple=target_triple) for cpu in cpus
         ]
-        _compile_bundle(file, machines, rows, output or file, flags)
+        _compile_bundle(file, machines, _row_counts(rows), sizes, output or file, flags)
         return
     if len(cpus) > 1:
         raise click.UsageError("A .vmfb is for one CPU; bundles (.axir) and C++ take several.")
     if rows is not None:
-        raise click.UsageError("--batch is for bundles (.axir) with open rows.")
+        raise click.UsageError("--batch is for bundles (.axir); of a module, --size names sizes.")
     only = TargetWithFlags(
         target, cpus[0], opt_level, None, target_gpu, triple=target_triple, extra=flags
     )
-    _compile_module(file, only, output, shapes)
+    _compile_module(file, only, output, shapes, sizes)
 
 
 def _compile_module(
@@ -180,6 +191,7 @@ def _compile_module(
     target: TargetWithFlags,
     output: Path | None,
     shapes: dict[str, tuple[int, ...]],
+    sizes: list[dict[str, int]],
 ) -> None:
     """Writes a program."""
     if output is None:
@@ -189,7 +201,7 @@ def _compile_module(
     is_shown = str(output) in ("-", os.devnull)
     if output.suffix != ".vmfb" and not is_shown:
         raise click.UsageError(f"-o {output}: a compiled program is a .vmfb file.")
-    module, dialect = read_filled(file, shapes)
+    module, dialect = raised_if_open(file, *read_filled(file, shapes, sizes))
     if not is_shown and not output.parent.is_dir():
         raise JobError(f"There is no folder {output.parent}.")
     _check_machine(target)
@@ -207,7 +219,12 @@ def _compile_module(
 
 
 def _compile_bundle(
-    file: Path, targets: list[Target], rows: str | None, output: Path, flags: tuple[str, ...]
+    file: Path,
+    targets: list[Target],
+    rows: list[int],
+    sizes: list[dict[str, int]],
+    output: Path,
+    flags: tuple[str, ...],
 ) -> None:
     """Adds programs to a bundle."""
     if output.suffix != BUNDLE:
@@ -216,15 +233,14 @@ def _compile_bundle(
         )
     if flags:
         raise click.UsageError("Flags after -- are for modules: a bundle would not keep them.")
-    counts = _row_counts(rows)
     bundle = open_bundle(file)
     start = time.perf_counter()
     names = ", ".join(bundle)
-    made = bundle
+    made = bundle.with_functions(for_sizes(bundle, rows, sizes))
     for target in targets:
         machine = target.cpu if target.backend == "cpu" else ""
         with progress(f"compiling {names} for {target.backend} {machine}".rstrip()):
-            made = made.compile(target, rows=counts)
+            made = made.compile(target)
     made.save(output)
     seconds = time.perf_counter() - start
     note(f"wrote {output}: {len(made.programs)} programs of {names}, {seconds:.2f} s")

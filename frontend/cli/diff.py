@@ -13,6 +13,7 @@ import numpy as np
 
 from axir._bundles.bundle import Bundle
 from axir._bundles.exported import Exported
+from axir._bundles.manifest import key_text
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import Options
 from axir.dialect.core.array import ConcreteArray
@@ -106,8 +107,15 @@ def _facts(exported: Exported) -> dict[str, str]:
     return {
         "parameters": ", ".join(sorted(exported.parameters)),
         "rows": "fixed" if sizes is None else ", ".join(map(str, sizes)) or "any",
+        "sizes": _told_sizes(exported),
         "trees": f"{exported.signature.in_tree} -> {exported.signature.out_tree}",
     }
+
+
+def _told_sizes(exported: Exported) -> str:
+    if exported.open is None:
+        return "fixed"
+    return "; ".join(map(key_text, exported.open.sizes)) or "any"
 
 
 def _parameters(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from axir._cpp.writing import CppOptions, write_cpp
 
-from .bundles import open_functions
+from .bundles import for_sizes, open_functions
 from .group import note
 from .progress import progress
 
@@ -18,6 +18,7 @@ def emit_cpp(
     directory: Path,
     rows: Sequence[int],
     shapes: Mapping[str, tuple[int, ...]],
+    sizes: Sequence[Mapping[str, int]],
     options: CppOptions,
 ) -> None:
     """Writes functions as the methods of a C++ model: all of a bundle, the public ones of a module.
@@ -25,15 +26,13 @@ def emit_cpp(
     Args:
         file: A bundle, or a module of jaxpr or StableHLO.
         directory: The folder to write.
-        rows: Numbers of rows for functions whose leading dimension is open, if they name none.
+        rows: Sizes of the leading dimension, where it is open.
         shapes: Shapes of arguments that StableHLO leaves open.
+        sizes: Combinations of sizes of open dimensions.
         options: As for `axir.export.to_cpp`.
     """
     start = time.perf_counter()
-    functions = {
-        name: each.with_rows(*rows) if rows and each.batch else each
-        for name, each in open_functions(file, shapes).items()
-    }
+    functions = for_sizes(open_functions(file, shapes), rows, sizes)
     with progress(f"compiling {', '.join(functions)} as C++"):
         files = write_cpp(functions, directory, options)
     size = sum(path.stat().st_size for path in files)

@@ -11,8 +11,10 @@ from pathlib import Path
 import click
 
 from axir._bundles.bundle import open_bundle
+from axir._bundles.manifest import key_text
 from axir._programs.compiled_modules import binary_signatures, binary_target
 from axir.dialect.core.annotations import Options
+from axir.dialect.core.symbolic_dims import is_symbolic_dim
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.costs import arithmetic_operations, temporary_bytes
 from axir.dialect.program.function import Function
@@ -75,13 +77,14 @@ def _describe_module(file: Path) -> dict[str, Options]:
         {**_row(Argument(name, kind)), "bytes": kind.size * kind.dtype.itemsize}
         for name, kind in summary.weights.items()
     ]
-    functions: dict[str, Options] = open_types(module)
+    functions: dict[str, Options] = {} if dialect == "jaxpr" else open_types(module)
     if not functions:
         functions = {name: _rows(found) for name, found in signatures(module).items()}
     if dialect == "jaxpr":
         read = read_module(module)
         for name, described in functions.items():
-            described["costs"] = _costs(read[name])
+            if not any(v.type.is_open for v in read[name].inputs):
+                described["costs"] = _costs(read[name])
     return {
         "file": str(file),
         "kind": dialect,
@@ -125,8 +128,15 @@ def _describe_bundle(file: Path) -> dict[str, Options]:
                         row["shape"].insert(0, each.batch.symbol)
                         row["type"] = f"{each.batch.symbol}x{row['type']}"
             described["rows"] = {"symbol": each.batch.symbol, "sizes": list(each.batch.sizes)}
+        if each.open is not None:
+            described["open"] = {
+                "symbols": list(each.open.symbols),
+                "constraints": list(each.open.constraints),
+                "sizes": [dict(sizes) for sizes in each.open.sizes],
+            }
+        else:
+            described["costs"] = _costs(each.function)
         described["parameters"] = list(each.parameters)
-        described["costs"] = _costs(each.function)
         described["operations"] = dict(operations(each.function).most_common())
     return {
         "file": str(file),
@@ -139,7 +149,14 @@ def _describe_bundle(file: Path) -> dict[str, Options]:
             for name, x in bundle.parameters.items()
         ],
         "programs": [
-            {"file": entry.file, "target": dict(entry.target), "functions": dict(entry.functions)}
+            {
+                "file": entry.file,
+                "target": dict(entry.target),
+                "functions": {
+                    name: {key_text(key): symbol for key, symbol in keys.items()}
+                    for name, keys in entry.functions.items()
+                },
+            }
             for entry in bundle.programs
         ],
     }
@@ -194,7 +211,7 @@ def _row(value: Argument) -> dict[str, Options]:
         "name": value.name,
         "type": value.text,
         "dtype": str(value.type.dtype),
-        "shape": list(value.type.shape),
+        "shape": [str(x) if is_symbolic_dim(x) else x for x in value.type.shape],
     }
 
 
@@ -235,6 +252,8 @@ def _print_function(name: str, function: dict[str, Options]) -> None:
     if "rows" in function:
         sizes = ", ".join(map(str, function["rows"]["sizes"])) or "any number"
         click.echo(f"  rows      {function['rows']['symbol']}: {sizes}")
+    if "open" in function:
+        _print_open(function["open"])
     if "costs" in function:
         costs = function["costs"]
         memory = ", ".join(f"{size:,} of {role}" for role, size in costs["bytes"].items() if size)
@@ -245,6 +264,12 @@ def _print_function(name: str, function: dict[str, Options]) -> None:
         click.echo(f"  takes     {', '.join(function['parameters'])}")
     if "operations" in function:
         _print_operations(function["operations"])
+
+
+def _print_open(found: dict[str, Options]) -> None:
+    where = f", where {', '.join(found['constraints'])}" if found["constraints"] else ""
+    sizes = "; ".join(",".join(f"{n}={x}" for n, x in each.items()) for each in found["sizes"])
+    click.echo(f"  open      {', '.join(found['symbols'])}{where}: {sizes or 'any size'}")
 
 
 def _print_partition(partition: dict[str, Options]) -> None:
@@ -273,13 +298,18 @@ def _print_parameters(parameters: list[dict[str, Options]]) -> None:
         click.echo(f"  {row['bytes']:>10,}  {row['name']:<{width}}  {row['type']}")
 
 
+def _told_keys(keys: Iterable[str]) -> str:
+    told = "; ".join(keys) if any("=" in key for key in keys) else f"{', '.join(keys)} rows"
+    return f" ({told})"
+
+
 def _print_programs(programs: list[dict[str, Options]]) -> None:
     click.echo(f"\nprograms: {len(programs)}")
     for program in programs:
         target = program["target"]
         machine = " ".join(target[key] for key in ("platform", "cpu", "machine") if key in target)
         functions = ", ".join(
-            name + (f" ({', '.join(map(str, sizes))} rows)" if 0 not in sizes else "")
+            name + ("" if "0" in sizes else _told_keys(sizes))
             for name, sizes in program["functions"].items()
         )
         click.echo(f"  {program['file']}  {machine}  {functions}")

@@ -29,6 +29,7 @@ from .bundles import (
     chosen,
     module_of_function,
     open_functions,
+    raised_if_open,
     read_filled,
     shape_option,
 )
@@ -180,6 +181,8 @@ class _Source:
         becomes_bundle = output is not None and output.suffix == BUNDLE
         if file.suffix != BUNDLE and not (becomes_bundle and target != "stablehlo"):
             self.module, self.dialect = read_filled(file, shapes)
+            if any(takes_jaxpr(stage.name) for stage in pipeline.passes):
+                self.module, self.dialect = raised_if_open(file, self.module, self.dialect)
             return
         self._bundle, self.dialect = open_functions(file, shapes), "jaxpr"
         if file.suffix != BUNDLE and function is None and not pipeline.passes:

@@ -8,9 +8,12 @@ from types import MappingProxyType
 
 import click
 
+from axir._bundles.bundle import Bundle
+from axir._bundles.module_functions import functions_of_module
 from axir._programs.compiled_modules import Program, compile_program, open_program
 from axir.dialect.core.annotations import UserObject
 from axir.dialect.core.extended_dtypes import words_of
+from axir.dialect.text.signature import has_open_dimensions
 
 from .bundles import (
     BUNDLE,
@@ -112,7 +115,11 @@ def open_for_running(
     """
     if file.suffix == BUNDLE or is_eager:
         return BundleProgram(open_functions(file, shapes), inputs, device, is_eager)
-    if str(file) != "-" and not shapes:
+    if file.suffix == ".vmfb":
         return open_program(file, device, marks_dispatches=marks_dispatches)
     module, dialect = read_filled(file, shapes)
-    return compile_program(module, dialect, "stdin", device, marks_dispatches=marks_dispatches)
+    if has_open_dimensions(module):
+        functions = functions_of_module(module, dialect, str(file))
+        return BundleProgram(Bundle(functions), inputs, device)
+    name = "stdin" if str(file) == "-" else file.name
+    return compile_program(module, dialect, name, device, marks_dispatches=marks_dispatches)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import index
 
 import numpy as np
 
@@ -11,6 +10,7 @@ import axir.numpy as jnp
 from axir import lax
 from axir.dialect.core.annotations import ArrayLike, PrecisionLike
 from axir.dialect.core.errors import ParameterError, ShapeError
+from axir.dialect.core.symbolic_dims import as_extent
 from axir.dialect.program.rules import Value
 from axir.numpy._arguments.checks import canonical_axes
 from axir.numpy._arguments.promotion import array_argument, promote_inexact
@@ -133,7 +133,7 @@ def _method(method: str | ResizeMethod) -> ResizeMethod:
 
 
 def _shape(name: str, image: ArrayLike, shape: Sequence[int]) -> tuple[int, ...]:
-    sizes = tuple(index(size) for size in shape)
+    sizes = tuple(as_extent(size) for size in shape)
     if len(sizes) != jnp.ndim(image):
         raise ShapeError(
             f"{name}: the shape {sizes} has {len(sizes)} extents, but the image of shape "

@@ -5,15 +5,14 @@ Gradients are finite where elements are masked, also where all of them are.
 
 from __future__ import annotations
 
-from operator import index
-
 import numpy as np
 
 from axir._devices.result_layouts import lies_where_told
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import ArrayLike, Axes, DTypeLike, UserObject
-from axir.dialect.core.array import ConcreteArray, from_numpy
+from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import ParameterError
+from axir.dialect.core.symbolic_dims import as_extent
 from axir.dialect.ops.elementwise.arithmetic import add, div, mul, square, sub
 from axir.dialect.ops.elementwise.arithmetic import max as maximum
 from axir.dialect.ops.elementwise.comparison import eq, select_n
@@ -21,6 +20,7 @@ from axir.dialect.ops.elementwise.conversion import convert_element_type, stop_g
 from axir.dialect.ops.elementwise.transcendental import exp, log, rsqrt
 from axir.dialect.ops.reductions.blocks import reduce_in_blocks
 from axir.dialect.ops.shape.broadcasting import broadcast_in_dim
+from axir.dialect.ops.shape.constants import iota
 from axir.dialect.program.rules import Value
 from axir.numpy._arguments.checks import canonical_axes, canonical_axis, spread
 from axir.numpy._arguments.promotion import (
@@ -226,11 +226,11 @@ def one_hot(
     if x.dtype != dtypes.bool_ and x.dtype.itemsize < 4:  # which may not hold all the classes
         wide = dtypes.int32 if dtypes.is_integer(x.dtype) else dtypes.float32
         x = convert_element_type(x, wide)
-    count = index(num_classes)
+    count = as_extent(num_classes)
     axis = canonical_axis("nn.one_hot", axis, x.ndim + 1)
     shape = (*x.shape[:axis], count, *x.shape[axis:])
     kept = tuple(d for d in range(len(shape)) if d != axis)
-    numbers = from_numpy(np.arange(count).astype(x.dtype))
+    numbers = convert_element_type(iota(dtypes.int32, count), x.dtype)
     is_place = eq(broadcast_in_dim(x, shape, kept), broadcast_in_dim(numbers, shape, (axis,)))
     result = dtypes.canonicalize_dtype(np.float64 if dtype is None else dtype)
     return convert_element_type(is_place, result)

@@ -109,7 +109,7 @@ def _complain_of_words(name: str) -> None:
 def check_shape(name: str, shape: ShapeLike) -> tuple[int, ...]:
     """Returns the shape of the samples as a tuple of Python integers."""
     extents = integers(f"random.{name}", "shape", shape)
-    if extents and min(extents) < 0:
+    if any(extent < 0 for extent in extents):
         raise ShapeError(f"random.{name}: shape {extents} has a negative extent.")
     return extents
 

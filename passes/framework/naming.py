@@ -14,7 +14,7 @@ from axir.dialect.text.signature import Argument, Signature, default_names
 
 from .base import Pass
 
-_KEEPS_SIGNATURE = ("simplify", "vmap")
+_KEEPS_SIGNATURE = ("instantiate", "simplify", "vmap")
 _LINEAR = "linear"
 
 

@@ -11,6 +11,7 @@ from .errors import UnknownPassError
 _FOLDERS: dict[str, tuple[str, ...]] = {
     "transforms": (
         "grad",
+        "instantiate",
         "jvp",
         "linearize",
         "lower-to-stablehlo",

@@ -15,6 +15,7 @@ from axir.dialect.ops.elementwise import arithmetic, conversion, transcendental
 from axir.dialect.ops.elementwise.arithmetic import abs
 from axir.dialect.ops.elementwise.comparison import eq
 from axir.dialect.ops.elementwise.multiply_high import mulhi
+from axir.dialect.ops.shape.broadcasting import broadcast_shapes
 from axir.dialect.ops.shape.rearranging import moveaxis
 from axir.dialect.ops.sorting.sort import top_k
 from axir.dialect.ops.special import special_functions as special
@@ -128,7 +129,7 @@ def _common_shape(values: Sequence[Value], dimensions: Sequence[int]) -> tuple[i
         axes = dimensions if dimensions and x.ndim < rank else range(rank - x.ndim, rank)
         extents = dict(zip(axes, x.shape, strict=True))
         aligned.append([extents.get(axis, 1) for axis in range(rank)])
-    return tuple(np.broadcast_shapes(*aligned))
+    return tuple(broadcast_shapes(*map(tuple, aligned)))
 
 
 @raises(*(f"chlo.broadcast_{name}" for name in _BROADCASTING))

@@ -81,5 +81,5 @@ def _placement(context: RaisingContext, operation: ir.Operation, *values: Value)
 
 @raises_calls_of("shape_assertion")
 def _assertion(context: RaisingContext, operation: ir.Operation, *values: Value) -> Sequence[Value]:
-    # Shapes are static: it held when they were.
+    context.assume(operation.operands[0])
     return []

@@ -15,17 +15,18 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from iree.compiler import ir
 
-from axir.dialect.core.annotations import HostArray, Param
+from axir.dialect.core.annotations import Dtype, Extent, HostArray, Param
 from axir.dialect.core.array import Array, ConcreteArray
 from axir.dialect.core.config import config
 from axir.dialect.core.context import context, describe_location
 from axir.dialect.core.errors import AxirError, ShapeError, WeightsError
 from axir.dialect.core.state import attributed, outside_traces, state
+from axir.dialect.core.symbolic_dims import are_same, is_same
 from axir.dialect.core.types import ShapedArray, numpy_dtype
 from axir.dialect.ops.calls.jit_call import call
 from axir.dialect.program.function import Function
 from axir.dialect.program.rules import Value
-from axir.dialect.program.tracer import Trace
+from axir.dialect.program.tracer import Trace, Tracer
 from axir.dialect.text.foreign_signatures import argument_names
 from axir.dialect.text.summary import summarize
 from axir.dialect.text.text_positions import place_in_text
@@ -51,6 +52,16 @@ from . import (
     windows,
 )
 from .attributes import dense
+from .extents import Comparison, as_value, extents_array, followed
+from .open_dimensions import (
+    Learned,
+    SameDimension,
+    check_dimensions,
+    check_name,
+    filled,
+    global_names,
+    open_shape,
+)
 from .table import RULES, Raised, Region, raised_type, refusal, result_dtype, result_type
 
 __all__ = ["RaisedModule", "raise_module"]
@@ -76,8 +87,8 @@ _FAMILIES = (
 )
 """Importing these fills the table."""
 
-Shapes: TypeAlias = Mapping[str, Sequence[int]]
-"""Shapes of arguments by name."""
+Shapes: TypeAlias = Mapping[str, Sequence[Extent]]
+"""Shapes of arguments by name: of numbers, and of names of dimensions that stay open."""
 
 _RETURNS = ("func.return", "shape.assuming_yield", "stablehlo.return")
 _DIALECTS = ("stablehlo", "chlo", "arith", "shape", "tensor")
@@ -85,6 +96,8 @@ _DIALECTS = ("stablehlo", "chlo", "arith", "shape", "tensor")
 _IGNORED = ("sdy.mesh",)
 # Functions of up to so many operations are written in place.
 _SMALL = 8
+# How often what is learned of open dimensions makes raising begin again.
+_MOST_ATTEMPTS = 32
 # So many bytes of arrays are compared before all of them are.
 _COMPARED_FIRST = 64
 
@@ -113,18 +126,42 @@ def raise_module(module: ir.Module, shapes: Shapes = MappingProxyType({})) -> Ra
         ShapeError: if a shape does not fit, or there is no such argument.
         WeightsError: if weights are missing or damaged.
     """
-    raising = _Raising(module, shapes)
-    raising.check_shapes()
-    # Types are those of the module: nothing is narrowed.
-    with context(), ir.Location.unknown(), config(jax_enable_x64=True), outside_traces():
-        functions = {symbol: raising.function(symbol) for symbol in raising.public}
-    return RaisedModule(functions, raising.weight_names)
+    learned = Learned({}, ())
+    for _ in range(_MOST_ATTEMPTS):
+        raising = _Raising(module, shapes, learned)
+        raising.check_shapes()
+        # Types are those of the module: nothing is narrowed.
+        with context(), ir.Location.unknown(), config(jax_enable_x64=True), outside_traces():
+            try:
+                functions = {symbol: raising.function(symbol) for symbol in raising.public}
+            except SameDimension as same:
+                learned = learned.with_equal(same.name, same.extent)
+                continue
+            except RaisingError:
+                if raising.assumed <= set(learned.constraints):
+                    raise
+                learned = learned.with_constraints(raising.assumed)
+                continue
+        if raising.assumed <= set(learned.constraints):
+            return RaisedModule(functions, raising.weight_names)
+        learned = learned.with_constraints(raising.assumed)
+    raise RaisingError(
+        "What the open dimensions of the module are does not come to an end.",
+        "Say which they are: --shape x=8x64, load(path, shapes={...}).",
+        where="",
+    )
 
 
 class _Raising:
     """Raises the functions of a module, each once; a `RaisingContext` of the operations in it."""
 
-    def __init__(self, module: ir.Module, shapes: Shapes):
+    def __init__(self, module: ir.Module, shapes: Shapes, learned: Learned):
+        self._learned = learned
+        self.assumed: set[str] = set()
+        # What `constant` has found of results of operations.
+        self._constants: dict[ir.Value, HostArray | None] = {}
+        # The extents that values of the trace hold.
+        self._extents: dict[Value, HostArray] = {}
         self._module = module
         self._shapes = shapes
         self._ops: dict[str, ir.Operation] = {}
@@ -185,13 +222,9 @@ class _Raising:
         kind = argument.type
         if isinstance(kind, ir.RankedTensorType) and not kind.has_static_shape:
             given = self._shapes.get(name)
-            if given is not None:
-                return _filled(kind, given, name)
-            raise self._refusal(
-                op,
-                f"The shape of the argument {name!r}, {kind}, is open.",
-                f"Say which it is: --shape {name}={_example(kind)}, or load(path, shapes={{...}}).",
-            )
+            wanted = open_shape(kind, name) if given is None else filled(kind, given, name)
+            extents = [self._learned.extent(extent) for extent in wanted]
+            return ShapedArray(extents, numpy_dtype(kind.element_type))
         if str(kind) == "!stablehlo.token":
             raise self._refusal(
                 op,
@@ -225,8 +258,12 @@ class _Raising:
         if symbol not in self._ops:
             raise refusal(f"The module has no function @{symbol}.", "It is not complete.")
         op = self._ops[symbol]
+        for name, value in zip(global_names(op), values, strict=True):
+            if name is not None and type(value) is Tracer and value in self._extents:
+                check_name(name, self._extents[value])
         block = self._block_of(op, 0)
         is_open = not all(map(_is_static, block.arguments))
+        is_open = is_open or any(type(x) is Tracer and x in self._extents for x in values)
         is_small = len(block.operations) <= _SMALL
         if (is_small or is_open) and symbol not in self._in_progress:
             self._in_progress.add(symbol)
@@ -280,10 +317,13 @@ class _Raising:
                 op, f"{op.name} has no counterpart.", _way_out(op.name, self._module)
             )
         try:
-            raised = rule(self, op, *[self._values[v] for v in op.operands])
+            operands = [self._values[v] for v in op.operands]
+            check_dimensions(op, operands)
+            raised = rule(self, op, *operands)
             results = list(raised) if isinstance(raised, (list, tuple)) else [raised]
             _check(op, results)
-        except WeightsError:
+            self._follow(op, results)
+        except (SameDimension, WeightsError):
             raise
         except RaisingError as error:
             if error.where:
@@ -307,6 +347,40 @@ class _Raising:
         if in_text is not None:
             place = f"{in_text}, which comes from {place}" if place else in_text
         return RaisingError(message, way_out, place or f"op {op.name!r}")
+
+    # Extents ------------------------------------------------------------------------------------
+
+    def _follow(self, op: ir.Operation, results: Sequence[Raised]) -> None:
+        """Notes which extents the result of an operation holds."""
+        if len(results) == 1 and type(results[0]) is Tracer and results[0] not in self._extents:
+            held = [self._values.get(v) for v in op.operands]
+            is_put_together = op.name == "stablehlo.concatenate"  # perhaps of what is partly known
+            if is_put_together or any(type(x) is Tracer and x in self._extents for x in held):
+                found = followed(op, [self.extents(v) for v in op.operands])
+                if found is not None:
+                    self._extents[results[0]] = found
+
+    def extents(self, value: ir.Value) -> HostArray | None:
+        """Returns the extents that a value holds, of known and open dimensions; else None."""
+        held = self._values.get(value)
+        if type(held) is Tracer and held in self._extents:
+            return self._extents[held]
+        known = self.constant(value)
+        return None if known is None else known.astype(object)
+
+    def extents_value(self, extents: Sequence[Extent], shape: Sequence[int], dtype: Dtype) -> Value:
+        """Returns extents as a value, whose extents are known to who asks later."""
+        array = extents_array(extents, shape)
+        made = as_value(array, dtype)
+        if type(made) is Tracer:
+            self._extents[made] = array
+        return made
+
+    def assume(self, condition: ir.Value) -> None:
+        """Notes that a comparison of extents holds in all calls."""
+        found = self.extents(condition)
+        if found is not None and isinstance(found.item(), Comparison) and found.item().text:
+            self.assumed.add(found.item().text)
 
     # Values -------------------------------------------------------------------------------------
 
@@ -347,6 +421,11 @@ class _Raising:
             return known.host()
         if not isinstance(value, ir.OpResult):
             return None
+        if value not in self._constants:
+            self._constants[value] = self._computed(value)
+        return self._constants[value]
+
+    def _computed(self, value: ir.OpResult) -> HostArray | None:
         op = value.owner.operation if isinstance(value.owner, ir.OpView) else value.owner
         if op.name in ("stablehlo.constant", "arith.constant"):
             return dense(op.attributes["value"])
@@ -369,23 +448,6 @@ def _is_static(value: ir.Value) -> bool:
     return not isinstance(value.type, ir.RankedTensorType) or value.type.has_static_shape
 
 
-def _filled(kind: ir.RankedTensorType, given: Sequence[int], name: str) -> ShapedArray:
-    """Returns a type with its open extents filled by a shape."""
-    extents = list(kind.shape)
-    if len(given) != len(extents) or any(
-        n != m and m >= 0 for n, m in zip(given, extents, strict=True)
-    ):
-        raise ShapeError(
-            f"The shape {tuple(given)} is none of the argument {name!r}, {kind}.",
-            f"It is like {_example(kind)}.",
-        )
-    return ShapedArray(tuple(given), numpy_dtype(kind.element_type))
-
-
-def _example(kind: ir.RankedTensorType) -> str:
-    return "x".join(str(extent if extent >= 0 else 8) for extent in kind.shape)
-
-
 def _are_equal(a: HostArray, b: HostArray) -> bool:
     """Tells whether arrays of a type hold the same bytes; looks at few of them first."""
     left, right = a.reshape(-1).view(np.uint8), b.reshape(-1).view(np.uint8)
@@ -403,10 +465,11 @@ def _check(op: ir.Operation, results: Sequence[Raised]) -> None:
             extents = zip(value.aval.shape, kind.shape, strict=False)
             is_right = value.aval.dtype == result_dtype(op, number)
             is_right = is_right and value.aval.ndim == kind.rank
-            is_right = is_right and all(a == b or b < 0 for a, b in extents)
+            is_right = is_right and all(b < 0 or is_same(a, b) for a, b in extents)
         elif isinstance(kind, ir.ShapedType) or type(value) is not ConcreteArray:
             wanted = result_type(op, number)
-            is_right = (value.aval.shape, value.aval.dtype) == (wanted.shape, wanted.dtype)
+            is_right = value.aval.dtype == wanted.dtype
+            is_right = is_right and are_same(value.aval.shape, wanted.shape)
         else:  # what is known of a shape
             continue
         if not is_right:

@@ -1,23 +1,28 @@
-"""What exporters write about shapes, `tensor` and `shape`: here they are known numbers.
+"""What exporters write about shapes, `tensor` and `shape`: here they are extents that are known.
 
-A shape is an array of int64. Witnesses, that shapes fit each other, are None: if they do not, the
-operation that needs it says so.
+A shape is an array of int64, with symbolic dimensions where the program leaves extents open.
+Witnesses, that shapes fit each other, are None: if they do not, the operation that needs it says
+so.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 from iree.compiler import ir
 
-from axir.dialect.core.annotations import HostArray
+from axir.dialect.core import dtypes
+from axir.dialect.core.annotations import Extent, HostArray
 from axir.dialect.core.array import from_numpy
+from axir.dialect.core.errors import AxirError
+from axir.dialect.core.symbolic_dims import is_same
 from axir.dialect.ops.elementwise import arithmetic
 from axir.dialect.ops.elementwise.conversion import bitcast_convert_type
 from axir.dialect.ops.indexing.dynamic_slicing import dynamic_slice, dynamic_update_slice
 from axir.dialect.ops.indexing.static_slicing import slice
-from axir.dialect.ops.shape.broadcasting import broadcast_in_dim
+from axir.dialect.ops.shape.broadcasting import broadcast_in_dim, broadcast_shapes
 from axir.dialect.ops.shape.concatenation import concatenate
 from axir.dialect.ops.shape.rearranging import reshape
 from axir.dialect.program.rules import Value
@@ -29,8 +34,12 @@ from .table import RaisingContext, raises, raises_elementwise, refusal, result_d
 _OPEN = -(2**63)
 
 
-def _shape(extents: Sequence[int]) -> Value:
-    return from_numpy(np.array(extents, np.int64))
+def _shape(context: RaisingContext, extents: Sequence[Extent]) -> Value:
+    return context.extents_value(extents, (len(extents),), dtypes.int64)
+
+
+def _extent(context: RaisingContext, extent: Extent) -> Value:
+    return context.extents_value([extent], (), dtypes.int64)
 
 
 def _extents(context: RaisingContext, operation: ir.Operation, number: int) -> tuple[int, ...]:
@@ -42,12 +51,12 @@ def _extents(context: RaisingContext, operation: ir.Operation, number: int) -> t
 
 @raises("shape.shape_of")
 def _shape_of(context: RaisingContext, operation: ir.Operation, x: Value) -> Value:
-    return _shape(x.shape)
+    return _shape(context, x.shape)
 
 
 @raises("shape.const_shape")
 def _const_shape(context: RaisingContext, operation: ir.Operation) -> Value:
-    return _shape(dense(operation.attributes["shape"]).reshape(-1).tolist())
+    return _shape(context, dense(operation.attributes["shape"]).reshape(-1).tolist())
 
 
 @raises("shape.const_size")
@@ -61,8 +70,8 @@ def _broadcast_shapes(
 ) -> Value | Sequence[Value]:
     given = [_extents(context, operation, number) for number in range(len(shapes))]
     try:
-        return _shape(np.broadcast_shapes(*given))
-    except ValueError:
+        return _shape(context, broadcast_shapes(*given))
+    except (AxirError, ValueError):
         raise refusal(
             f"The shapes {' and '.join(map(str, given))} do not fit each other.",
             "Export the program for arrays whose shapes do.",
@@ -71,7 +80,7 @@ def _broadcast_shapes(
 
 @raises("shape.num_elements")
 def _num_elements(context: RaisingContext, operation: ir.Operation, shape: Value) -> Value:
-    return from_numpy(np.array(int(np.prod(_extents(context, operation, 0))), np.int64))
+    return _extent(context, math.prod(_extents(context, operation, 0)))
 
 
 @raises("shape.rank")
@@ -83,19 +92,20 @@ def _rank(context: RaisingContext, operation: ir.Operation, shape: Value) -> Val
 def _get_extent(context: RaisingContext, operation: ir.Operation, x: Value, place: Value) -> Value:
     is_shape = operation.name == "shape.get_extent"
     extents = _extents(context, operation, 0) if is_shape else x.shape
-    return from_numpy(np.array(extents[int(known(context, operation, 1))], np.int64))
+    return _extent(context, extents[int(known(context, operation, 1))])
 
 
 @raises("shape.from_extents")
 def _from_extents(context: RaisingContext, operation: ir.Operation, *extents: Value) -> Value:
-    return _shape([int(known(context, operation, number)) for number in range(len(extents))])
+    found = [known(context, operation, number).item() for number in range(len(extents))]
+    return _shape(context, found)
 
 
 @raises("shape.concat")
 def _concat_shapes(
     context: RaisingContext, operation: ir.Operation, lhs: Value, rhs: Value
 ) -> Value:
-    return _shape([*_extents(context, operation, 0), *_extents(context, operation, 1)])
+    return _shape(context, [*_extents(context, operation, 0), *_extents(context, operation, 1)])
 
 
 @raises(
@@ -134,7 +144,7 @@ def _assuming(context: RaisingContext, operation: ir.Operation, witness: None) -
 
 @raises("tensor.dim")
 def _dim(context: RaisingContext, operation: ir.Operation, x: Value, place: Value) -> Value:
-    return from_numpy(np.array(x.shape[int(known(context, operation, 1))], np.int64))
+    return _extent(context, x.shape[int(known(context, operation, 1))])
 
 
 @raises("tensor.rank")
@@ -172,7 +182,7 @@ def _full_shape(
     found = []
     for extent in extents:
         if extent == _OPEN:
-            extent, first = int(known(context, operation, first)), first + 1
+            extent, first = known(context, operation, first).item(), first + 1
         found.append(extent)
     return tuple(found)
 
@@ -202,7 +212,7 @@ def _collapse(context: RaisingContext, operation: ir.Operation, x: Value) -> Val
         [ir.IntegerAttr(place).value for place in ir.ArrayAttr(group)]
         for group in ir.ArrayAttr(operation.attributes["reassociation"])
     ]
-    return reshape(x, tuple(int(np.prod([x.shape[d] for d in group])) for group in groups))
+    return reshape(x, tuple(math.prod([x.shape[d] for d in group]) for group in groups))
 
 
 @raises("tensor.expand_shape")
@@ -239,7 +249,8 @@ def _extract_slice(
 ) -> Value:
     offsets, sizes, strides = _bounds(context, operation, 1)
     ends = [
-        o + (n - 1) * s + 1 if n else o for o, n, s in zip(offsets, sizes, strides, strict=True)
+        o + (n - 1) * s + 1 if not is_same(n, 0) else o
+        for o, n, s in zip(offsets, sizes, strides, strict=True)
     ]
     part = slice(x, offsets, tuple(ends), strides)
     # As MLIR decides it: dimensions are left out that are none of the result's, in order.

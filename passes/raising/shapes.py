@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
 from iree.compiler import ir
 
 from axir.dialect.core import dtypes
 from axir.dialect.core.array import ConcreteArray, from_numpy
+from axir.dialect.core.symbolic_dims import are_same, symbolic_dim_bounds
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.indexing.dynamic_slicing import dynamic_slice, dynamic_update_slice
@@ -63,9 +63,10 @@ def _broadcast_in_dim(context: RaisingContext, operation: ir.Operation, x: Value
 
 def spread(x: Value, shape: tuple[int, ...], dimensions: tuple[int, ...]) -> Value:
     """Broadcasts; what it makes of a known number stays an op."""
-    if x.aval.shape == shape and dimensions == tuple(range(len(shape))):
+    if are_same(x.aval.shape, shape) and dimensions == tuple(range(len(shape))):
         return x
-    is_small = len(shape) == 1 and shape[0] <= _FEW and x.dtype.kind in "iu"
+    is_small = len(shape) == 1 and symbolic_dim_bounds(shape[0])[1] <= _FEW
+    is_small = is_small and x.dtype.kind in "iu"
     if type(x) is ConcreteArray and len(shape) and not is_small:
         made = recorded("broadcast_in_dim", (x,), shape=shape, broadcast_dimensions=dimensions)
         if made is not None:
@@ -129,7 +130,8 @@ def _dynamic_update_slice(
 
 @raises("stablehlo.get_dimension_size")
 def _get_dimension_size(context: RaisingContext, operation: ir.Operation, x: Value) -> Value:
-    return from_numpy(np.array(x.shape[integer(operation, "dimension")], np.int32))
+    extent = x.shape[integer(operation, "dimension")]
+    return context.extents_value([extent], (), dtypes.int32)
 
 
 @raises("stablehlo.tuple")

@@ -8,7 +8,7 @@ from typing import Protocol, TypeAlias
 from iree.compiler import ir
 
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import Decorated, Dtype, HostArray, Param, Returning
+from axir.dialect.core.annotations import Decorated, Dtype, Extent, HostArray, Param, Returning
 from axir.dialect.core.state import state
 from axir.dialect.core.types import ShapedArray, numpy_dtype, type_of_mlir
 from axir.dialect.program.op_table import OPS
@@ -37,6 +37,18 @@ class RaisingContext(Protocol):
 
     def constant(self, value: ir.Value) -> HostArray | None:
         """Returns the elements of a value that depends on constants alone; None for others."""
+        ...
+
+    def extents(self, value: ir.Value) -> HostArray | None:
+        """Returns the extents that a value holds, of known and open dimensions; else None."""
+        ...
+
+    def extents_value(self, extents: Sequence[Extent], shape: Sequence[int], dtype: Dtype) -> Value:
+        """Returns extents as a value, whose extents are known to who asks later."""
+        ...
+
+    def assume(self, condition: ir.Value) -> None:
+        """Notes that a comparison of extents holds in all calls."""
         ...
 
     def weights(self, array: HostArray, name: str | None) -> Value:

@@ -18,10 +18,12 @@ from axir.dialect.ops.shape.padding import pad
 from axir.dialect.ops.windows.reduce_window_by_function import reduce_window
 from axir.dialect.ops.windows.select_and_scatter_by_function import select_and_scatter
 from axir.dialect.ops.windows.sliding_windows import Window
+from axir.dialect.program.function_tracing import trace_function
 from axir.dialect.program.op_table import Traceable
 from axir.dialect.program.rules import Value
 
 from .attributes import integers, pairs
+from .dynamic_shapes import known as all_known
 from .reductions import (
     elementwise,
     is_identity,
@@ -30,7 +32,7 @@ from .reductions import (
     scalar_dtype,
     scalar_function,
 )
-from .table import RaisingContext, raises
+from .table import RaisingContext, raises, raises_calls_of
 
 _RUNNING: dict[str, Traceable] = {
     "add": cumsum,
@@ -73,6 +75,32 @@ def _reduce_window(
         rank = len(window.padding)
         window = window._replace(padding=((0, 0),) * rank, base_dilation=(1,) * rank)
     body = context.body(operation)
+    return reduce_window(arrays, inits, lambda lhs, rhs: body(*lhs, *rhs), *window)
+
+
+@raises_calls_of("stablehlo.dynamic_reduce_window")
+def _dynamic_reduce_window(
+    context: RaisingContext, operation: ir.Operation, *values: Value
+) -> Sequence[Value]:
+    count = (len(values) - 5) // 2
+    numbers = [all_known(context, operation, 2 * count + n) for n in range(5)]
+    flat = [tuple(x.reshape(-1).tolist()) for x in numbers[:4]]
+    padding = tuple([(low, high) for low, high in numbers[4].tolist()])
+    window = Window(flat[0], flat[1], padding, flat[2], flat[3])
+    (symbol,) = ir.ArrayAttr(operation.attributes["called_computations"])
+    name = ir.FlatSymbolRefAttr(symbol).value
+
+    def body(*scalars: Value) -> list[Value]:
+        return context.call(name, scalars)
+
+    arrays: UserObject = list(values[:count])
+    inits: UserObject = [known(context, v) for v in list(operation.operands)[count : 2 * count]]
+    types = [x.type for x in inits] * 2
+    monoid = single_op(trace_function(body, types)) if count == 1 else None
+    if monoid is not None and is_identity(monoid, inits[0]):
+        running = _running(monoid, arrays[0], window)
+        if running is not None:
+            return [running]
     return reduce_window(arrays, inits, lambda lhs, rhs: body(*lhs, *rhs), *window)
 
 

@@ -17,6 +17,7 @@ from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.core.context import context
 from axir.dialect.core.errors import MissingRuleError
 from axir.dialect.core.extended_dtypes import words_of
+from axir.dialect.core.symbolic_dims import SymbolicDimError
 from axir.dialect.core.types import ShapedArray, type_of_mlir
 from axir.dialect.program.equation import Equation, Var
 from axir.dialect.program.function import Function
@@ -176,6 +177,7 @@ class _ModuleLowering:
             self.lower_function(*self.pending.pop(0))
 
     def lower_function(self, function: Function, symbol: str, is_public: bool) -> None:
+        check_sizes_known(function)
         arguments = [v.type.words.mlir for v in (*function.inputs, *function.captures)]
         results = [v.type.words.mlir for v in function.outputs]
         attributes: dict[str, ir.Attribute] = {
@@ -237,6 +239,18 @@ class _ModuleLowering:
                     "Make the two rules agree.",
                 )
         return results
+
+
+def check_sizes_known(function: Function) -> None:
+    """Raises a `SymbolicDimError` for a function whose arguments have symbolic dimensions."""
+    for variable in (*function.inputs, *function.captures):
+        if variable.type.is_open:
+            raise SymbolicDimError(
+                f"{function.name}: what is compiled has sizes, and {variable.type} has dimensions "
+                "that are open.",
+                "Give them: exported.of_sizes(b=8), `axir compile --size b=8`, or the pass "
+                "instantiate{sizes={b=8}}.",
+            )
 
 
 def lower_functions(

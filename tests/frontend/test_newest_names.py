@@ -367,7 +367,7 @@ def test_bounds_of_symbolic_dimensions() -> None:
     operations = (n // 2, -(n // 2), less // 2, n * part, n % n, n // -2, (n % 3) % 5, n // 2 - n)
     assert [bounds(d) for d in operations] == [
         (0.0, math.inf), (-math.inf, 0.0), (-math.inf, 1.0), (0.0, math.inf),
-        (-math.inf, math.inf), (-math.inf, math.inf), (0.0, 2.0), (-math.inf, math.inf),
+        (0.0, 0.0), (-math.inf, math.inf), (0.0, 2.0), (-math.inf, -1.0),
     ]  # fmt: skip
     assert bounds(axir.export.symbolic_shape("max(n, 4)")[0]) == (4.0, math.inf)
     assert bounds(axir.export.symbolic_shape("min(n, 4)")[0]) == (1.0, 4.0)
@@ -387,7 +387,9 @@ def test_comparisons_of_symbolic_dimensions_that_hold_for_all_sizes() -> None:
         lambda: bool(n // 2),
         lambda: int(n),
     ):
-        with pytest.raises(axir.errors.InconclusiveDimensionOperation, match="is not known"):
+        with pytest.raises(
+            axir.errors.InconclusiveDimensionOperation, match="the size of|is not known"
+        ):
             compare()
 
 

@@ -107,6 +107,7 @@ LATE = {
     "axir.dialect.ops.later_ops": "rules of families that need later ones",
     "axir.dialect.program.later_modules": "views of a function, at the end of its room",
     "axir.lax._platforms": "numbers without a key, from `axir.random`, which is made of `axir.lax`",
+    "axir.dialect.core.symbolic_dims": "arithmetic on extents, which simplifies by their bounds",
 }
 MECHANISM = "axir.dialect.core.late_modules"
 REASON = re.compile(r"#\s*late: \w+")

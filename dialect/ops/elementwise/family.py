@@ -32,9 +32,10 @@ from axir.dialect.core.array import Array, ConcreteArray, as_value, scalar
 from axir.dialect.core.errors import DTypeError, ParameterError
 from axir.dialect.core.extended_dtypes import keys_of
 from axir.dialect.core.fixed_options import check_accuracy
+from axir.dialect.core.symbolic_dims import is_open
 from axir.dialect.core.symbolic_zeros import UndefinedPrimal, Zero
 from axir.dialect.core.types import ShapedArray
-from axir.dialect.ops.later_ops import arithmetic, conversion
+from axir.dialect.ops.later_ops import arithmetic, broadcasting, conversion
 from axir.dialect.program.dimensions import position_wise
 from axir.dialect.program.op_table import Traceable, declare, name_parameters, traceable
 from axir.dialect.program.origins import note_computed
@@ -218,8 +219,10 @@ def instantiate(tangent: Tangent) -> Value:
 def full(shape: tuple[int, ...], value: Operand, dtype: AnyDtype) -> Array:
     """Returns a concrete array filled with a value, taking the memory of one element.
 
-    All words of random keys get the value.
+    All words of random keys get the value. With symbolic dimensions it is the op that fills one.
     """
+    if is_open(shape):
+        return broadcasting.broadcast_in_dim(full((), value, dtype), shape, ())
     if dtype == dtypes.float0:
         return ConcreteArray(ShapedArray(shape, dtype), np.zeros(shape, dtype))
     if dtypes.is_key(dtype):

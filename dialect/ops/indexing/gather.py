@@ -26,6 +26,7 @@ from axir.dialect.core.annotations import (
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import ParameterError, ShapeError
 from axir.dialect.core.extended_dtypes import keys_of
+from axir.dialect.core.symbolic_dims import as_extent
 from axir.dialect.core.symbolic_zeros import Zero, is_undefined_primal
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.family import ANY, as_value, full
@@ -115,7 +116,7 @@ def gather(
         operand,
         start_indices,
         dimension_numbers=as_dimension_numbers(GatherDimensionNumbers, dimension_numbers),
-        slice_sizes=tuple(map(int, slice_sizes)),
+        slice_sizes=tuple(map(as_extent, slice_sizes)),
         unique_indices=bool(unique_indices),
         indices_are_sorted=bool(indices_are_sorted),
         mode=name,

@@ -16,6 +16,7 @@ from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import Positions, UserObject
 from axir.dialect.core.array import Array, ConcreteArray, scalar
 from axir.dialect.core.errors import DTypeError, OutOfBoundsError, ParameterError, ShapeError
+from axir.dialect.core.symbolic_dims import as_traced, is_symbolic_dim
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.arithmetic import add
 from axir.dialect.ops.elementwise.comparison import lt, select_n
@@ -160,6 +161,10 @@ def _wrap(start: Operand, extent: int) -> Operand:
     start = as_value(start)
     if start.shape or start.dtype not in dtypes.SIGNED:
         return start  # unsigned, or not an index: for `infer` to judge
+    if is_symbolic_dim(extent):
+        start = start if start.dtype.itemsize > 2 else convert_element_type(start, dtypes.int32)
+        wrapped = add(start, convert_element_type(as_traced(extent), start.dtype))
+        return select_n(lt(start, 0), start, wrapped)
     if extent > np.iinfo(start.dtype).max:
         start = convert_element_type(start, dtypes.int32)
     if type(start) is ConcreteArray:

@@ -10,6 +10,7 @@ import numpy as np
 
 from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.core.errors import OutOfBoundsError, ParameterError, ShapeError
+from axir.dialect.core.symbolic_dims import as_extent
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.family import as_value, full
 from axir.dialect.ops.shape.movement import (
@@ -84,7 +85,9 @@ def _transpose_slice(
     steps = (1,) * len(shape) if strides is None else strides
     config = []
     for start, step, count, extent in zip(start_indices, steps, ct.shape, shape, strict=True):
-        end = start + (count - 1) * step + 1 if count else start
+        end = start + count
+        if step != 1:
+            end = start + (count - 1) * step + 1 if count else start
         config.append((start, extent - end, step - 1))
     return [pad(ct, full((), 0, ct.dtype), config)]
 
@@ -193,8 +196,8 @@ def slice_in_dim(
     operand = as_value(operand)
     axis = canonical_axis("slice_in_dim", axis, operand.ndim)
     extent = operand.shape[axis]
-    start = 0 if start_index is None else index(start_index)
-    limit = extent if limit_index is None else index(limit_index)
+    start = 0 if start_index is None else as_extent(start_index)
+    limit = extent if limit_index is None else as_extent(limit_index)
     starts, limits, strides = [0] * operand.ndim, list(operand.shape), [1] * operand.ndim
     starts[axis] = start + extent if start < 0 else start
     limits[axis] = limit + extent if limit < 0 else limit

@@ -16,6 +16,7 @@ from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import DTypeLike, Params
 from axir.dialect.core.array import ConcreteArray, as_array, from_numpy
 from axir.dialect.core.errors import DTypeError, ShapeError, axis_error
+from axir.dialect.core.symbolic_dims import as_extent, is_open
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.elementwise.family import (
@@ -155,7 +156,7 @@ def iota(dtype: DTypeLike, size: int) -> ConcreteArray:
     >>> iota(np.float32, 3)
     Array([0., 1., 2.], dtype=float32)
     """
-    return _iota.bind(dtype=dtypes.canonicalize_dtype(dtype), shape=(index(size),), dimension=0)
+    return _iota.bind(dtype=dtypes.canonicalize_dtype(dtype), shape=(as_extent(size),), dimension=0)
 
 
 def iota_beside(x: Value, shape: tuple[int, ...], dimension: int) -> Value:
@@ -230,7 +231,9 @@ def full(shape: Sequence[int], fill_value: Operand, dtype: DTypeLike = None) -> 
     return broadcast(value, shape) if type(value) is Tracer else _repeat(as_array(value), shape)
 
 
-def _repeat(value: ConcreteArray, shape: tuple[int, ...]) -> ConcreteArray:
+def _repeat(value: ConcreteArray, shape: tuple[int, ...]) -> Value:
+    if is_open(shape):
+        return broadcast(value, shape)
     # A view: takes the memory of one element however large the shape.
     repeated = np.broadcast_to(value.host(), shape)
     kind = ShapedArray(shape, value.dtype, value.weak_type)

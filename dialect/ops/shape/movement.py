@@ -13,6 +13,7 @@ import numpy as np
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import Param, Params, ShapeLike, UserFunction
 from axir.dialect.core.errors import AxisError, ConcretizationTypeError, ShapeError, axis_error
+from axir.dialect.core.symbolic_dims import SymbolicDim, as_extent
 from axir.dialect.core.symbolic_zeros import Zero
 from axir.dialect.ops.elementwise.family import edge_array, random_values
 from axir.dialect.program.primitive import Sample
@@ -29,10 +30,11 @@ Variant: TypeAlias = tuple[tuple[tuple[int, ...], ...], Params]
 
 def integers(name: str, what: str, values: ShapeLike) -> tuple[int, ...]:
     """Returns a sequence of integers, or a single one, as a tuple of Python integers."""
-    if type(values) is int:
+    if type(values) is int or type(values) is SymbolicDim:
         return (values,)
     try:
-        return tuple(map(index, values))  # type: ignore[arg-type]
+        # Most are integers: these are asked nothing.
+        return tuple([x if type(x) is int else as_extent(x) for x in values])  # type: ignore[union-attr]
     except ConcretizationTypeError:
         raise
     except TypeError:

@@ -18,6 +18,7 @@ from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.core.annotations import DTypeLike, PaddingLike, Param, Params, UserFunction
 from axir.dialect.core.array import from_numpy
 from axir.dialect.core.errors import ShapeError
+from axir.dialect.core.symbolic_dims import is_open, operation
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.convolution.types import dilate, padding_pairs, padtype_to_pads
 from axir.dialect.ops.elementwise.family import full
@@ -182,7 +183,7 @@ def result_shape(shape: tuple[int, ...], window: Window) -> tuple[int, ...]:
     for extent, size, stride, (low, high), base, dilation in zip(shape, *window, strict=True):
         padded = low + high + dilate(extent, base)
         span = dilate(size, dilation)
-        counts.append(0 if padded < span else (padded - span) // stride + 1)
+        counts.append(operation("max", (padded - span) // stride + 1, 0))
     return tuple(counts)
 
 
@@ -364,7 +365,8 @@ def positions(shape: tuple[int, ...], dtype: DTypeLike = np.int64) -> np.ndarray
 
 def padded_positions(shape: tuple[int, ...], window: Window) -> Value:
     """Returns the number of the element at each place that windows slide over; -1 in holes."""
-    dtype = np.int32 if math.prod(shape) < 2**31 else np.int64
+    is_large = not is_open(shape) and math.prod(shape) >= 2**31
+    dtype = np.int64 if is_large else np.int32
     return from_numpy(np.ascontiguousarray(pad_numpy(positions(shape, dtype), -1, window)))
 
 

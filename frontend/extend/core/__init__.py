@@ -15,13 +15,13 @@ from collections.abc import Callable, Iterator, Mapping, Set
 import numpy as np
 
 from axir._arguments.arguments import type_of
-from axir._arguments.dimensions import SymbolicDimError as InconclusiveDimensionOperation
 from axir._user_primitives import Primitive, gensym, jaxpr_as_fun, new_jaxpr_eqn
 from axir.dialect.core.annotations import Options, UserObject
 from axir.dialect.core.array import Array, ConcreteArray
 from axir.dialect.core.dtypes import as_dtype
 from axir.dialect.core.errors import AxirError, AxisError, ConcretizationTypeError
 from axir.dialect.core.errors import VerificationError as JaxprTypeError
+from axir.dialect.core.symbolic_dims import SymbolicDimError as InconclusiveDimensionOperation
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.equation import Equation as JaxprEqn
 from axir.dialect.program.equation import Literal, Var

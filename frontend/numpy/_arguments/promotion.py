@@ -25,6 +25,7 @@ from axir.dialect.core.errors import (
     RefArgumentError,
     ShapeError,
 )
+from axir.dialect.core.symbolic_dims import SymbolicDim, as_traced
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.shape.broadcasting import broadcast_in_dim
@@ -103,7 +104,9 @@ def constant(value: UserObject, dtype: np.dtype, weak_type: bool = False) -> Arr
     known = _constants.get(key)
     if known is None or (value == 0 and type(value) in (float, complex)):  # 0.0 equals -0.0
         known = _new_constant(value, dtype, weak_type)
-        if _wraps(value, dtype):  # which depends on the default integer dtype
+        if type(value) is SymbolicDim or _wraps(
+            value, dtype
+        ):  # which depends on the default integer dtype
             return known
         if len(_constants) >= _MOST_CONSTANTS:
             _constants.clear()
@@ -120,6 +123,8 @@ def _wraps(value: UserObject, dtype: np.dtype) -> bool:
 
 
 def _new_constant(value: UserObject, dtype: np.dtype, weak_type: bool) -> Array:
+    if type(value) is SymbolicDim:
+        return convert_element_type(as_traced(value), dtype, weak_type=weak_type)
     if _wraps(value, dtype):
         wide = scalar(value).host()  # raises if even the default dtype is too narrow
         return ConcreteArray(ShapedArray((), dtype, weak_type), wide.astype(dtype))

@@ -6,7 +6,6 @@ What does not live here: ranges and grids (`grids.py`), triangles and diagonals 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import index
 
 import numpy as np
 
@@ -22,6 +21,7 @@ from axir.dialect.core.errors import (
     ShapeError,
 )
 from axir.dialect.core.places import settled
+from axir.dialect.core.symbolic_dims import as_extent, is_open
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.collectives.axis_reductions import pvary
 from axir.dialect.ops.elementwise.comparison import ne
@@ -63,7 +63,8 @@ def canonical_shape(name: str, shape: UserObject) -> tuple[int, ...]:
     # Libraries have sequences of their own for shapes; arrays of no axes are numbers.
     is_sequence = hasattr(type(shape), "__iter__") and getattr(shape, "ndim", 1) != 0
     try:
-        extents = tuple([index(extent) for extent in shape]) if is_sequence else (index(shape),)
+        given = shape if is_sequence else (shape,)
+        extents = tuple([as_extent(extent) for extent in given])
     except ConcretizationTypeError:
         raise
     except TypeError:
@@ -365,7 +366,7 @@ def _repeated(shape: tuple[int, ...], value: int, dtype: np.dtype) -> Array:
     if dtype == dtypes.float0:  # elements without any bytes: an array of NumPy's
         return np.zeros(shape, dtype)  # type: ignore[return-value]
     # A view: takes the memory of one element however large the shape.
-    if dtypes.is_key(dtype):
+    if dtypes.is_key(dtype) or is_open(shape):
         return repeated(shape, value, dtype)
     host = np.broadcast_to(np.array(value, dtype), shape)
     return note_computed(ConcreteArray(ShapedArray(shape, dtype), host))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import index
 
 import numpy as np
 
@@ -18,7 +17,16 @@ from axir.dialect.core.annotations import (
 )
 from axir.dialect.core.array import Array, from_numpy
 from axir.dialect.core.errors import ConcretizationTypeError, ParameterError
+from axir.dialect.core.symbolic_dims import (
+    SymbolicDim,
+    as_extent,
+    is_extent,
+    is_same,
+    is_symbolic_dim,
+    operation,
+)
 from axir.dialect.ops.elementwise import arithmetic as lax
+from axir.dialect.ops.elementwise.comparison import eq, select_n
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.indexing.static_slicing import slice_in_dim
 from axir.dialect.ops.shape.broadcasting import broadcast_in_dim
@@ -77,6 +85,8 @@ def arange(
     Array([1.  , 1.25, 1.5 , 1.75], dtype=float32)
     """
     given = [x for x in (start, stop, step) if x is not None]
+    if SymbolicDim in map(type, given):
+        return to_device(_counted(given, dtype), device, "arange", out_sharding)
     values = [x if type(x) in SCALARS else array_argument("arange", x) for x in given]
     default, _ = dtypes.promote([dtype_and_weakness(x) for x in values])
     new_dtype = default if dtype is None else dtype_argument("arange", dtype)
@@ -92,6 +102,27 @@ def arange(
     bounds: UserObject = (first, end, 1 if distance is None else distance)
     host = np.arange(*bounds, dtype=new_dtype)
     return to_device(note_computed(from_numpy(host)), device, "arange", out_sharding)
+
+
+def _counted(given: Sequence[UserObject], dtype: DTypeLike) -> Value:
+    """Returns integers up to an end that is a symbolic dimension."""
+    if not all(map(is_extent, given)):
+        raise ParameterError(
+            f"jnp.arange({', '.join(map(str, given))}): beside a symbolic dimension all arguments "
+            "are integers.",
+            "Multiply the numbers afterwards: jnp.arange(n) * 0.5.",
+        )
+    first, end, step = (0, given[0], 1) if len(given) == 1 else (*given, 1)[:3]
+    if is_same(step, 0):
+        raise ParameterError("jnp.arange: the step must not be zero.")
+    kind = dtypes.canonicalize_dtype(np.dtype(np.int64))
+    if dtype is not None:
+        kind = dtype_argument("arange", dtype)
+    count = operation("max", (end - first + step + (-1 if step > 0 else 1)) // step, 0)
+    numbers: Value = broadcasted_iota(kind, (count,), 0)
+    if not is_same(step, 1):
+        numbers = lax.mul(numbers, constant(step, kind))
+    return numbers if is_same(first, 0) else lax.add(numbers, constant(first, kind))
 
 
 def _known(position: int, x: UserObject) -> UserObject:
@@ -136,7 +167,7 @@ def linspace(
     >>> jnp.linspace(0, 1, 5)
     Array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
     """
-    num = index(num)
+    num = as_extent(num)
     if num < 0:
         raise ParameterError(f"jnp.linspace: {num} values are fewer than none.")
     start, stop = promote_inexact("linspace", start, stop)
@@ -162,17 +193,27 @@ def _spread(start: Value, stop: Value, num: int, intervals: int, endpoint: bool)
     """Returns values along a new first axis."""
     shape = (num, *start.shape)
     dimensions = tuple(range(1, len(shape)))
-    if num < 2:
-        return broadcast_in_dim(start, shape, dimensions)
     real = dtypes.real_dtype(start.dtype)
-    exact = np.arange(num) / intervals
-    weight = convert_element_type(from_numpy(exact.astype(real)), start.dtype)
+    if is_symbolic_dim(num):
+        least = constant(operation("max", intervals, 1), real)
+        weight = convert_element_type(
+            lax.div(broadcasted_iota(real, (num,), 0), least), start.dtype
+        )
+    elif num < 2:
+        return broadcast_in_dim(start, shape, dimensions)
+    else:
+        exact = np.arange(num) / intervals
+        weight = convert_element_type(from_numpy(exact.astype(real)), start.dtype)
     weight = broadcast_in_dim(weight, shape, (0,))
     remaining = lax.sub(constant(1, start.dtype), weight)
     first, last = (broadcast_in_dim(x, shape, dimensions) for x in (start, stop))
     values = lax.add(lax.mul(first, remaining), lax.mul(last, weight))
     if not endpoint:
         return values
+    if is_symbolic_dim(num):  # a single number is the first
+        places = broadcasted_iota(np.int32, shape, 0)
+        last_place = constant(operation("max", num - 1, 1), np.dtype(np.int32))
+        return select_n(eq(places, last_place), values, last)
     end = broadcast_in_dim(stop, (1, *stop.shape), dimensions)
     return concatenate([slice_in_dim(values, 0, num - 1), end], 0)
 

@@ -11,11 +11,13 @@ from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import ArrayLike, DTypeLike, UserObject
 from axir.dialect.core.array import Array, from_numpy
 from axir.dialect.core.errors import ShapeError
+from axir.dialect.core.symbolic_dims import is_open
 from axir.dialect.ops.elementwise.arithmetic import add
 from axir.dialect.ops.elementwise.comparison import eq, ge, lt, select_n
+from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.elementwise.family import full
 from axir.dialect.ops.shape.broadcasting import broadcast_in_dim
-from axir.dialect.ops.shape.constants import iota_beside
+from axir.dialect.ops.shape.constants import broadcasted_iota, iota_beside
 from axir.dialect.ops.shape.padding import pad
 from axir.dialect.ops.shape.rearranging import reshape
 from axir.dialect.program.rules import Value
@@ -48,6 +50,10 @@ def eye(
     """
     rows, columns = _extents("eye", N, M)
     new_dtype = dtype_argument("eye", float if dtype is None else dtype)
+    if is_open((rows, columns)):
+        numbers = [broadcasted_iota(np.int32, (rows, columns), d) for d in (0, 1)]
+        is_on = eq(add(numbers[0], constant(index(k), np.dtype(np.int32))), numbers[1])
+        return convert_element_type(is_on, new_dtype)
     host = np.eye(rows, columns, index(k), dtype=np.bool_).astype(new_dtype)
     return to_device(from_numpy(host), device)
 

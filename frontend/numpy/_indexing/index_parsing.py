@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import IndexLike, UserObject
+from axir.dialect.core.annotations import Extent, IndexLike, UserObject
 from axir.dialect.core.array import ConcreteArray, as_array, from_numpy
 from axir.dialect.core.config import config
 from axir.dialect.core.errors import (
@@ -21,6 +21,15 @@ from axir.dialect.core.errors import (
     NonConcreteBooleanIndexError,
     OutOfBoundsError,
     ShapeError,
+)
+from axir.dialect.core.symbolic_dims import (
+    SymbolicDim,
+    as_traced,
+    is_extent,
+    is_same,
+    is_symbolic_dim,
+    operation,
+    symbolic_dim_bounds,
 )
 from axir.dialect.program.rules import Value
 from axir.dialect.program.tracer import Tracer
@@ -175,6 +184,8 @@ def normal_item(item: UserObject, is_in_tuple: bool) -> UserObject:
             f"{_shorten(item)} is a {kind.__name__}, which is no index.",
             "Turn it into an array with jnp.array(...), or index axis by axis: x[i, j].",
         )
+    if kind is SymbolicDim:
+        return as_traced(item)
     if isinstance(item, np.integer) or (not hasattr(item, "dtype") and hasattr(item, "__index__")):
         return item.__index__()
     if hasattr(item, "__array__") or hasattr(item, "__jax_array__"):
@@ -243,6 +254,8 @@ def _entries(item: UserObject, shape: tuple[int, ...], axis: int, bounds: Bounds
 
 
 def _parse_slice(item: slice, extent: int) -> Slice:
+    if SymbolicDim in (type(extent), type(item.start), type(item.stop), type(item.step)):
+        return _parse_open_slice(item, extent)
     try:
         start, stop, step = item.indices(extent)
     except ConcretizationTypeError:
@@ -258,8 +271,44 @@ def _parse_slice(item: slice, extent: int) -> Slice:
     return Slice(start, len(range(start, stop, step)), step)
 
 
+def _parse_open_slice(item: slice, extent: Extent) -> Slice:
+    """Returns a slice whose bounds, or the axis, are symbolic dimensions."""
+    step = 1 if item.step is None else item.step
+    if not is_extent(step) or not all(x is None or is_extent(x) for x in (item.start, item.stop)):
+        raise DynamicSliceError(
+            f"The bounds of {item} along an axis of extent {extent} are not known while tracing.",
+            "Use lax.dynamic_slice(x, starts, sizes) for a block of known size at a computed "
+            "position.",
+        )
+    if is_same(step, 0):
+        raise OutOfBoundsError(f"The step of {item} must not be zero.")
+    is_forward = step > 0
+    least, most = (0, extent) if is_forward else (-1, extent - 1)
+
+    def bound(x: Extent | None, absent: Extent) -> Extent:
+        if x is None:
+            return absent
+        if x < 0:
+            x = x + extent
+        return operation("min", operation("max", x, least), most)
+
+    start = bound(item.start, least if is_forward else most)
+    stop = bound(item.stop, most if is_forward else least)
+    distance = stop - start
+    count = (distance + step - 1) // step if is_forward else (-distance - step - 1) // -step
+    return Slice(start, operation("max", count, 0), step)
+
+
+def is_position(value: int, extent: Extent) -> bool:
+    """Tells whether a position is inside an axis, whatever the sizes are if it is open."""
+    least = symbolic_dim_bounds(extent)[0] if is_symbolic_dim(extent) else extent
+    return -least <= value < least
+
+
 def _parse_integer(value: int, axis: int, shape: tuple[int, ...], bounds: Bounds) -> Entry:
     extent = shape[axis]
+    if is_symbolic_dim(extent) and not is_position(value, extent):
+        return Gathered(from_numpy(np.asarray(value, np.int32)))
     position = value + extent if value < 0 and bounds.wraps else value
     if 0 <= position < extent:
         return Position(position)
@@ -274,7 +323,7 @@ def _parse_integer(value: int, axis: int, shape: tuple[int, ...], bounds: Bounds
         raise EmptyAxisError(axis, shape)
     if bounds.clamps:
         return Position(0 if position < 0 else extent - 1)
-    dtype = np.dtype(np.int32 if extent < 2**31 else np.int64)
+    dtype = np.dtype(np.int64 if type(extent) is int and extent >= 2**31 else np.int32)
     limits = np.iinfo(dtype)
     return Gathered(from_numpy(np.asarray(max(limits.min, min(value, limits.max)), dtype)))
 

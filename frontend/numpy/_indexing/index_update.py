@@ -282,7 +282,7 @@ def _write_back(x: Value, block: Value, index: Index) -> Value:
         elif type(entry) is Position and index.is_static:
             bound = (entry.value, entry.value + 1, 1)
         bounds.append(bound)
-    if not block.size:
+    if block.size == 0:
         return x
     if reversed_axes:
         block = rev(block, reversed_axes)

@@ -17,6 +17,7 @@ from axir.dialect.core.array import ConcreteArray, Memories, from_numpy
 from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError
 from axir.dialect.core.places import common_place, place_of_part, place_of_result
 from axir.dialect.core.state import state
+from axir.dialect.core.symbolic_dims import SymbolicDim, is_same, is_symbolic_dim
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise import arithmetic as lax
 from axir.dialect.ops.elementwise import comparison
@@ -51,6 +52,7 @@ from .index_parsing import (
     Layout,
     Position,
     Slice,
+    is_position,
     layout_of,
     parse_index,
 )
@@ -98,7 +100,7 @@ def getitem_array(self: ConcreteArray, index: IndexLike) -> Value:
 def getitem_tracer(self: Tracer, index: IndexLike) -> Value:
     """`x[index]` of a `Tracer`."""
     shape = self.type.shape
-    if type(index) is int and shape and -shape[0] <= index < shape[0]:
+    if type(index) is int and shape and is_position(index, shape[0]):
         start, limit = _row_bounds(shape, index)
         row = _bind_slice(self, start_indices=start, limit_indices=limit, strides=None)
         return _bind_squeeze(row, dimensions=(0,))
@@ -215,7 +217,9 @@ def slice_block(x: Value, index: Index, *, cuts_positions: bool) -> Value:
         strides.append(stride)
     if reversed_axes:
         x = rev(x, reversed_axes)
-    is_whole = tuple(limits) == index.shape and not any(starts) and set(strides) <= {1}
+    is_whole = (
+        tuple(limits) == index.shape and all(is_same(s, 0) for s in starts) and set(strides) <= {1}
+    )
     if not is_whole:
         x = static_slice(x, starts, limits, strides if any(s != 1 for s in strides) else None)
     return x
@@ -223,13 +227,18 @@ def slice_block(x: Value, index: Index, *, cuts_positions: bool) -> Value:
 
 def is_reversed(entry: Slice) -> bool:
     """Tells whether the entries of a slice stand in decreasing order."""
-    return entry.step < 0 and entry.length > 1
+    return entry.step < 0 and (is_symbolic_dim(entry.length) or entry.length > 1)
 
 
 def slice_bounds(entry: Slice) -> tuple[int, int, int]:
     """Returns start, limit and stride of the same entries in increasing order."""
     if entry.length == 0:
         return 0, 0, 1
+    if SymbolicDim in (type(entry.start), type(entry.length)):
+        if entry.step == 1:
+            return entry.start, entry.start + entry.length, 1
+        first, last = entry.start, entry.start + (entry.length - 1) * entry.step
+        return (first, last + 1, entry.step) if entry.step > 0 else (last, first + 1, -entry.step)
     distance = (entry.length - 1) * entry.step
     lowest = entry.start + min(distance, 0)
     return lowest, lowest + abs(distance) + 1, abs(entry.step) if entry.length > 1 else 1
@@ -311,7 +320,7 @@ def index_vectors(
 
 def _in_range(positions: Value, extent: int, wraps: bool) -> Value:
     """Counts negative positions from the end, and brings all to int32 where that is enough."""
-    dtype = dtypes.int32 if extent < 2**31 else dtypes.int64
+    dtype = dtypes.int64 if type(extent) is int and extent >= 2**31 else dtypes.int32
     if dtypes.is_unsigned(positions.dtype) and positions.dtype.itemsize >= dtype.itemsize:
         positions = lax.min(positions, constant(extent, positions.dtype))
     positions = convert_element_type(positions, dtype)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from operator import index
 
 import ml_dtypes
 import numpy as np
@@ -13,6 +12,7 @@ from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import ArrayLike, UserObject
 from axir.dialect.core.array import ConcreteArray, from_numpy
 from axir.dialect.core.errors import ConcretizationTypeError, DTypeError, ParameterError, ShapeError
+from axir.dialect.core.symbolic_dims import as_extent, operation
 from axir.dialect.ops.elementwise import arithmetic as lax
 from axir.dialect.ops.elementwise import comparison
 from axir.dialect.ops.elementwise.conversion import complex_, convert_element_type, imag, real
@@ -240,7 +240,7 @@ def nonzero(
         use = "to count the elements that are not zero; pass size=... to fix their number"
         found = np.nonzero(concrete_host(a, use))
         return tuple(from_numpy(_default_integers(positions)) for positions in found)
-    return _padded_nonzero(a, index(size), fill_value)
+    return _padded_nonzero(a, as_extent(size), fill_value)
 
 
 def _default_integers(positions: np.ndarray) -> np.ndarray:
@@ -268,7 +268,7 @@ def _padded_nonzero(a: Value, size: int, fill_value: ArrayLike) -> tuple[Value, 
     results = []
     stride = a.size
     for extent, fill in zip(a.shape, fills, strict=True):
-        stride = stride // extent if extent else 0
+        stride = 0 if extent == 0 else stride // extent
         along = lax.div(flat, constant(_divisor(stride), integer))
         along = lax.rem(along, constant(_divisor(extent), integer))
         fill = convert_element_type(array_argument("nonzero", 0 if fill is None else fill), integer)
@@ -278,7 +278,7 @@ def _padded_nonzero(a: Value, size: int, fill_value: ArrayLike) -> tuple[Value, 
 
 def _divisor(extent: int) -> int:
     """Returns an extent, or one if it is zero, so that it can divide."""
-    return extent or 1
+    return operation("max", extent, 1)
 
 
 def flatnonzero(

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import ArrayLike, DTypeLike, PrecisionLike
 from axir.dialect.core.errors import ParameterError
+from axir.dialect.core.symbolic_dims import symbolic_dim_bounds
 from axir.dialect.ops.convolution.conv_general_dilated import conv_general_dilated
 from axir.dialect.ops.convolution.types import ConvolutionShapeError
 from axir.dialect.ops.elementwise.conversion import conj
@@ -50,7 +51,7 @@ def convolve(
     Array([1. , 2.5, 4. , 1.5], dtype=float32)
     """
     a, v = _vectors("convolve", a, v, mode, preferred_element_type)
-    if a.shape < v.shape:
+    if symbolic_dim_bounds(a.shape[0])[1] < symbolic_dim_bounds(v.shape[0])[0]:
         a, v = v, a
     start, size = _middle(mode, a.shape[0], v.shape[0])
     return convolve_range(a, v, (start,), (size,), precision, preferred_element_type)

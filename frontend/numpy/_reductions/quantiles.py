@@ -327,7 +327,7 @@ def _between(lines: Value, fractions: Value, method: str, skips_nan: bool) -> Va
         top = sub(broadcast_in_dim(counts, shape, tuple(range(last))), one)
         positions = mul(spread(fractions, shape), top)
     else:
-        top = scalar(lines.shape[last] - 1, dtype, weak_type=False)
+        top = constant(lines.shape[last] - 1, dtype)
         positions = mul(fractions, top)
     low, high = floor(positions), ceil(positions)
     high_weight = sub(positions, low)

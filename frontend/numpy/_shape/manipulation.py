@@ -12,9 +12,15 @@ from operator import index
 import numpy as np
 
 from axir._devices.result_layouts import laid_out
-from axir.dialect.core.annotations import ArrayLike, Axes, Options, ShapeLike, UserObject
+from axir.dialect.core.annotations import ArrayLike, Axes, Extent, Options, ShapeLike, UserObject
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import AxisError, ParameterError, ShapeError
+from axir.dialect.core.symbolic_dims import (
+    as_extent,
+    check_decided,
+    is_same,
+    is_symbolic_dim,
+)
 from axir.dialect.ops.elementwise.arithmetic import rem, sub
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.indexing.dynamic_slicing import dynamic_slice_in_dim
@@ -85,16 +91,16 @@ def reshape(
 
 
 def _inferred_shape(a: Value, shape: UserObject) -> tuple[int, ...]:
-    if type(shape) is int:
+    if type(shape) is int or is_symbolic_dim(shape):
         shape = (shape,)
     elif not isinstance(shape, (tuple, list)):
         shape = (shape,) if np.ndim(shape) == 0 else tuple(shape)
-    sizes = tuple([n if type(n) is int else index(n) for n in shape])
+    sizes = tuple([n if type(n) is int else as_extent(n) for n in shape])
     if -1 not in sizes:
         return sizes
     place = sizes.index(-1)
     known = math.prod(sizes[:place] + sizes[place + 1 :])
-    if -1 in sizes[place + 1 :] or known <= 0 or a.size % known:
+    if -1 in sizes[place + 1 :] or known <= 0 or not is_same(a.size % known, 0):
         raise ShapeError(
             f"jnp.reshape: cannot infer the shape {sizes} for {a.aval} of {a.size} elements.",
             "Only one extent may be -1, and the others must divide the number of elements.",
@@ -129,6 +135,7 @@ def squeeze(a: ArrayLike, axis: Axes = None) -> Value:
     """
     a = array_argument("squeeze", a)
     if axis is None:
+        check_decided(a.shape, 1)
         axes = tuple([d for d, extent in enumerate(a.shape) if extent == 1])
     else:
         axes = canonical_axes("squeeze", axis, a.ndim)
@@ -217,7 +224,8 @@ def broadcast_to(array: UserObject, shape: UserObject, *, out_sharding: UserObje
     array = array_argument("broadcast_to", array)
     if out_sharding is not None:
         return laid_out(broadcast_to(array, shape), "broadcast_to", out_sharding)
-    target = (index(shape),) if np.ndim(shape) == 0 else tuple([index(n) for n in shape])
+    is_sequence_given = isinstance(shape, (tuple, list)) or np.ndim(shape) > 0
+    target = tuple([as_extent(n) for n in (shape if is_sequence_given else (shape,))])
     offset = len(target) - array.ndim
     if offset < 0 or any(
         extent not in (1, target[offset + d]) for d, extent in enumerate(array.shape)
@@ -466,6 +474,8 @@ def roll(a: UserObject, shift: ArrayLike | Sequence[ArrayLike], axis: UserObject
 def _shifts(shift: ArrayLike | Sequence[ArrayLike]) -> list[UserObject]:
     if isinstance(shift, Sequence):
         return list(shift)
+    if is_symbolic_dim(shift):
+        return [shift]
     if type(shift) is Tracer:
         if not shift.ndim:
             return [shift]
@@ -490,8 +500,9 @@ def _rolled(a: Value, shift: ArrayLike, axis: int) -> Value:
     if not extent:
         return a
     if type(shift) is not Tracer:
-        start = -index(np.asarray(shift).item()) % extent
-        if not start:
+        known: Extent = shift if is_symbolic_dim(shift) else index(np.asarray(shift).item())
+        start = -known % extent
+        if is_same(start, 0):
             return a
         parts = [slice_in_dim(a, start, extent, axis=axis), slice_in_dim(a, 0, start, axis=axis)]
         return concatenate(parts, axis)

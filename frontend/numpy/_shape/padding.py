@@ -12,6 +12,7 @@ from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import ArrayLike, Options, UserFunction, UserObject
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import AxirError, ParameterError
+from axir.dialect.core.symbolic_dims import as_extent
 from axir.dialect.ops.elementwise.arithmetic import add, floor, mul, round, sub
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.indexing.static_slicing import slice_in_dim
@@ -312,7 +313,7 @@ def _check_mode(mode: UserObject, kwargs: dict[str, Options]) -> None:
 
 
 def _width(value: UserObject) -> int:
-    width = index(value)
+    width = as_extent(value)
     if width < 0:
         raise ParameterError(
             f"jnp.pad: pad_width {width} is negative.", "Slice the array to make it smaller."

@@ -6,7 +6,6 @@ argument `size` says how many results there shall be: more are cut off, missing 
 
 from __future__ import annotations
 
-from operator import index
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy as np
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import ArrayLike, UserObject
 from axir.dialect.core.errors import ConcretizationTypeError, ParameterError
+from axir.dialect.core.symbolic_dims import as_extent, symbolic_dim_bounds
 from axir.dialect.ops.elementwise.arithmetic import sub
 from axir.dialect.ops.elementwise.comparison import and_, eq, lt, ne, not_, or_, select_n
 from axir.dialect.ops.elementwise.conversion import convert_element_type
@@ -121,7 +121,7 @@ def _differs(x: Value, y: Value, equal_nan: bool) -> Value:
 
 def _number_of(name: str, count: Value, size: UserObject) -> int:
     if size is not None:
-        return index(size)
+        return as_extent(size)
     if type(count) is Tracer:
         count = count.known(
             ConcretizationTypeError,
@@ -342,9 +342,10 @@ def isin(
     element, tests = promote_arguments("isin", element, test_elements)
     tests = reshape(tests, (tests.size,))
     flat = reshape(element, (element.size,))
-    if not tests.size or not flat.size:
+    are_few = symbolic_dim_bounds(flat.size * tests.size)[1] <= 1 << 16
+    if tests.size == 0 or flat.size == 0:
         found = broadcast_in_dim(constant(False, dtypes.bool_), flat.shape, ())
-    elif method == "compare_all" or (method == "auto" and flat.size * tests.size <= 1 << 16):
+    elif method == "compare_all" or (method == "auto" and are_few):
         shape = (flat.shape[0], tests.shape[0])
         pairs = eq(broadcast_in_dim(flat, shape, (0,)), broadcast_in_dim(tests, shape, (1,)))
         found = reduce_or(pairs, (1,))

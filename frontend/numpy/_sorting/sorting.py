@@ -14,6 +14,7 @@ import numpy as np
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import ArrayLike, Axes, DTypeLike, UserObject
 from axir.dialect.core.errors import AxirError, DTypeError, ParameterError
+from axir.dialect.core.symbolic_dims import is_open, symbolic_dim_bounds
 from axir.dialect.ops.elementwise.arithmetic import add, sub
 from axir.dialect.ops.elementwise.comparison import and_, eq, le, lt, ne, not_, or_, select_n
 from axir.dialect.ops.elementwise.conversion import convert_element_type, imag, real
@@ -346,9 +347,9 @@ def searchsorted(
     if not a.shape[0] or not v.size:
         return broadcast_in_dim(constant(0, dtypes.int32), v.shape, ())
     flat = reshape(v, (v.size,))
-    if method == "sort":
+    if method == "sort" or is_open(a.shape):
         found = _by_sorting(a, flat, side)
-    elif method == "compare_all" or a.size * v.size <= _FEW_COMPARISONS:
+    elif method == "compare_all" or symbolic_dim_bounds(a.size * v.size)[1] <= _FEW_COMPARISONS:
         found = _by_comparing(a, flat, side)
     else:
         found = _by_bisection(a, flat, side)

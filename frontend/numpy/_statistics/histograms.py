@@ -16,6 +16,7 @@ from axir._devices.result_layouts import laid_out, lies_where_told
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import ArrayLike, UserObject
 from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError
+from axir.dialect.core.symbolic_dims import as_extent
 from axir.dialect.ops.elementwise import arithmetic as lax
 from axir.dialect.ops.elementwise import comparison
 from axir.dialect.ops.shape.rearranging import reshape
@@ -78,7 +79,7 @@ def bincount(
     if length is None:
         host = concrete_host(x, "to count its values (pass length=n, how many counts there are)")
         length = max(operator.index(minlength), int(host.max(initial=-1)) + 1)
-    length = operator.index(length)
+    length = as_extent(length)
     if weights is None:
         weights = constant(1, dtypes.canonicalize_dtype(np.dtype(int)))
     else:

@@ -47,6 +47,7 @@ _REASONS: list[tuple[set[str], set[str]]] = [
     ({"random_wrap"}, {"rank 0"}),  # words have an axis
     ({"rng_bit_generator"}, _SHAPES),  # as have states, of one shape
     ({"iota"}, _FLOAT | _COMPLEX | _INTEGER),
+    ({"dim_as_value"}, _INTEGER | {"empty", "rank 6"}),  # one number, how large something is
     # Pivots are rows of the matrix.
     ({"lu_pivots_to_permutation"}, _INTEGER | {"rank 6"}),
     # Functions of the user's, of which the samples know the logarithm of a sum and the like.

@@ -108,10 +108,10 @@ def test_large_parameters_are_checked_when_they_are_used(monkeypatch: Any) -> No
 
 
 def test_newer_bundles_name_both_versions() -> None:
-    data = with_manifest(lambda m: m.update(version=2, written_by={"axir": "9.1"}))
+    data = with_manifest(lambda m: m.update(version=3, written_by={"axir": "9.1"}))
     refuse(
         data,
-        r"of version 2, written by axir 9.1; this axir reads up to version 1.\n.*Install a newer",
+        r"of version 3, written by axir 9.1; this axir reads up to version 2.\n.*Install a newer",
         BundleVersionError,
     )
 

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.rows import export_rows
 
 import axir
 import axir.numpy as jnp
 from axir import lax, nn
 from axir._bundles.batching import DependentRowsError
-from axir.export import export, symbolic_args_specs
+from axir.export import symbolic_args_specs
 
 WIDTH = 4
 SQUARE = jnp.asarray(np.random.default_rng(0).normal(size=(WIDTH, WIDTH)).astype(np.float32))
@@ -95,7 +96,7 @@ def _drawn(seed: int, steps: list[Step], count: int) -> Callable[[Any], Any]:
 
 
 def _proved(function: Callable[[Any], Any]) -> Any:
-    return export(function)(*symbolic_args_specs((np.ones((3, WIDTH), np.float32),), "b, ..."))
+    return export_rows(function)(*symbolic_args_specs((np.ones((3, WIDTH), np.float32),), "b, ..."))
 
 
 def _check(function: Callable[[Any], Any], exported: Any, seed: int) -> None:

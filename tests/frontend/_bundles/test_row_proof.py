@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.rows import export_rows
 
 import axir
 import axir.numpy as jnp
@@ -451,7 +452,7 @@ def test_rows_that_meet_are_refused(number: int) -> None:
     function, reason = MIXED[number]
     x = np.ones((5, 6), np.float32)
     with pytest.raises(DependentRowsError, match=reason) as caught:
-        export(function)(*symbolic_args_specs((x,), "b, ..."))
+        export_rows(function)(*symbolic_args_specs((x,), "b, ..."))
     text = str(caught.value)
     lines, start = inspect.getsourcelines(function)
     if "in another way" not in text:

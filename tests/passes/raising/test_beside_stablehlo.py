@@ -240,8 +240,8 @@ def test_open_extents_are_filled(rows: int) -> None:
 
 def test_shapes_that_do_not_fit_are_refused() -> None:
     module = parse_module(OPEN)
-    with pytest.raises(RaisingError, match="The shape of the argument 'arg0', .*, is open"):
-        raise_module(module)
+    (raised,) = raise_module(module).functions.values()
+    assert raised.input_types[0].is_open
     with pytest.raises(ShapeError, match=r"The shape \(4, 2\) is none of the argument 'arg0'"):
         raise_module(module, {"arg0": (4, 2)})
     for given in ({"arg0": (4, 3), "y": (2,)}, {"y": (2,)}):

@@ -1,0 +1,293 @@
+"""Bounds of symbolic dimensions: between which numbers an extent lies, for all sizes.
+
+Every step holds for all sizes that the constraints allow, so what bounds decide is true. They need
+not be tight: what they leave open is an error for whoever asks.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Iterator, Mapping
+
+from .annotations import Extent
+from .symbolic_dims import (
+    Applied,
+    Atom,
+    Product,
+    SymbolicDim,
+    Terms,
+    multiplied,
+    terms_of,
+)
+
+Bounds = tuple[float, float]
+# How often an extent is replaced by others before nothing is known of it.
+_MOST_REPLACEMENTS = 12
+_ANY: Bounds = (-math.inf, math.inf)
+
+
+def bounds(extent: SymbolicDim) -> Bounds:
+    """Returns between which numbers an extent lies; infinite where nothing is known.
+
+    Algorithm:
+        1. Names that constraints say are equal to something are replaced by that.
+        2. A quotient by a number m is replaced by (a - mod(a, m)) / m, the extent times m.
+        3. A maximum is bounded from both of its operands, and so is a minimum.
+        4. What is left is a polynomial in names and atoms, each in an interval. Each is written as
+           its lower end plus a number that is not negative: then the bounds of all terms add up.
+        5. Constraints, added with a factor that cancels a term, may give better bounds.
+    """
+    return _bounds_of(extent, extent.constraints)
+
+
+@functools.lru_cache(4096)
+def _bounds_of(extent: SymbolicDim, constraints: tuple[str, ...]) -> Bounds:
+    facts = _Facts.of(extent)
+    low, high = facts.bounds(dict(extent.terms), _MOST_REPLACEMENTS)
+    # Of integers.
+    return _rounded(low, math.ceil), _rounded(high, math.floor)
+
+
+def _rounded(x: float, rounding: object) -> float:
+    if math.isinf(x):
+        return x
+    return float(rounding(round(x, 9)))  # type: ignore[operator]
+
+
+class _Facts:
+    """What constraints say.
+
+    Attributes:
+        positive: Extents that are not negative.
+        replaced: Atoms that are equal to an extent.
+        intervals: Bounds of single atoms.
+    """
+
+    def __init__(self, positive: list[Terms], replaced: dict[str, Extent]):
+        self.positive = positive
+        self.replaced = replaced
+        self.intervals: dict[str, Bounds] = {}
+        for terms in positive:
+            self._note(terms)
+
+    @staticmethod
+    def of(extent: SymbolicDim) -> _Facts:
+        """Returns the facts under which an extent stands."""
+        if extent.scope is None or not extent.scope.texts:
+            return _NO_FACTS
+        positive: list[Terms] = []
+        replaced: dict[str, Extent] = {}
+        for constraint in extent.scope.constraints:
+            for difference in constraint.positive:
+                positive.append(dict(terms_of(difference)))
+            if constraint.is_equality:
+                replaced.update(_replacement(constraint.left, constraint.right))
+        return _Facts(positive, replaced)
+
+    def _note(self, terms: Terms) -> None:
+        """Notes the bound that a constraint of a single atom is."""
+        rest = [product for product in terms if product]
+        if len(rest) != 1 or len(rest[0]) != 1:
+            return
+        (atom,), factor = rest[0], terms[rest[0]]
+        limit = -terms.get((), 0) / factor
+        low, high = self.intervals.get(str(atom), _ANY)
+        both = (max(low, math.ceil(limit)), high) if factor > 0 else (low, min(high, limit // 1))
+        self.intervals[str(atom)] = both
+
+    def bounds(self, terms: Terms, left: int) -> Bounds:
+        """Returns the bounds of a polynomial."""
+        terms = self._with_replacements(terms)
+        if left <= 0:
+            return _ANY
+        low, high = self._by_constraints(terms)
+        for atom in dict.fromkeys(x for product in terms for x in product):
+            found = self._without_atom(terms, atom, left) if isinstance(atom, Applied) else None
+            if found is not None:
+                return max(low, found[0]), min(high, found[1])
+        return low, high
+
+    def _with_replacements(self, terms: Terms) -> Terms:
+        if not self.replaced:
+            return terms
+        for _ in range(_MOST_REPLACEMENTS):
+            made: Terms = {}
+            is_changed = False
+            for product, factor in terms.items():
+                part: Terms = {(): factor}
+                for atom in product:
+                    new = self.replaced.get(str(atom))
+                    is_changed |= new is not None
+                    part = multiplied(part, {(atom,): 1} if new is None else terms_of(new))
+                _add(made, part)
+            terms = made
+            if not is_changed:
+                break
+        return terms
+
+    def _without_atom(self, terms: Terms, atom: Applied, left: int) -> Bounds | None:
+        """Returns bounds by what an operation means; None if it is an atom like a name."""
+        name, (a, b) = atom.name, atom.operands
+        if name == "floordiv" and type(b) is int and b > 0:
+            return self._without_quotient(terms, atom, a, b, left)
+        if name in ("max", "min"):
+            return self._without_extremum(terms, atom, left)
+        return None
+
+    def _without_quotient(self, terms: Terms, atom: Atom, a: Extent, b: int, left: int) -> Bounds:
+        rest: Terms = {(Applied("mod", a, b),): 1}
+        numerator: Terms = dict(terms_of(a))
+        _add(numerator, rest, -1)
+        made: Terms = {}
+        for product, factor in terms.items():
+            count = product.count(atom)
+            others = tuple([x for x in product if x != atom])
+            if count > 1:
+                return _ANY
+            if count:
+                _add(made, multiplied({others: factor}, numerator))
+            else:
+                _add(made, {product: factor * b})
+        low, high = self.bounds(made, left - 1)
+        return low / b, high / b
+
+    def _without_extremum(self, terms: Terms, atom: Applied, left: int) -> Bounds:
+        name, (a, b) = atom.name, atom.operands
+        within = {p: f for p, f in terms.items() if atom in p}
+        cases = []
+        for chosen in (a, b):
+            made: Terms = {}
+            for product, factor in terms.items():
+                part: Terms = {(): factor}
+                for x in product:
+                    part = multiplied(part, terms_of(chosen) if x == atom else {(x,): 1})
+                _add(made, part)
+            cases.append(self.bounds(made, left - 2))
+        low, high = min(c[0] for c in cases), max(c[1] for c in cases)
+        if list(map(len, within)) == [1]:  # it stands alone, with a factor
+            (factor,) = within.values()
+            if (factor > 0) == (name == "max"):
+                low = max(c[0] for c in cases)
+            else:
+                high = min(c[1] for c in cases)
+        return low, high
+
+    def _by_constraints(self, terms: Terms) -> Bounds:
+        low, high = self._interval(terms)
+        for positive in (*self.positive, *self._of_remainders(terms)):
+            for product in positive:
+                if not product or product not in terms:
+                    continue
+                ratio = terms[product] / positive[product]
+                if ratio != int(ratio):
+                    continue
+                made = dict(terms)
+                _add(made, positive, -int(ratio))
+                # terms = made + ratio * positive
+                other_low, other_high = self._interval(made)
+                if ratio > 0:
+                    low = max(low, other_low)
+                else:
+                    high = min(high, other_high)
+        return low, high
+
+    def _of_remainders(self, terms: Terms) -> Iterator[Terms]:
+        """Yields what is not negative: remainders are smaller than what they are divided by."""
+        for atom in dict.fromkeys(x for product in terms for x in product):
+            if isinstance(atom, Applied) and atom.name == "mod":
+                divisor = atom.operands[1]
+                if isinstance(divisor, SymbolicDim) and self._of(divisor)[0] >= 1:
+                    positive = {**terms_of(divisor), (atom,): -1}
+                    _add(positive, {(): -1})
+                    yield positive
+
+    def _interval(self, terms: Terms) -> Bounds:
+        """Returns bounds of a polynomial whose atoms lie in intervals, each on its own."""
+        widths: dict[str, float] = {}
+        shifted: Terms = {}
+        for product, factor in terms.items():
+            part: Terms = {(): factor}
+            for atom in product:
+                low, high = self._of_atom(atom)
+                if math.isinf(low) and math.isinf(high):
+                    return _ANY
+                sign, start = (1, int(low)) if not math.isinf(low) else (-1, int(high))
+                widths[str(atom)] = high - low
+                part = multiplied(part, {(): start, (atom,): sign} if start else {(atom,): sign})
+            _add(shifted, part)
+        low = high = 0.0
+        for product, factor in shifted.items():
+            if not factor:
+                continue
+            most = math.prod(widths[str(atom)] for atom in product)
+            ends = (factor, factor) if not product else (0.0, factor * most if most else 0.0)
+            low, high = low + min(ends), high + max(ends)
+        return low, high
+
+    def _of_atom(self, atom: Atom) -> Bounds:
+        low, high = (1.0, math.inf) if isinstance(atom, str) else self._of_operation(atom)
+        least, most = self.intervals.get(str(atom), _ANY)
+        return max(low, least), min(high, most)
+
+    def _of_operation(self, atom: Applied) -> Bounds:
+        name, (a, b) = atom.name, atom.operands
+        first, second = self._of(a), self._of(b)
+        if name == "max":
+            return max(first[0], second[0]), max(first[1], second[1])
+        if name == "min":
+            return min(first[0], second[0]), min(first[1], second[1])
+        if second[0] < 1:
+            return _ANY
+        if name == "mod":
+            return 0.0, min(second[1] - 1, first[1] if first[0] >= 0 else math.inf)
+        return _quotient(first, second)
+
+    def _of(self, extent: Extent) -> Bounds:
+        return self.bounds(dict(terms_of(extent)), _MOST_REPLACEMENTS // 2)
+
+
+def _quotient(first: Bounds, second: Bounds) -> Bounds:
+    """Returns the bounds of a quotient by what is at least 1."""
+    low, high = first
+    least, most = second
+    if low < 0:
+        low = low if math.isinf(low) else low // least
+    else:
+        low = 0.0 if math.isinf(most) else low // most
+    if high < 0:
+        high = -1.0 if math.isinf(most) else high // most
+    else:
+        high = high if math.isinf(high) else high // least
+    return low, high
+
+
+def _replacement(left: Extent, right: Extent) -> Iterator[tuple[str, Extent]]:
+    """Yields the atom that an equality replaces by something without it."""
+    for one, other in ((left, right), (right, left)):
+        terms = terms_of(one)
+        if len(terms) == 1:
+            ((product, factor),) = terms.items()
+            if len(product) == 1 and factor == 1 and str(product[0]) not in _atoms(other):
+                yield str(product[0]), other
+                return
+
+
+def _atoms(extent: Extent) -> set[str]:
+    found: set[str] = set()
+    for product in terms_of(extent):
+        for atom in product:
+            found.add(str(atom))
+            if isinstance(atom, Applied):
+                found.update(*map(_atoms, atom.operands))
+    return found
+
+
+def _add(terms: Terms, others: Mapping[Product, int], times: int = 1) -> None:
+    for product, factor in others.items():
+        terms[product] = terms.get(product, 0) + factor * times
+        if not terms[product]:
+            del terms[product]
+
+
+_NO_FACTS = _Facts([], {})

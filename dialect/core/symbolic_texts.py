@@ -1,0 +1,218 @@
+"""Symbolic dimensions as texts, and the constraints on their names.
+
+An extent is written `2*b + 1`; where constraints hold of its names they stand behind a bar:
+`b | b >= 8, mod(t, 4) == 0`. What does not live here: shapes as users write them, and what names
+are in a call (`frontend/_arguments/symbolic_shapes.py`).
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from .annotations import Extent
+from .errors import ParameterError
+from .symbolic_dims import OPERATIONS, SymbolicDim, operation, value_of
+
+_COMPARISONS: Mapping[type[ast.cmpop], Callable[[Extent, Extent], bool]] = {
+    ast.GtE: operator.ge,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.Lt: operator.lt,
+    ast.Eq: operator.eq,
+}
+_ARITHMETIC: Mapping[type[ast.operator], Callable[[Extent, Extent], Extent]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Pow: operator.pow,
+}
+
+
+# Texts come from files of others: powers and texts are of the size that somebody writes.
+_MOST_POWER = 16
+_MOST_LETTERS = 2000
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """A comparison that holds in all calls."""
+
+    text: str
+    comparison: type[ast.cmpop]
+    left: Extent
+    right: Extent
+
+    @property
+    def is_equality(self) -> bool:
+        """Whether it says that two extents are equal."""
+        return self.comparison is ast.Eq
+
+    @property
+    def positive(self) -> list[Extent]:
+        """The extents of which it says that they are not negative."""
+        if self.is_equality:
+            return [self.left - self.right, self.right - self.left]
+        if self.comparison in (ast.GtE, ast.Gt):
+            difference = self.left - self.right
+        else:
+            difference = self.right - self.left
+        return [difference - (self.comparison in (ast.Gt, ast.Lt))]
+
+    def holds(self, sizes: Mapping[str, int]) -> bool:
+        """Tells whether it does for sizes of the names."""
+        compare = _COMPARISONS[self.comparison]
+        return compare(value_of(self.left, sizes), value_of(self.right, sizes))
+
+
+class SymbolicScope:
+    """Constraints on symbolic dimensions, which `symbolic_shape(..., scope=...)` adds to.
+
+    Args:
+        constraints_str: Comparisons such as `"b >= 8"`, `"mod(t, 4) == 0"`, `"m == 2*n"`.
+
+    Raises:
+        ParameterError: if a text is no comparison.
+
+    >>> SymbolicScope(["b >= 8"]).constraints[0].text
+    'b >= 8'
+    """
+
+    def __init__(self, constraints_str: Sequence[str] = ()):
+        self.constraints: list[Constraint] = list(map(constraint, constraints_str))
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The constraints as texts."""
+        return tuple([c.text for c in self.constraints])
+
+
+def constraint(text: str) -> Constraint:
+    """Returns the comparison that a text is.
+
+    Raises:
+        ParameterError: if it is none.
+    """
+    try:
+        (found,) = expressions(text)
+    except (ParameterError, ValueError):
+        found = None
+    match found:
+        case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _COMPARISONS:
+            return Constraint(
+                text, type(op), read_expression(left, text), read_expression(right, text)
+            )
+    raise ParameterError(
+        f"symbolic_shape: the constraint {text!r} is no comparison of two extents.",
+        "Write 'b >= 8', 'mod(t, 4) == 0' or 'm == 2*n'.",
+    )
+
+
+def expressions(text: str) -> list[ast.expr]:
+    """Returns the expressions of a list of extents, perhaps in parentheses.
+
+    Raises:
+        ParameterError: if a text is no list of them.
+    """
+    if len(text) > _MOST_LETTERS:
+        raise _no_extent(f"{text[:20]}...", f"{text[:20]}...")
+    try:
+        found = ast.parse(f"[{text.replace('^', '**')}]", mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise _no_extent(text, text) from None
+    if not isinstance(found, ast.List):
+        raise _no_extent(text, text)
+    match found.elts:
+        case [ast.Tuple(elts=elements)]:
+            return elements
+    return found.elts
+
+
+def read_expression(word: ast.expr, text: str, scope: SymbolicScope | None = None) -> Extent:
+    """Returns the extent that an expression is.
+
+    Args:
+        word: The expression.
+        text: Where it stands, for the error.
+        scope: The constraints on its names.
+
+    Raises:
+        ParameterError: if it is no extent.
+    """
+    match word:
+        case ast.Constant(value=number) if type(number) is int:
+            return number
+        case ast.Name(id=name):
+            return SymbolicDim(name, scope=scope)
+        case ast.UnaryOp(op=ast.USub(), operand=inner):
+            return read_expression(inner, text, scope) * -1
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _ARITHMETIC:
+            a, b = read_expression(left, text, scope), read_expression(right, text, scope)
+            if not isinstance(op, ast.Pow) or (isinstance(b, int) and 0 <= b <= _MOST_POWER):
+                return _ARITHMETIC[type(op)](a, b)
+        case ast.Call(func=ast.Name(id=name), args=[left, right]) if name in OPERATIONS:
+            return operation(
+                name, read_expression(left, text, scope), read_expression(right, text, scope)
+            )
+    raise _no_extent(ast.unparse(word), text)
+
+
+def _no_extent(word: str, text: str) -> ParameterError:
+    return ParameterError(
+        f"symbolic_shape: {word!r} in {text!r} is no extent.",
+        "Write numbers, names, and what is computed of them by + - * // %, floordiv, mod, max and "
+        "min: 'b, 2*t + 1, 3'.",
+    )
+
+
+@functools.lru_cache(1024)
+def scope_of(texts: tuple[str, ...]) -> SymbolicScope | None:
+    """Returns the one scope with given constraints; None without any.
+
+    >>> scope_of(("b >= 8",)) is scope_of(("b >= 8",))
+    True
+    """
+    return SymbolicScope(texts) if texts else None
+
+
+def write_extent(dimension: Extent) -> str:
+    """Returns an extent with the constraints on its names.
+
+    >>> write_extent(read_extent("2*b + 1 | b >= 8"))
+    '2*b + 1 | b >= 8'
+    """
+    constraints = getattr(dimension, "constraints", ())
+    return f"{dimension} | {', '.join(constraints)}" if constraints else str(dimension)
+
+
+@functools.lru_cache(4096)
+def read_extent(text: str) -> Extent:
+    """Returns the extent that a text is, which `write_extent` made.
+
+    Raises:
+        ParameterError: if it is none.
+    """
+    written, _, conditions = text.partition("|")
+    texts = tuple(map(ast.unparse, expressions(conditions))) if conditions.strip() else ()
+    words = expressions(written)
+    if len(words) != 1:
+        raise _no_extent(written, text)
+    return read_expression(words[0], text, scope_of(texts))
+
+
+def with_constraints(dimension: Extent, texts: tuple[str, ...]) -> Extent:
+    """Returns an extent under given constraints instead of its own.
+
+    >>> with_constraints(SymbolicDim("b"), ("b >= 8",)) >= 8
+    True
+    """
+    if not isinstance(dimension, SymbolicDim):
+        return dimension
+    return read_extent(
+        " | ".join([str(dimension), ", ".join(texts)] if texts else [str(dimension)])
+    )

@@ -1,0 +1,128 @@
+"""Functions with symbolic dimensions: the sizes that calls have, and types of these sizes.
+
+The function itself is a program with expressions of the dimensions, which the pass `instantiate`
+replaces by numbers. What does not live here: dimensions that are rows (`batching.py`).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from axir._arguments.symbolic_shapes import check_sizes, solved
+from axir._devices.shape_dtype_struct import ShapeDtypeStruct
+from axir.dialect.core.annotations import Extent, UserObject
+from axir.dialect.core.array import Array
+from axir.dialect.core.errors import ParameterError, ShapeError
+from axir.dialect.core.symbolic_dims import SymbolicDim
+from axir.dialect.core.symbolic_texts import scope_of, with_constraints
+from axir.dialect.program.function import Function
+from axir.dialect.text.signature import Argument, Signature
+from axir.passes.transforms.instantiate import symbols_of, type_of_sizes
+
+from .manifest import Open, Sizes
+
+# Sizes that stand for any, to see what follows from shapes.
+_SOME = 7
+
+
+def under(leaves: Sequence[UserObject], constraints: tuple[str, ...]) -> list[UserObject]:
+    """Returns what arguments are like, all their symbolic dimensions under the same constraints."""
+
+    def one(x: UserObject) -> UserObject:
+        if not isinstance(x, ShapeDtypeStruct):
+            return x
+        return x.update(shape=tuple([with_constraints(extent, constraints) for extent in x.shape]))
+
+    return list(map(one, leaves))
+
+
+def open_of(function: Function, signature: Signature) -> Open | None:
+    """Returns what a manifest says of the symbolic dimensions of a function; None without any.
+
+    Raises:
+        ShapeError: if one does not follow from the shapes of the arguments.
+    """
+    if not any(value.type.is_open for value in (*signature.arguments, *signature.results)):
+        return None
+    symbols = sorted(symbols_of(function))
+    shapes = [value.type.shape for value in signature.arguments]
+    some = dict.fromkeys(symbols, _SOME)
+    found = [type_of_sizes(value.type, some).shape for value in signature.arguments]
+    names = [value.name for value in signature.arguments]
+    sizes = solved(function.name, names, shapes, found)
+    for symbol in symbols:
+        if symbol not in sizes:
+            raise ShapeError(
+                f"{function.name}: the dimension {symbol} is in no shape of an argument.",
+                "Let it stand alone, or with a factor, in the shape of some argument.",
+            )
+    extents: list[Extent] = [extent for shape in shapes for extent in shape]
+    constraints = [x.constraints for x in extents if isinstance(x, SymbolicDim)]
+    return Open(tuple(symbols), max(constraints, key=len, default=()))
+
+
+def sizes_of_call(
+    name: str, arguments: Sequence[Argument], values: Sequence[UserObject], entry: Open
+) -> Sizes:
+    """Returns what the symbolic dimensions are in a call.
+
+    Raises:
+        ShapeError: if shapes do not fit, or a constraint does not hold.
+    """
+    names = [value.name for value in arguments]
+    wanted = [value.type.shape for value in arguments]
+    found = [x.type.shape if isinstance(x, Array) else np.shape(x) for x in values]
+    scope = scope_of(entry.constraints)
+    sizes = solved(name, names, wanted, found, scope.constraints if scope else ())
+    return tuple(sorted(sizes.items()))
+
+
+def checked_sizes(name: str, sizes: Mapping[str, int], entry: Open) -> Sizes:
+    """Returns sizes that were given by name.
+
+    Raises:
+        ParameterError: if these are not the names of the dimensions.
+        ShapeError: if a constraint does not hold.
+    """
+    if set(sizes) != set(entry.symbols):
+        raise ParameterError(
+            f"The open dimensions of {name!r} are {', '.join(entry.symbols)}, not "
+            f"{', '.join(sizes) or 'none'}.",
+            "Give a size for each of them by its name.",
+        )
+    if any(type(size) is not int for size in sizes.values()):
+        raise ParameterError(f"{dict(sizes)} are no sizes.", "Sizes are positive integers.")
+    scope = scope_of(entry.constraints)
+    check_sizes(name, sizes, scope.constraints if scope else ())
+    return tuple(sorted(sizes.items()))
+
+
+def combinations(sizes: Mapping[str, int | Sequence[int]]) -> Iterator[dict[str, int]]:
+    """Yields all combinations of sizes by name.
+
+    >>> list(combinations({"b": (1, 8), "t": 3}))
+    [{'b': 1, 't': 3}, {'b': 8, 't': 3}]
+    """
+    lists = {name: (x,) if isinstance(x, int) else tuple(x) for name, x in sizes.items()}
+    for values in itertools.product(*lists.values()):
+        yield dict(zip(lists, values, strict=True))
+
+
+def in_sizes(
+    values: Sequence[Argument], sizes: Sequence[tuple[str, Extent]]
+) -> tuple[Argument, ...]:
+    """Returns arguments or results with sizes for their symbolic dimensions."""
+    by_name = dict(sizes)
+    return tuple([Argument(v.name, type_of_sizes(v.type, by_name)) for v in values])
+
+
+def name_of_sizes(name: str, sizes: Sizes) -> str:
+    """Returns what a function of fixed sizes is called.
+
+    >>> name_of_sizes("predict", (("b", 8), ("t", 128)))
+    'predict_b8_t128'
+    """
+    return "_".join([name, *(f"{symbol}{size}" for symbol, size in sizes)])

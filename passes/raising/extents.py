@@ -1,0 +1,243 @@
+"""Numbers that a program computes of how large its arguments are: as symbolic dimensions.
+
+Modules with open shapes (`tensor<?x3xf32>`) take extents apart and put them together by operations
+on integers. These are followed here beside the program itself: what a rule of dynamic shapes needs
+to know is an array of extents, each a number or a symbolic dimension. What does not live here: the
+operations that use shapes (`dynamic_shapes.py`, `shape_arithmetic.py`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from iree.compiler import ir
+
+from axir.dialect.core.annotations import Dtype, Extent, HostArray, Returning
+from axir.dialect.core.array import from_numpy
+from axir.dialect.core.symbolic_dims import (
+    SymbolicDim,
+    as_traced,
+    is_same,
+    is_symbolic_dim,
+    operation,
+    symbolic_dim_bounds,
+)
+from axir.dialect.ops.elementwise.conversion import convert_element_type
+from axir.dialect.ops.shape.concatenation import concatenate
+from axir.dialect.ops.shape.rearranging import reshape
+from axir.dialect.program.rules import Value
+
+from .attributes import integer, integers, word
+
+Extents: TypeAlias = HostArray
+"""An array of extents: of Python objects, in the shape of the value that holds them."""
+
+# So many integers are followed.
+_MOST = 64
+_COMPARED = {"GE": ">=", "GT": ">", "LE": "<=", "LT": "<", "EQ": "=="}
+
+
+class Comparison(NamedTuple):
+    """A comparison of extents that sizes decide, as a constraint writes it; empty if none can."""
+
+    text: str
+
+
+def extents_array(extents: Sequence[Extent], shape: Sequence[int]) -> Extents:
+    """Returns extents as an array of a shape."""
+    made = np.empty(len(extents), object)
+    for number, extent in enumerate(extents):
+        made[number] = extent
+    return made.reshape(tuple(shape))
+
+
+def as_value(extents: Extents, dtype: Dtype) -> Value:
+    """Returns extents as a value of the program: known where all are numbers."""
+    flat = extents.reshape(-1).tolist()
+    if not any(map(is_symbolic_dim, flat)):
+        return from_numpy(np.array(flat, dtype).reshape(extents.shape))
+    parts = [
+        convert_element_type(as_traced(x), dtype)
+        if is_symbolic_dim(x)
+        else from_numpy(np.array(x, dtype))
+        for x in flat
+    ]
+    if not extents.shape:
+        return parts[0]
+    return reshape(concatenate([reshape(x, (1,)) for x in parts], 0), extents.shape)
+
+
+def followed(op: ir.Operation, operands: Sequence[Extents | None]) -> Extents | None:
+    """Returns the extents that an operation computes; None where they are no extents."""
+    rule = _RULES.get(op.name)
+    kinds = [v.type for v in (*op.operands, *op.results)]
+    if rule is None or not all(map(_is_small, kinds)):
+        return None
+    # What is not known is None, element by element.
+    given = [
+        extents_array([None] * math.prod(_shape(kind)), _shape(kind)) if x is None else x
+        for x, kind in zip(operands, kinds, strict=False)
+    ]
+    found: Extents | None = rule(op, *given)
+    return found
+
+
+def _is_small(kind: ir.Type) -> bool:
+    if not isinstance(kind, ir.RankedTensorType):
+        return True
+    return kind.has_static_shape and math.prod(kind.shape) <= _MOST
+
+
+def _shape(kind: ir.Type) -> tuple[int, ...]:
+    return tuple(kind.shape) if isinstance(kind, ir.RankedTensorType) else ()
+
+
+def _each(function: Returning[Extent | None]) -> Returning[Extents | None]:
+    """Returns a rule that applies a function to each element."""
+
+    def rule(op: ir.Operation, *operands: Extents) -> Extents | None:
+        broadcast = np.broadcast_arrays(*operands)
+        columns = zip(*(x.reshape(-1).tolist() for x in broadcast), strict=True)
+        found = [None if None in column else function(*column) for column in columns]
+        return extents_array(found, broadcast[0].shape)
+
+    return rule
+
+
+def _sign(a: Extent) -> Extent | None:
+    low, high = symbolic_dim_bounds(a)
+    if low >= 1 or high <= -1:
+        return 1 if low >= 1 else -1
+    return 0 if low == high == 0 else None
+
+
+def _and(a: Extent, b: Extent) -> Extent | None:
+    if a is False or b is False:
+        return False
+    return a if b is True else b if a is True else None
+
+
+def _quotient(a: Extent, b: Extent) -> Extent | None:
+    # StableHLO's rounds towards zero, as Python's does for what is not negative.
+    return operation("floordiv", a, b) if _are_positive(a, b) else None
+
+
+def _remainder(a: Extent, b: Extent) -> Extent | None:
+    return operation("mod", a, b) if _are_positive(a, b) else None
+
+
+def _are_positive(a: Extent, b: Extent) -> bool:
+    return symbolic_dim_bounds(a)[0] >= 0 and symbolic_dim_bounds(b)[0] >= 1
+
+
+def _compare(op: ir.Operation, a: Extents, b: Extents) -> Extents | None:
+    direction = word(op.attributes["comparison_direction"])
+
+    def one(x: Extent, y: Extent) -> Extent | None:
+        low, high = symbolic_dim_bounds(x - y)
+        decided = {
+            "GE": (low >= 0, high < 0),
+            "GT": (low > 0, high <= 0),
+            "LE": (high <= 0, low > 0),
+            "LT": (high < 0, low >= 0),
+            "EQ": (low == high == 0, low > 0 or high < 0),
+            "NE": (low > 0 or high < 0, low == high == 0),
+        }[direction]
+        if any(decided):
+            return decided[0]
+        if direction == "NE":
+            return Comparison("")
+        return Comparison(f"{x} {_COMPARED[direction]} {y}")
+
+    return _each(one)(op, a, b)
+
+
+def _select(op: ir.Operation, chosen: Extents, a: Extents, b: Extents) -> Extents | None:
+    def one(which: Extent, x: Extent, y: Extent) -> Extent | None:
+        if isinstance(which, Comparison):
+            return None
+        return x if which else y
+
+    return _each(one)(op, chosen, a, b)
+
+
+def _clamped(op: ir.Operation, least: Extents, x: Extents, most: Extents) -> Extents:
+    found = []
+    for low, extent, high in zip(
+        *(part.reshape(-1).tolist() for part in np.broadcast_arrays(least, x, most)), strict=True
+    ):
+        if low is not None and high is not None and is_same(low, high):
+            found.append(low)  # whatever is clamped
+        elif None in (low, extent, high):
+            found.append(None)
+        else:
+            found.append(operation("min", operation("max", low, extent), high))
+    return extents_array(found, x.shape)
+
+
+def _reshaped(op: ir.Operation, x: Extents) -> Extents:
+    return x.reshape(tuple(op.results[0].type.shape))
+
+
+def _broadcast(op: ir.Operation, x: Extents) -> Extents:
+    shape = tuple(op.results[0].type.shape)
+    aligned = [1] * len(shape)
+    for extent, dimension in zip(x.shape, integers(op, "broadcast_dimensions"), strict=True):
+        aligned[dimension] = extent
+    return np.broadcast_to(x.reshape(aligned), shape)
+
+
+def _sliced(op: ir.Operation, x: Extents) -> Extents:
+    names = ("start_indices", "limit_indices", "strides")
+    bounds = zip(*(integers(op, name) for name in names), strict=True)
+    return x[tuple(slice(*bound) for bound in bounds)]
+
+
+def _concatenated(op: ir.Operation, *parts: Extents) -> Extents:
+    return np.concatenate(parts, integer(op, "dimension"))
+
+
+def _converted(op: ir.Operation, x: Extents) -> Extents | None:
+    kind = op.results[0].type
+    element = kind.element_type if isinstance(kind, ir.ShapedType) else kind
+    is_integer = isinstance(element, (ir.IndexType, ir.IntegerType)) and str(element) != "i1"
+    return x if is_integer else None
+
+
+_RULES: dict[str, Returning[Extents | None]] = {
+    "stablehlo.broadcast_in_dim": _broadcast,
+    "stablehlo.clamp": _clamped,
+    "stablehlo.compare": _compare,
+    "stablehlo.concatenate": _concatenated,
+    "stablehlo.reshape": _reshaped,
+    "stablehlo.slice": _sliced,
+    "tensor.from_elements": lambda op, *x: extents_array(
+        [part.item() for part in x], op.results[0].type.shape
+    ),
+    **dict.fromkeys(("stablehlo.select", "arith.select"), _select),
+    **dict.fromkeys(
+        ("stablehlo.convert", "arith.index_cast", "arith.extsi", "arith.trunci"), _converted
+    ),
+    **dict.fromkeys(("stablehlo.add", "arith.addi", "shape.add"), _each(lambda a, b: a + b)),
+    **dict.fromkeys(("stablehlo.multiply", "arith.muli", "shape.mul"), _each(lambda a, b: a * b)),
+    **dict.fromkeys(("stablehlo.subtract", "arith.subi"), _each(lambda a, b: a - b)),
+    **dict.fromkeys(("stablehlo.divide", "arith.divsi", "shape.div"), _each(_quotient)),
+    **dict.fromkeys(("stablehlo.remainder", "arith.remsi"), _each(_remainder)),
+    **dict.fromkeys(
+        ("stablehlo.maximum", "arith.maxsi"), _each(lambda a, b: operation("max", a, b))
+    ),
+    **dict.fromkeys(
+        ("stablehlo.minimum", "arith.minsi"), _each(lambda a, b: operation("min", a, b))
+    ),
+    "stablehlo.and": _each(_and),
+    "stablehlo.negate": _each(lambda a: -a),
+    "stablehlo.sign": _each(_sign),
+}
+
+
+def is_name(extent: Extent) -> bool:
+    """Tells whether an extent is the name of an open dimension, and nothing else."""
+    return isinstance(extent, SymbolicDim) and extent.is_name

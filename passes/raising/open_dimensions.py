@@ -1,0 +1,158 @@
+"""Open dimensions of the arguments of a module: their names, and what is learned of these.
+
+Each `?` of an argument gets a name of its own. Operations whose operands must be alike tell that
+two names are one, or a number; checks of shapes that JAX writes tell constraints. What is learned
+holds from the beginning: the module is raised again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from iree.compiler import ir
+
+from axir.dialect.core.annotations import Extent, HostArray
+from axir.dialect.core.array import Array
+from axir.dialect.core.errors import ShapeError
+from axir.dialect.core.symbolic_dims import SymbolicDim, is_same, is_symbolic_dim, value_of
+from axir.dialect.core.symbolic_texts import read_extent, with_constraints
+from axir.dialect.program.rules import Value
+
+from .attributes import dimension_numbers, integer
+from .extents import is_name
+
+# Where JAX says which dimension an argument of a function is.
+_GLOBAL = "jax.global_constant"
+# Names that nobody gave: they yield to others.
+_NUMBERED = re.compile(r".*_\d+")
+# Operations whose operands, those of rank 0 apart, have one shape.
+_ALIKE = frozenset(
+    "add and atan2 clamp compare complex divide maximum minimum multiply or power remainder select "
+    "shift_left shift_right_arithmetic shift_right_logical subtract xor".split()
+)
+
+
+class SameDimension(Exception):
+    """Two open dimensions turned out to be one, or a number.
+
+    Attributes:
+        name: The name of one.
+        extent: What it is.
+    """
+
+    def __init__(self, name: str, extent: Extent):
+        super().__init__(f"{name} is {extent}")
+        self.name, self.extent = name, extent
+
+
+class Learned(NamedTuple):
+    """What is known of the names of open dimensions.
+
+    Attributes:
+        equal: By name the extent that it is.
+        constraints: What holds of the others.
+    """
+
+    equal: Mapping[str, Extent]
+    constraints: tuple[str, ...]
+
+    def extent(self, extent: Extent) -> Extent:
+        """Returns an extent of names that are known to be different."""
+        return with_constraints(value_of(extent, self.equal), self.constraints)
+
+    def with_equal(self, name: str, extent: Extent) -> Learned:
+        """Returns what is known if a name is something else."""
+        bare = with_constraints(extent, ())
+        equal = {n: value_of(x, {name: bare}) for n, x in self.equal.items()}
+        return self._replace(equal={**equal, name: bare})
+
+    def with_constraints(self, texts: Iterable[str]) -> Learned:
+        """Returns what is known if comparisons hold."""
+        return self._replace(constraints=tuple(sorted({*self.constraints, *texts})))
+
+
+def open_shape(kind: ir.RankedTensorType, name: str) -> list[Extent]:
+    """Returns the shape of an argument, with a name for each dimension that is open."""
+    plain = re.sub(r"\W+", "_", name).strip("_") or "arg"
+    plain = plain if plain.isidentifier() else f"arg_{plain}"
+    return [
+        SymbolicDim(f"{plain}_{axis}") if extent < 0 else extent
+        for axis, extent in enumerate(kind.shape)
+    ]
+
+
+def filled(kind: ir.RankedTensorType, given: Sequence[Extent], name: str) -> list[Extent]:
+    """Returns the shape of an argument whose open extents are given: numbers, or texts of extents.
+
+    Raises:
+        ShapeError: if the shape is none of the argument.
+    """
+    extents = [read_extent(x) if isinstance(x, str) else x for x in given]
+    if len(extents) != kind.rank or any(
+        m >= 0 and not is_same(n, m) for n, m in zip(extents, kind.shape, strict=True)
+    ):
+        example = "x".join(str(extent if extent >= 0 else 8) for extent in kind.shape)
+        raise ShapeError(
+            f"The shape {tuple(given)} is none of the argument {name!r}, {kind}.",
+            f"It is like {example}.",
+        )
+    return extents
+
+
+def check_dimensions(op: ir.Operation, values: Sequence[Value]) -> None:
+    """Raises `SameDimension` if an operation tells more of open dimensions than is known.
+
+    Its operands must be alike along some dimensions, or the program means nothing.
+    """
+    arrays = [x for x in values if isinstance(x, Array)]
+    if not any(x.type.is_open for x in arrays):
+        return
+    for one, other in _pairs(op, arrays):
+        if is_same(one, other):
+            continue
+        if is_name(one) and (not is_name(other) or not _NUMBERED.fullmatch(str(other))):
+            raise SameDimension(str(one), other)
+        if is_name(other):
+            raise SameDimension(str(other), one)
+        if not is_symbolic_dim(one) and not is_symbolic_dim(other):
+            return  # numbers that differ: the operation's own rule says so
+
+
+def global_names(op: ir.Operation) -> list[str | None]:
+    """Returns for each argument of a function the dimension of JAX's that it is, or None."""
+    count = len(list(op.regions[0].blocks[0].arguments))
+    if "arg_attrs" not in op.attributes:
+        return [None] * count
+    entries = map(ir.DictAttr, ir.ArrayAttr(op.attributes["arg_attrs"]))
+    return [ir.StringAttr(x[_GLOBAL]).value if _GLOBAL in x else None for x in entries]
+
+
+def check_name(name: str, extents: HostArray) -> None:
+    """Raises `SameDimension` if an open dimension has a name of its own where JAX gave one."""
+    (extent,) = extents.reshape(-1).tolist()
+    if is_name(extent) and str(extent) != name and name.isidentifier():
+        raise SameDimension(str(extent), SymbolicDim(name))
+
+
+def _pairs(op: ir.Operation, values: Sequence[Array]) -> Iterator[tuple[Extent, Extent]]:
+    """Yields extents that an operation wants to be equal."""
+    dialect, _, name = op.name.partition(".")
+    if dialect != "stablehlo":
+        return
+    shapes = [x.type.shape for x in values if x.type.shape]
+    if name in _ALIKE and len({len(shape) for shape in shapes}) == 1:
+        for shape in shapes[1:]:
+            yield from zip(shapes[0], shape, strict=True)
+    elif name == "concatenate":
+        joined = integer(op, "dimension")
+        for shape in shapes[1:]:
+            pairs = zip(shapes[0], shape, strict=True)
+            yield from (pair for axis, pair in enumerate(pairs) if axis != joined)
+    elif name == "dot_general" and len(shapes) == 2:
+        numbers = dimension_numbers(op.attributes["dot_dimension_numbers"])
+        kinds = ("batching_dimensions", "contracting_dimensions")
+        for kind in kinds:
+            lhs, rhs = (numbers[f"{side}_{kind}"] for side in ("lhs", "rhs"))
+            yield from ((shapes[0][a], shapes[1][b]) for a, b in zip(lhs, rhs, strict=True))

@@ -1,0 +1,158 @@
+"""instantiate: programs whose extents are symbolic dimensions, for given sizes of these.
+
+What it makes has types and parameters of numbers alone, so that all other passes, and the compiler,
+know nothing of symbols. The Python source is not needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from iree.compiler import ir
+
+from axir.dialect.core.annotations import Extent, Param
+from axir.dialect.core.errors import ParameterError
+from axir.dialect.core.symbolic_dims import SymbolicDim, names_of, value_of
+from axir.dialect.core.types import ShapedArray
+from axir.dialect.program.deferred_function import DeferredFunction
+from axir.dialect.program.derived_functions import transformation
+from axir.dialect.program.equation import Equation
+from axir.dialect.program.function import Function, functions_of
+from axir.dialect.program.restriction import Copy
+from axir.dialect.program.rules import Results, Value
+from axir.dialect.program.tracer import Trace
+from axir.passes.framework.base import Pass
+from axir.passes.framework.module_functions import replace_functions
+
+Sizes = tuple[tuple[str, Extent], ...]
+
+
+@dataclass(frozen=True)
+class Instantiate(Pass):
+    """Gives symbolic dimensions their sizes: types and parameters become those of numbers.
+
+    ```mlir
+    func.func @main(%x: tensor<?x3xf32, {dims = ["b"]}>) -> tensor<?x3xf32, {dims = ["2*b"]}> {
+      %0 = "jaxpr.concatenate"(%x, %x) {dimension = 0 : i64} : ...
+    // instantiate{sizes={b=4}}
+    func.func @main(%x: tensor<4x3xf32>) -> tensor<8x3xf32> {
+      %0 = "jaxpr.concatenate"(%x, %x) {dimension = 0 : i64} : ...
+    ```
+
+    1. Inputs take the types that they have with these sizes.
+    2. Ops are applied again, to values of such types, with parameters in which expressions are
+       replaced by what they are; so the rules of the ops find the types of all other values.
+    3. Functions that ops name are instantiated likewise, each once.
+
+    The extents of all names must be given, and be at least 1.
+    """
+
+    name: ClassVar[str] = "instantiate"
+    sizes: Mapping[str, int] = field(default_factory=dict)
+
+    def run(self, module: ir.Module) -> None:
+        """Replaces all functions of the module."""
+        sizes: Sizes = tuple(sorted(self.sizes.items()))
+        for name, size in self.sizes.items():
+            if type(size) is not int or size < 1:
+                raise ParameterError(f"{name}={size!r} is no size.", "Sizes are at least 1.")
+
+        def transform(functions: dict[str, Function]) -> dict[str, Function]:
+            for function in functions.values():
+                missing = sorted(symbols_of(function) - set(self.sizes))
+                if missing:
+                    raise ParameterError(
+                        f"instantiate: the size of the dimension {missing[0]} is missing.",
+                        "Write instantiate{sizes={b=8,t=128}}.",
+                    )
+            return {n: instantiate_function(f, sizes) for n, f in functions.items()}
+
+        replace_functions(module, transform)
+
+
+def symbols_of(function: Function) -> set[str]:
+    """Returns the names of the symbolic dimensions of a function, and of those that it calls."""
+    found: set[str] = set()
+    pending, seen = [function], {function}
+    while pending:
+        current = pending.pop()
+        variables = [*current.inputs, *current.captures]
+        for equation in current.equations:
+            variables += equation.results
+            for value in equation.params.values():
+                found.update(_names_in(value))
+            for callee in functions_of(equation.params):
+                if callee not in seen:
+                    seen.add(callee)
+                    pending.append(callee)
+        for variable in variables:
+            if variable.type.is_open:
+                for extent in variable.type.shape:
+                    found.update(names_of(extent))
+    return found
+
+
+def _names_in(value: Param) -> set[str]:
+    if isinstance(value, tuple):
+        return set().union(*map(_names_in, value))
+    return set(names_of(value))
+
+
+@transformation("instantiate")
+def instantiate_function(function: Function, sizes: Sizes) -> Function:
+    """Returns a function for sizes of its symbolic dimensions.
+
+    Args:
+        function: The function.
+        sizes: Sizes by name: numbers, or extents of other symbolic dimensions.
+    """
+    with Trace(function.name, "Instantiate") as trace:
+        copy = _Sized(trace, function, sizes)
+        copy.add(function.equations)
+        return trace.finish(copy.values_of(function.outputs))
+
+
+class _Sized(Copy):
+    """Variables of a function as values of a trace, in which extents are sizes."""
+
+    __slots__ = ("_by_name", "_sizes")
+
+    def __init__(self, trace: Trace, function: Function, sizes: Sizes):
+        super().__init__(trace, function, ())
+        self._sizes, self._by_name = sizes, dict(sizes)
+        inputs = [
+            (v, trace.add_input(type_of_sizes(v.type, self._by_name))) for v in function.inputs
+        ]
+        self.update(inputs)
+
+    def _record(self, equation: Equation, operands: list[Value]) -> Results:
+        params = {
+            name: _of_sizes(x, self._by_name, self._sizes) for name, x in equation.params.items()
+        }
+        return self._trace.record(equation.primitive, operands, params)
+
+
+def type_of_sizes(kind: ShapedArray, sizes: Mapping[str, Extent]) -> ShapedArray:
+    """Returns a type for sizes of its symbolic dimensions."""
+    if not kind.is_open:
+        return kind
+    return kind.update(shape=tuple([value_of(extent, sizes) for extent in kind.shape]))
+
+
+def _of_sizes(value: Param, by_name: Mapping[str, Extent], sizes: Sizes) -> Param:
+    """Returns a parameter for sizes of the symbolic dimensions in it."""
+    if type(value) is Function:
+        return instantiate_function(value, sizes)
+    if isinstance(value, DeferredFunction):
+        deferred = value
+        return DeferredFunction(value.name, lambda: instantiate_function(deferred.function, sizes))
+    if type(value) is SymbolicDim:
+        return value.value(by_name)
+    if type(value) is ShapedArray:
+        return type_of_sizes(value, by_name)
+    if isinstance(value, tuple):
+        items = [_of_sizes(item, by_name, sizes) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+    return value

@@ -1,0 +1,27 @@
+"""Functions exported with open rows, for tests that ask whether rows are on their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from axir._bundles.batching import DependentRowsError
+from axir.dialect.core.errors import AxirError
+from axir.export import Exported, export
+
+
+def export_rows(function: Callable[..., Any], **options: Any) -> Callable[..., Exported]:
+    """Returns what exports a function, and raises why its rows are not on their own."""
+
+    def exporter(*specs: Any, **named: Any) -> Exported:
+        try:
+            exported = export(function, **options)(*specs, **named)
+        except AxirError as error:
+            if isinstance(error.__cause__, DependentRowsError):
+                raise error.__cause__ from None
+            raise
+        if exported.dependent_rows is not None:
+            raise exported.dependent_rows
+        return exported
+
+    return exporter
