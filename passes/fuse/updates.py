@@ -62,13 +62,12 @@ def _interleave(emitter: Emitter, target: Stored, halves: Sequence[Value]) -> No
     rows = target.memory.reshaped((*outer, 2 * count))
 
     def write(position: Indices, lanes: int | None) -> None:
-        numbers = [x.at(position, lanes) for x in halves]
+        first, second = (x.at(position, lanes) for x in halves)
         if lanes is None:
-            for number, x in enumerate(numbers):
-                target.memory[(*position, number)] = x
+            target.memory[(*position, 0)], target.memory[(*position, 1)] = first, second
         else:
             order = [lane + half for lane in range(lanes) for half in (0, lanes)]
-            rows.write((*position[:-1], times(position[-1], 2)), shuffle(*numbers, order))
+            rows.write((*position[:-1], times(position[-1], 2)), shuffle(first, second, order))
 
     may_repeat = not any(reads(x, target.memory) for x in halves)
     emitter.each(target.shape[:-1], write, lanes_for(target.element), may_repeat)
