@@ -64,7 +64,9 @@ def _interleave(emitter: Emitter, target: Stored, halves: Sequence[Value]) -> No
     def write(position: Indices, lanes: int | None) -> None:
         first, second = (x.at(position, lanes) for x in halves)
         if lanes is None:
-            target.memory[(*position, 0)], target.memory[(*position, 1)] = first, second
+            for number, x in enumerate((first, second)):
+                place = (*position, number)
+                target.memory[place] = x
         else:
             order = [lane + half for lane in range(lanes) for half in (0, lanes)]
             rows.write((*position[:-1], times(position[-1], 2)), shuffle(first, second, order))
