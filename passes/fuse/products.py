@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from iree.compiler import ir
 
-from axir.dialect.builders.kernels import is_short, loop, loops_in_blocks, sum_of_lanes
+from axir.dialect.builders.kernels import any_lane, is_short, loop, loops_in_blocks, sum_of_lanes
 from axir.dialect.builders.scalars import (
     Scalar,
     broadcast,
@@ -95,7 +95,8 @@ class _Product:
             return x
         if isinstance(self.element, ir.FloatType) and x.is_float:
             return convert_float(x, self.element)
-        name = "arith.sitofp" if isinstance(self.element, ir.FloatType) else "arith.extsi"
+        kinds = ("arith.uitofp", "arith.extui") if _is_truth(x) else ("arith.sitofp", "arith.extsi")
+        name = kinds[0] if isinstance(self.element, ir.FloatType) else kinds[1]
         return operation(name, (x,), x.like(self.element))
 
     def is_contiguous(self, dims: tuple[tuple[str, int], ...], wanted: tuple[str, int]) -> bool:
@@ -164,11 +165,20 @@ def _product_of(created: ir.Operation, operands: list[Value], element: ir.Type) 
 
 
 def _add_product(total: Scalar, x: Scalar, y: Scalar) -> Scalar:
-    return fused_multiply_add(x, y, total) if x.is_float else total + x * y
+    return fused_multiply_add(x, y, total) if x.is_float else _sum(total, x * y)
+
+
+def _sum(x: Scalar, y: Scalar) -> Scalar:
+    """Returns a sum; that of truth values is true if one of them is."""
+    return operation("arith.ori", (x, y), x.type) if _is_truth(x) else x + y
+
+
+def _is_truth(x: Scalar) -> bool:
+    return not x.is_float and x.element.width == 1
 
 
 def _added(x: Sequence[Scalar], y: Sequence[Scalar]) -> tuple[Scalar, ...]:
-    return tuple(a + b for a, b in zip(x, y, strict=True))
+    return tuple(_sum(a, b) for a, b in zip(x, y, strict=True))
 
 
 def _rounded(x: Scalar, element: ir.Type) -> Scalar:
@@ -194,7 +204,8 @@ def _along_sum(product: _Product, positions: Sequence[Indices]) -> tuple[Scalar,
                 totals = _added(totals, parts)
             continue
         parts = loops_in_blocks(places, [broadcast(zero, lanes)] * len(totals), step, _added)
-        totals = _added(totals, [sum_of_lanes(part) for part in parts])
+        total = any_lane if product.element.width == 1 else sum_of_lanes
+        totals = _added(totals, [total(part) for part in parts])
     return totals
 
 

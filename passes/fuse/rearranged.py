@@ -30,20 +30,29 @@ class Spread(Computed):
     """An array that repeats another one.
 
     Attributes:
-        dims: Which axes are those of the other one.
+        dims: Which axes are those of the other one, in any order.
     """
 
     def __init__(self, x: Value, shape: Sequence[int], element: ir.Type, dims: Sequence[int]):
         super().__init__(shape, element, self._read, (x,))
         self.dims = list(dims)
-        self._keeps_last = bool(dims) and dims[-1] == len(shape) - 1 and x.shape[-1] == shape[-1]
+        last = len(shape) - 1
+        self._keeps_last = bool(dims) and dims[-1] == last and x.shape[-1] == shape[-1]
+        self._turns_last = last in self.dims[:-1] and x.shape[self.dims.index(last)] != 1
+
+    def _place(self, position: Indices) -> Indices:
+        [x] = self.sources
+        return tuple(
+            position[d] if extent != 1 else 0 for d, extent in zip(self.dims, x.shape, strict=True)
+        )
 
     def _read(self, position: Indices, lanes: int | None) -> Scalar:
         [x] = self.sources
-        place = tuple(
-            position[d] if extent != 1 else 0 for d, extent in zip(self.dims, x.shape, strict=True)
-        )
-        return x.at(place, lanes) if self._keeps_last else broadcast(x.at(place, None), lanes)
+        if lanes is None or self._keeps_last:
+            return x.at(self._place(position), lanes)
+        if self._turns_last:
+            return elements_apart(x, [self._place(p) for p in lanes_of(position, lanes)])
+        return broadcast(x.at(self._place(position), None), lanes)
 
 
 class Transposed(Computed):

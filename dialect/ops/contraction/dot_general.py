@@ -257,6 +257,11 @@ def _lower(
     kinds = {dtypes.kind(dtype) for dtype in (lhs_type.dtype, rhs_type.dtype, computed)}
     if lhs_type.dtype != rhs_type.dtype or len(kinds) > 1:
         lhs, rhs = (_convert(x, t.dtype, computed) for x, t in ((lhs, lhs_type), (rhs, rhs_type)))
+    if computed == dtypes.bool_:
+        # Compilers add truth values modulo two, or refuse them: here a sum is true from one on.
+        counts = [hlo.convert(x, dtypes.float32) for x in (lhs, rhs)]
+        sums = hlo.dot_general(*counts, contract, batch, element=dtypes.float32, precision=None)
+        return hlo.compare(sums, hlo.full_like(sums, 0), "NE")
     result = hlo.dot_general(lhs, rhs, contract, batch, element=computed, precision=precision)
     return _convert(result, computed, out.dtype)
 

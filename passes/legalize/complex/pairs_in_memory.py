@@ -40,11 +40,11 @@ def joined(real: ir.Value, imag: ir.Value) -> ir.Value:
     Where they are all the parts of one array, that is taken as it lies.
     """
     shape = tuple(real.type.shape)
-    pairs = _half_behind(real, 0)
-    if pairs is not None and pairs == _half_behind(imag, 1):
+    pairs, others = _half_behind(real, 0), _half_behind(imag, 1)
+    if pairs is not None and others is not None and pairs == others:
         return pairs
-    whole = _operand_of(real, "stablehlo.real")
-    if whole is not None and whole == _operand_of(imag, "stablehlo.imag"):
+    whole, other = _operand_of(real, "stablehlo.real"), _operand_of(imag, "stablehlo.imag")
+    if whole is not None and other is not None and whole == other:
         return pairs_of(whole)
     return hlo.concatenate([hlo.reshape(x, (*shape, 1)) for x in (real, imag)], len(shape))
 

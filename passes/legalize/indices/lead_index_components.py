@@ -97,5 +97,6 @@ def components(indices: ir.Value, vector_dim: int) -> list[ir.Value]:
         return [indices]
     parts = list(indices.owner.operands)
     dimension = ir.IntegerAttr(indices.owner.attributes["dimension"]).value
-    is_single = all(hlo.shape_of(x)[vector_dim] == 1 for x in parts)
-    return parts if dimension == vector_dim and is_single else [indices]
+    if dimension != vector_dim or any(hlo.shape_of(x)[vector_dim] != 1 for x in parts):
+        return [indices]
+    return parts

@@ -14,7 +14,7 @@ from axir.dialect.core.config import config
 
 RNG = np.random.default_rng(11)
 EXTENTS = (1, 2, 3, 5, 7, 16, 19, 33)
-DTYPES = (np.float32, np.int32, np.float64, np.float16)
+DTYPES = (np.float32, np.int32, np.float64, np.float16, np.bool_)
 
 Dims = tuple[int, ...]
 Numbers = tuple[tuple[Dims, Dims], tuple[Dims, Dims]]
