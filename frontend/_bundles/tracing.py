@@ -27,8 +27,9 @@ from axir.dialect.ops.shape.broadcasting import expand_dims
 from axir.dialect.ops.shape.rearranging import squeeze
 from axir.dialect.program.tracer import Tracer
 from axir.dialect.text.signature import Signature
+from axir.passes.transforms.instantiate import computes_with_sizes
 
-from .batching import COUNTS, DependentRowsError, open_results
+from .batching import COUNTS, DependentRowsError, dependent, open_results
 from .bound_arguments import Bound, parameter_names, unbound
 from .captures import Parametrized, names_in, parametrized
 from .exported import Exported, signature_of
@@ -132,9 +133,11 @@ def _lowered(
         except DependentRowsError as error:
             refused = error
         else:
-            if checks_rows:
-                _check_numbers(called, leaves, in_tree)
-            return _Lowered(lowered, batch)
+            if not (checks_rows and _number_matters(called, leaves, in_tree)):
+                return _Lowered(lowered, batch)
+            refused = dependent(
+                lowered.function.name, "what it does depends on how many rows there are"
+            )
     constraints = tuple([each.text for each in constraints_of(shapes)])
     try:
         lowered = called.lower(called, under(leaves, constraints), in_tree)
@@ -143,18 +146,24 @@ def _lowered(
     return _Lowered(lowered, None, refused)
 
 
-def _check_numbers(called: _Called, leaves: Sequence[UserObject], in_tree: tree.TreeDef) -> None:
-    """Raises a `SymbolicDimError` if the number of rows decides something in the user's Python.
+def _number_matters(called: _Called, leaves: Sequence[UserObject], in_tree: tree.TreeDef) -> bool:
+    """Tells whether the program of any number of rows is not the same for each row.
 
     What is proved of rows is proved of the programs traced for a few numbers of them.
+
+    Raises:
+        SymbolicDimError: if the number of rows decides something in the user's Python.
     """
     try:
-        called.lower(called, leaves, in_tree)
+        lowered = called.lower(called, leaves, in_tree)
     except SymbolicDimError as error:
         if error.is_choice_of_user:
             raise
     except AxirError:
         pass  # the function was traced for numbers, which is what is used
+    else:
+        return computes_with_sizes(lowered.function)
+    return False
 
 
 def updates_of(

@@ -6,7 +6,7 @@ know nothing of symbols. The Python source is not needed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -92,6 +92,42 @@ def symbols_of(function: Function) -> set[str]:
                 for extent in variable.type.shape:
                     found.update(names_of(extent))
     return found
+
+
+def computes_with_sizes(function: Function) -> bool:
+    """Tells whether extents are anything but numbers and multiples of symbolic dimensions.
+
+    With others, such as the least of a dimension and a number, a program may do something else
+    from some number of rows on.
+    """
+    pending, seen = [function], {function}
+    while pending:
+        current = pending.pop()
+        for equation in current.equations:
+            extents = [extent for v in equation.results for extent in v.type.shape]
+            extents += [x for value in equation.params.values() for x in _extents_in(value)]
+            if not all(map(_is_multiple, extents)):
+                return True
+            for callee in functions_of(equation.params):
+                if callee not in seen:
+                    seen.add(callee)
+                    pending.append(callee)
+    return False
+
+
+def _extents_in(value: Param) -> Iterator[Extent]:
+    if isinstance(value, tuple):
+        for item in value:
+            yield from _extents_in(item)
+    elif type(value) is SymbolicDim:
+        yield value
+
+
+def _is_multiple(extent: Extent) -> bool:
+    if type(extent) is not SymbolicDim:
+        return True
+    [*products] = extent.terms
+    return len(products) == 1 and len(products[0]) == 1 and isinstance(products[0][0], str)
 
 
 def _names_in(value: Param) -> set[str]:

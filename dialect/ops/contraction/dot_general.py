@@ -259,8 +259,9 @@ def _lower(
         lhs, rhs = (_convert(x, t.dtype, computed) for x, t in ((lhs, lhs_type), (rhs, rhs_type)))
     if computed == dtypes.bool_:
         # Compilers add truth values modulo two, or refuse them: here a sum is true from one on.
-        counts = [hlo.convert(x, dtypes.float32) for x in (lhs, rhs)]
-        sums = hlo.dot_general(*counts, contract, batch, element=dtypes.float32, precision=None)
+        single = dtypes.float32
+        lhs, rhs = (hlo.convert(x, single) for x in (lhs, rhs))
+        sums = hlo.dot_general(lhs, rhs, contract, batch, element=single)
         return hlo.compare(sums, hlo.full_like(sums, 0), "NE")
     result = hlo.dot_general(lhs, rhs, contract, batch, element=computed, precision=precision)
     return _convert(result, computed, out.dtype)

@@ -136,3 +136,22 @@ def test_symbolic_dimensions_are_no_numbers() -> None:
 def test_pieces_take_the_next_larger_size() -> None:
     assert list(pieces_of(0, (2, 4))) == [(0, 0, 2)]
     assert list(pieces_of(9, (2, 4))) == [(0, 4, 4), (4, 8, 4), (8, 9, 2)]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x[:512] * 2,
+        lambda x: x[-512:],
+        lambda x: x.at[150:].set(0.0),
+        lambda x: x.at[:512].multiply(2.0),
+        lambda x: x * (x.shape[0] // 200),
+    ],
+)
+def test_what_changes_at_a_number_of_rows_is_no_function_of_rows(function: Any) -> None:
+    [b] = axir.export.symbolic_shape("b")
+    exported = axir.export.export(axir.jit(function))(axir.ShapeDtypeStruct((b, 3), np.float32))
+    assert exported.dependent_rows is not None
+    for count in (600, 700):
+        x = np.random.default_rng(count).normal(size=(count, 3)).astype(np.float32)
+        np.testing.assert_allclose(exported(x), function(jnp.asarray(x)), rtol=1e-6)
