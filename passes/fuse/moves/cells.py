@@ -185,9 +185,13 @@ class _Squares:
 
 def _crossed_axis(x: Value) -> int | None:
     """Returns along which axis neighbours of the result are rows apart in what is read."""
-    if isinstance(x, Transposed) and not x.keeps_last:
-        return x.order.index(len(x.order) - 1)
-    if isinstance(x, Mapped):
-        found = (_crossed_axis(source) for source in x.sources)
-        return next((axis for axis in found if axis is not None), None)
+    pending, seen = [x], {x}
+    while pending:
+        value = pending.pop()
+        if isinstance(value, Transposed) and not value.keeps_last:
+            return value.order.index(len(value.order) - 1)
+        if isinstance(value, Mapped):
+            fresh = [source for source in dict.fromkeys(value.sources) if source not in seen]
+            seen.update(fresh)
+            pending += reversed(fresh)
     return None

@@ -41,6 +41,9 @@ def _place(user: ir.Operation, number: int, position: Position) -> Position:
     name = user.name.removeprefix("stablehlo.")
     shape = list(user.operands[number].type.shape)
     if can_compute(user):
+        if len(shape) > 1 and shape[-1] == 1:
+            # Such arrays may be computed in another shape, anew for each that reads them.
+            return tuple((user, number, p) for p in position)
         return position if len(shape) == len(position) else ()
     if name == "reshape":
         extents = user.results[0].type.shape

@@ -11,7 +11,13 @@ from axir.passes.fuse.rearranged import Transposed
 from axir.passes.fuse.values import Indices, Mapped, Number, Value, plus
 
 
-def rows_at(x: Value, position: Indices, axis: int, lanes: int) -> list[Scalar]:
+def rows_at(
+    x: Value,
+    position: Indices,
+    axis: int,
+    lanes: int,
+    known: dict[Value, list[Scalar]] | None = None,
+) -> list[Scalar]:
     """Returns vectors of neighbours along the last axis: as many, one behind the other on an axis.
 
     Args:
@@ -19,11 +25,21 @@ def rows_at(x: Value, position: Indices, axis: int, lanes: int) -> list[Scalar]:
         position: Of the first element.
         axis: Along which the vectors lie one behind the other; not the last.
         lanes: How long the vectors are, and how many.
+        known: What has been read there already: several operations may read an array.
     """
+    known = {} if known is None else known
+    if x not in known:
+        known[x] = _rows_at(x, position, axis, lanes, known)
+    return known[x]
+
+
+def _rows_at(
+    x: Value, position: Indices, axis: int, lanes: int, known: dict[Value, list[Scalar]]
+) -> list[Scalar]:
     if isinstance(x, Number):
         return [x.at(position, lanes)] * lanes
     if isinstance(x, Mapped):
-        columns = [rows_at(source, position, axis, lanes) for source in x.sources]
+        columns = [rows_at(source, position, axis, lanes, known) for source in x.sources]
         return [x.formula(*row) for row in zip(*columns, strict=True)]
     if isinstance(x, Transposed) and x.order[axis] == len(x.order) - 1:
         [source] = x.sources
