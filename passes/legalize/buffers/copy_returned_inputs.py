@@ -68,9 +68,11 @@ def _copy_returned(function: ir.Operation, device: str) -> None:
     }
     (terminator,) = find_operations(function, ("func.return",))
     for index, value in enumerate(terminator.operands):
-        pending = [value]
+        pending, seen = [value], {value}
         for source in pending:
-            pending += views.get(source, [])
+            fresh = [x for x in views.get(source, []) if x not in seen]
+            seen.update(fresh)
+            pending += fresh
         if any(isinstance(source, ir.BlockArgument) for source in pending):
             with ir.InsertionPoint(terminator), function.location:
                 terminator.operands[index] = transfer(_unwrapped(value, views), device)
@@ -79,5 +81,8 @@ def _copy_returned(function: ir.Operation, device: str) -> None:
 def _unwrapped(value: ir.Value, views: dict[ir.Value, list[ir.Value]]) -> ir.Value:
     """Returns what a value is that is made of all of an array."""
     while (sources := views.get(value)) and value.owner.name in _WHOLES:
-        (value,) = sources
+        (source,) = sources
+        if source.type != value.type:  # such as parts of nothing
+            break
+        value = source
     return value
