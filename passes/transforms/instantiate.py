@@ -33,13 +33,15 @@ Sizes = tuple[tuple[str, Extent], ...]
 class Instantiate(Pass):
     """Gives symbolic dimensions their sizes: types and parameters become those of numbers.
 
-    ```mlir
-    func.func @main(%x: tensor<?x3xf32, {dims = ["b"]}>) -> tensor<?x3xf32, {dims = ["2*b"]}> {
-      %0 = "jaxpr.concatenate"(%x, %x) {dimension = 0 : i64} : ...
-    // instantiate{sizes={b=4}}
-    func.func @main(%x: tensor<4x3xf32>) -> tensor<8x3xf32> {
-      %0 = "jaxpr.concatenate"(%x, %x) {dimension = 0 : i64} : ...
-    ```
+    Before::
+
+        func.func @main(%x: tensor<?x3xf32, {dims = ["b"]}>) -> tensor<?x3xf32, {dims = ["2*b"]}> {
+          %0 = "jaxpr.concatenate"(%x, %x) {dimension = 0 : i64} : ...
+
+    After `instantiate{sizes={b=4}}`::
+
+        func.func @main(%x: tensor<4x3xf32>) -> tensor<8x3xf32> {
+          %0 = "jaxpr.concatenate"(%x, %x) {dimension = 0 : i64} : ...
 
     1. Inputs take the types that they have with these sizes.
     2. Ops are applied again, to values of such types, with parameters in which expressions are
