@@ -68,6 +68,8 @@ class _Facts:
         self.positive = positive
         self.replaced = replaced
         self.intervals: dict[str, Bounds] = {}
+        # Operands whose bounds are being looked for.
+        self._asked: set[str] = set()
         for terms in positive:
             self._note(terms)
 
@@ -244,7 +246,15 @@ class _Facts:
         return _quotient(first, second)
 
     def _of(self, extent: Extent) -> Bounds:
-        return self.bounds(dict(terms_of(extent)), _MOST_REPLACEMENTS // 2)
+        """Returns the bounds of an operand, which constraints may lead back to."""
+        text, terms = str(extent), dict(terms_of(extent))
+        if text in self._asked:
+            return self._interval(terms)
+        self._asked.add(text)
+        try:
+            return self.bounds(terms, _MOST_REPLACEMENTS // 2)
+        finally:
+            self._asked.discard(text)
 
 
 def _quotient(first: Bounds, second: Bounds) -> Bounds:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import operator
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NoReturn, TypeAlias, TypeGuard
 
 import numpy as np
@@ -179,13 +179,9 @@ class SymbolicDim:
         """
         if not is_extent(other):
             return False
-        if is_same(self, other):
-            return True
-        low, high = symbolic_dim_bounds(self - other)
-        if low == high == 0:
-            return True
-        if low > 0 or high < 0:
-            return False
+        found = _equality(self, other)
+        if found is not None:
+            return found
         if _is_called_by_axir():
             return False
         raise self._undecided("==", other)
@@ -417,6 +413,41 @@ def is_same(a: object, b: object) -> bool:
         return a.scope is b.scope or not (a.scope and b.scope) or a.constraints == b.constraints
     low, high = symbolic_dim_bounds(a - b)
     return low == high == 0
+
+
+def _equality(a: SymbolicDim, b: Extent) -> bool | None:
+    if is_same(a, b):
+        return True
+    low, high = symbolic_dim_bounds(a - b)
+    if low == high == 0:
+        return True
+    return False if low > 0 or high < 0 else None
+
+
+def are_equal(shape: Sequence[Extent], other: Sequence[Extent]) -> bool:
+    """Tells whether two shapes are equal, which is an answer of the program's.
+
+    Raises:
+        SymbolicDimError: if sizes decide.
+
+    >>> from axir.export import symbolic_shape
+    >>> a, b = symbolic_shape("a, b")
+    >>> are_equal((a, 3), (a, 3)), are_equal((a, 3), (b, 4)), are_equal((a,), (a + 1,))
+    (True, False, False)
+    """
+    if len(shape) != len(other):
+        return False
+    open_pairs = []
+    for m, n in zip(shape, other, strict=True):
+        one, two = (n, m) if type(m) is not SymbolicDim else (m, n)
+        found = _equality(one, two) if type(one) is SymbolicDim else one == two
+        if found is False:
+            return False
+        if found is None:
+            open_pairs.append((one, two))
+    for one, two in open_pairs:
+        raise one._undecided("==", two)
+    return True
 
 
 def check_decided(shape: tuple[Extent, ...], number: int) -> None:

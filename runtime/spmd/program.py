@@ -18,7 +18,6 @@ from iree import runtime as iree_runtime
 from axir.dialect.core.annotations import HostArray
 from axir.dialect.core.array import ConcreteArray, as_array
 from axir.dialect.core.config import config
-from axir.dialect.core.errors import DonationError
 from axir.dialect.core.timeline import on_track, span, timeline
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.costs import largest_operation
@@ -33,6 +32,7 @@ from axir.dialect.program.rules import HostCall
 from axir.passes.partition.joined_sums import join_sums
 from axir.passes.transforms.simplify import simplify_function
 from axir.runtime.calls.compiled_function import warn_of_missing_marks
+from axir.runtime.calls.donation import check_donated
 from axir.runtime.calls.executable import Executable, Program
 from axir.runtime.calls.pending import Lane, QueuedCall, Source, sources_of, unfinished
 from axir.runtime.compiler.function_compilation import compile_function
@@ -213,15 +213,7 @@ class MeshProgram:
         buffers: list[list[Buffer]],
     ) -> None:
         """Deletes donated arrays; leaves memory in their place that the program may overwrite."""
-        for number in self.donated:
-            twice = [n for n, x in enumerate(arguments) if x is arguments[number]]
-            if len(twice) > 1:
-                raise DonationError(
-                    f"The array that is argument {twice[1]} of the call is donated, and argument "
-                    f"{twice[0]} as well: its memory cannot be overwritten for one and read for "
-                    "the other.",
-                    "Pass a copy, jnp.array(x), or do not donate it.",
-                )
+        check_donated(arguments, self.donated)
         for number in self.donated:
             for of_device in buffers:
                 of_device[number] = of_device[number].owned().moved()

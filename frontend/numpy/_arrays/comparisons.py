@@ -6,6 +6,7 @@ from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import ArrayLike, UserObject
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import DTypeError
+from axir.dialect.core.symbolic_dims import are_equal
 from axir.dialect.ops.elementwise import comparison
 from axir.dialect.ops.elementwise.family import full
 from axir.dialect.ops.reductions.reduce import reduce_and
@@ -54,7 +55,7 @@ def array_equal(a1: UserObject, a2: UserObject, equal_nan: bool = False) -> Valu
         a1, a2 = _listed(a1), _listed(a2)
     except (NonArrayArgumentError, DTypeError):
         return full((), False, dtypes.bool_)
-    if a1.shape != a2.shape:
+    if not are_equal(a1.shape, a2.shape):
         return full((), False, dtypes.bool_)
     return _all(_equal(a1, a2, equal_nan))
 
@@ -74,6 +75,11 @@ def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Value:
     Array(True, dtype=bool)
     """
     try:
-        return _all(equal(_listed(a1), _listed(a2)))
-    except (NonArrayArgumentError, DTypeError, BroadcastError):
+        a1, a2 = _listed(a1), _listed(a2)
+        return _all(equal(a1, a2))
+    except (NonArrayArgumentError, DTypeError):
+        return full((), False, dtypes.bool_)
+    except BroadcastError:
+        # Sizes may decide whether they fit.
+        are_equal(*(x.shape[-min(a1.ndim, a2.ndim) :] for x in (a1, a2)))
         return full((), False, dtypes.bool_)

@@ -198,9 +198,7 @@ class _Reading:
         if isinstance(x, Mapped) and x.shape[-1:] == (1,):
             key = x, shape
             if key not in self._in_shapes:
-                sources = [
-                    y if isinstance(y, Number) else self.in_shape(y, shape) for y in x.sources
-                ]
+                sources = [self.in_shape(y, shape) for y in x.sources]
                 self._in_shapes[key] = self._computed_once(shape, x.element, x.formula, sources)
             return self._in_shapes[key]
         found = reshaped(x, list(shape))

@@ -1,7 +1,7 @@
 """Division of vectors of integers in floating point, for which processors have instructions.
 
 They divide single integers only, and LLVM takes vectors apart for that: 1.9 ns an element, and
-0.4 ns in this way (AMD EPYC with AVX-512). A quotient that is no integer differs from the next one
+0.5 ns in this way (AMD EPYC with AVX-512). A quotient that is no integer differs from the next one
 by one part of the divisor or more, which is 2**-32 of its size where the dividend has 32 bits; its
 rounding to f64 changes it by 2**-53 of its size, hence does not reach that integer.
 

@@ -101,6 +101,31 @@ def test_bounds(text: str, low: float, high: float) -> None:
     assert symbolic_dim_bounds(read_extent(text)) == (low, high)
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_bounds_hold_for_all_sizes_that_constraints_allow(seed: int) -> None:
+    choose = random.Random(200 + seed)
+    tried = 0
+    for _ in range(60):
+        x, left, right = drawn(choose, 1), drawn(choose, 1), drawn(choose, 1)
+        sign = choose.choice([">=", "=="])
+        bounded = read_extent(f"{x} | {left} {sign} {right}")
+        low, high = symbolic_dim_bounds(bounded)
+        values = zip(by_sizes(x), by_sizes(left), by_sizes(right), strict=True)
+        compare = operator.ge if sign == ">=" else operator.eq
+        allowed = [value for value, a, b in values if compare(a, b)]
+        assert all(low <= value <= high for value in allowed), bounded
+        tried += bool(allowed)
+    assert tried > 20
+
+
+@pytest.mark.parametrize(
+    "constraint", ["min(b, t) >= t", "mod(b, t) <= t", "floordiv(b, t) >= t", "max(b, t) == b"]
+)
+def test_constraints_may_lead_back_to_what_is_asked(constraint: str) -> None:
+    assert symbolic_dim_bounds(read_extent(f"b | {constraint}"))[0] >= 1
+    symbolic_dim_bounds(read_extent(f"b - t | {constraint}"))
+
+
 def test_types_are_kept_apart_by_constraints() -> None:
     free, bound = (ShapedArray((read_extent(x), 3), "float32") for x in ("b", "b | b >= 8"))
     assert free is not bound

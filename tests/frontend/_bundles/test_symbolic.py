@@ -227,3 +227,12 @@ def test_what_is_loaded_is_transformed(exported: Exported) -> None:
     # A function that calls it is exported for symbolic dimensions as well.
     outer = export(lambda x: f(jnp.concatenate([x, x])).sum(1))(open_array("n, 2"))
     np.testing.assert_allclose(outer(x), f(jnp.concatenate([x, x])).sum(1), atol=1e-6)
+
+
+@pytest.mark.parametrize("compare", [jnp.array_equal, jnp.array_equiv])
+def test_sizes_decide_whether_arrays_are_equal(compare: Any) -> None:
+    x, y = axir.export.symbolic_args_specs((jnp.ones(2), jnp.ones(2)), ("a", "b"))
+    with pytest.raises(SymbolicDimError, match="Whether a == b holds depends on the size of a, b"):
+        export(axir.jit(compare))(x, y)
+    same = export(axir.jit(lambda x, y: compare(x, y) & (x[0] > 0)))(x, x)
+    assert same(np.ones(3, np.float32), np.ones(3, np.float32))
