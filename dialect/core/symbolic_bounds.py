@@ -68,8 +68,10 @@ class _Facts:
         self.positive = positive
         self.replaced = replaced
         self.intervals: dict[str, Bounds] = {}
-        # Operands whose bounds are being looked for.
+        # Bounds of operands; those that are being looked for; whether one of these was asked again.
+        self._known: dict[str, Bounds] = {}
         self._asked: set[str] = set()
+        self._is_cut = False
         for terms in positive:
             self._note(terms)
 
@@ -77,7 +79,7 @@ class _Facts:
     def of(extent: SymbolicDim) -> _Facts:
         """Returns the facts under which an extent stands."""
         if extent.scope is None or not extent.scope.texts:
-            return _NO_FACTS
+            return _Facts([], {})
         positive: list[Terms] = []
         replaced: dict[str, Extent] = {}
         for constraint in extent.scope.constraints:
@@ -248,13 +250,19 @@ class _Facts:
     def _of(self, extent: Extent) -> Bounds:
         """Returns the bounds of an operand, which constraints may lead back to."""
         text, terms = str(extent), dict(terms_of(extent))
+        if text in self._known:
+            return self._known[text]
         if text in self._asked:
+            self._is_cut = True
             return self._interval(terms)
+        was_cut, self._is_cut = self._is_cut, False
         self._asked.add(text)
-        try:
-            return self.bounds(terms, _MOST_REPLACEMENTS // 2)
-        finally:
-            self._asked.discard(text)
+        found = self.bounds(terms, _MOST_REPLACEMENTS // 2)
+        self._asked.discard(text)
+        if not self._is_cut:
+            self._known[text] = found
+        self._is_cut |= was_cut
+        return found
 
 
 def _quotient(first: Bounds, second: Bounds) -> Bounds:
@@ -298,6 +306,3 @@ def _add(terms: Terms, others: Mapping[Product, int], times: int = 1) -> None:
         terms[product] = terms.get(product, 0) + factor * times
         if not terms[product]:
             del terms[product]
-
-
-_NO_FACTS = _Facts([], {})

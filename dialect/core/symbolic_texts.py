@@ -37,6 +37,8 @@ _ARITHMETIC: Mapping[type[ast.operator], Callable[[Extent, Extent], Extent]] = {
 # Texts come from files of others: powers and texts are of the size that somebody writes.
 _MOST_POWER = 16
 _MOST_LETTERS = 2000
+_MOST_BITS = 64
+_MOST_TERMS = 1000
 
 
 @dataclass(frozen=True)
@@ -144,22 +146,37 @@ def read_expression(word: ast.expr, text: str, scope: SymbolicScope | None = Non
     Raises:
         ParameterError: if it is no extent.
     """
+    try:
+        return _read(word, text, scope)
+    except RecursionError:
+        raise _no_extent(f"{text[:20]}...", f"{text[:20]}...") from None
+
+
+def _read(word: ast.expr, text: str, scope: SymbolicScope | None) -> Extent:
     match word:
         case ast.Constant(value=number) if type(number) is int:
             return number
         case ast.Name(id=name):
             return SymbolicDim(name, scope=scope)
         case ast.UnaryOp(op=ast.USub(), operand=inner):
-            return read_expression(inner, text, scope) * -1
+            return _read(inner, text, scope) * -1
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _ARITHMETIC:
-            a, b = read_expression(left, text, scope), read_expression(right, text, scope)
-            if not isinstance(op, ast.Pow) or (isinstance(b, int) and 0 <= b <= _MOST_POWER):
+            a, b = _read(left, text, scope), _read(right, text, scope)
+            if not isinstance(op, ast.Pow) or _is_small_power(a, b):
                 return _ARITHMETIC[type(op)](a, b)
         case ast.Call(func=ast.Name(id=name), args=[left, right]) if name in OPERATIONS:
-            return operation(
-                name, read_expression(left, text, scope), read_expression(right, text, scope)
-            )
+            return operation(name, _read(left, text, scope), _read(right, text, scope))
     raise _no_extent(ast.unparse(word), text)
+
+
+def _is_small_power(base: Extent, power: Extent) -> bool:
+    """Tells whether a power may be computed: powers of powers are soon larger than memory."""
+    if not isinstance(power, int) or not 0 <= power <= _MOST_POWER:
+        return False
+    if isinstance(base, int):
+        return base.bit_length() * power <= _MOST_BITS
+    degree = max(map(len, base.terms), default=0)
+    return degree * power <= _MOST_POWER and len(base.terms) ** power <= _MOST_TERMS
 
 
 def _no_extent(word: str, text: str) -> ParameterError:

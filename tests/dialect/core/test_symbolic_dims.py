@@ -118,6 +118,13 @@ def test_bounds_hold_for_all_sizes_that_constraints_allow(seed: int) -> None:
     assert tried > 20
 
 
+def test_bounds_of_halves_of_halves_are_found_at_once() -> None:
+    text = "t"
+    for _ in range(30):
+        text = f"floordiv({text} - 1, 2) + 1"
+    assert symbolic_dim_bounds(read_extent(text)) == (1, np.inf)
+
+
 @pytest.mark.parametrize(
     "constraint", ["min(b, t) >= t", "mod(b, t) <= t", "floordiv(b, t) >= t", "max(b, t) == b"]
 )
@@ -140,7 +147,16 @@ def test_types_are_kept_apart_by_constraints() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["b^999999999", "9^9^9^9", "(" * 900 + "b", "b + " * 900, "b | b", "b, t", "", "b.x"]
+    "text",
+    [
+        *("b^999999999", "9^9^9^9", "(" * 900 + "b", "b + " * 900, "b | b", "b, t", "", "b.x"),
+        *(
+            "((((9**16)**16)**16)**16)**16",
+            "((b + 1)**16)**16",
+            "(b + t + s)**16",
+            "-" * 1900 + "b",
+        ),
+    ],
 )
 def test_hostile_texts_are_refused(text: str) -> None:
     with pytest.raises(ParameterError, match="is no extent|is no comparison"):
