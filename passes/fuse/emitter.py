@@ -148,6 +148,10 @@ class Emitter:
         """
         if isinstance(value, Stored) and value.is_own and value.holders == 1:
             return value
+        return self.copied(value)
+
+    def copied(self, value: Value) -> Stored:
+        """Returns memory with the elements of an array that only the present operation knows."""
         result = self.allocate(value.shape, value.element)
         self.fill(result.memory, value)
         return result

@@ -65,13 +65,16 @@ def _dispatch(emitter: Emitter, created: ir.Operation, operands: list[Value]) ->
     _, function = _parts(emitter.code.executables[executable_of(created)])
     arguments = list(function.regions[0].blocks[0].arguments)
     bound = dict(zip(arguments, [*inputs, *results], strict=True))
+    # Parts of these have memory of their own.
+    spaces = [x for made, x in zip(created.results, results, strict=True) if _is_space(made)]
     known: dict[ir.Value, ir.Value] = {}
     for operation in operations_of(function)[0][:-1]:
         name = operation.name
         if name == "stream.binding.subspan":
             memory = bound[operation.operands[0]].memory.value
             kind = operation.results[0].type
-            if memory.type != kind:  # a part of a workspace
+            if memory.type != kind:
+                assert bound[operation.operands[0]] in spaces
                 memory = emitter.allocate(kind.shape, kind.element_type).memory.value
             known[operation.results[0]] = memory
         elif name == "stream.dispatch.workgroup.id":
@@ -87,9 +90,12 @@ def _dispatch(emitter: Emitter, created: ir.Operation, operands: list[Value]) ->
 
 def _result(emitter: Emitter, result: ir.Value) -> Stored:
     """Returns memory for a result; for a workspace, which nobody reads, of one byte."""
-    element = signless(result.type.element_type)
-    is_space = element == integer(8) and not any(result.uses)
-    return emitter.allocate([1] if is_space else list(result.type.shape), element)
+    shape = [1] if _is_space(result) else list(result.type.shape)
+    return emitter.allocate(shape, signless(result.type.element_type))
+
+
+def _is_space(result: ir.Value) -> bool:
+    return signless(result.type.element_type) == integer(8) and not any(result.uses)
 
 
 def _in_memory(emitter: Emitter, value: Value) -> Stored:

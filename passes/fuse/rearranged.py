@@ -5,7 +5,8 @@ What does not live here: what operations make them (`views.py`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 from iree.compiler import ir
 
@@ -157,19 +158,31 @@ class Joined(Computed):
         return result
 
 
-def picked(x: Value, axis: int, number: int) -> Value:
-    """Returns what an array has at an index along an axis, without the axis."""
+Pick: TypeAlias = Callable[[Value, int, int], Value]
+
+
+def picked(x: Value, axis: int, number: int, pick: Pick | None = None) -> Value:
+    """Returns what an array has at an index along an axis, without the axis.
+
+    Args:
+        x: The array.
+        axis: The axis.
+        number: The index.
+        pick: Does the same for what the array is made of, by default this function; for arrays that
+            several others are made of, one that knows what it has found.
+    """
+    pick = pick or picked
     shape = (*x.shape[:axis], *x.shape[axis + 1 :])
     if isinstance(x, Number):
         return Number(shape, x.scalar)
     if isinstance(x, Mapped):
         sources = [
-            source if isinstance(source, Number) else picked(source, axis, number)
+            source if isinstance(source, Number) else pick(source, axis, number)
             for source in x.sources
         ]
         return Mapped(shape, x.element, x.formula, sources, 0)
     if isinstance(x, Joined) and x.axis == axis:
-        return picked(x.sources[number], axis, 0)
+        return pick(x.sources[number], axis, 0)
     if isinstance(x, Reshaped) and x.sources[0].shape == shape and x.shape[axis] == 1:
         return x.sources[0]
     if isinstance(x, Spread):
@@ -177,7 +190,7 @@ def picked(x: Value, axis: int, number: int) -> Value:
         dims = [d - (d > axis) for d in x.dims if d != axis]
         if axis in x.dims:
             own = x.dims.index(axis)
-            source = picked(source, own, number if source.shape[own] > 1 else 0)
+            source = pick(source, own, number if source.shape[own] > 1 else 0)
         return Spread(source, shape, x.element, dims)
 
     def read(position: Indices, lanes: int | None) -> Scalar:

@@ -132,7 +132,8 @@ def _scatter(emitter: Emitter, created: ir.Operation, operands: list[Value]) -> 
     x, indices, updates = operands
     if x.holders > 1:
         indices, updates = map(emitter.force, list(created.operands)[1:])
-    target = emitter.writable(x)
+    # An array may be scattered into itself: what it was is read while it changes.
+    target = emitter.copied(x) if x in (indices, updates) else emitter.writable(x)
     windows = _Windows(created, target.shape, indices, updates)
 
     def one(batch: Indices) -> None:

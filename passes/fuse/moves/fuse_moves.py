@@ -21,9 +21,10 @@ from axir.passes.fuse.elementwise import (
 )
 from axir.passes.fuse.views import VIEWS
 from axir.passes.legalize.regions import operations_of
+from axir.passes.legalize.rewriting import values_behind
 
 from .kernel import Move, run
-from .positions import places_of, read_at
+from .positions import Position, places_of, read_at
 
 _MOST_ARRAYS = 24
 _MOST_OPERATIONS = 250
@@ -158,6 +159,7 @@ class _Block:
         """Returns the operations that become part of the kernel of a result."""
         members = {root}
         positions = {root: {places_of(root)}}  # where it is read for an element of the result
+        known: dict[Position, int] = {}
         pending = self._sources(root)
         while pending and len(members) < _MOST_OPERATIONS:
             operation = max(pending, key=self._order.__getitem__)
@@ -170,7 +172,7 @@ class _Block:
             positions[operation] = {
                 place
                 for user in users & members
-                for place in read_at(user, operation, positions[user])
+                for place in read_at(user, operation, positions[user], known)
             }
             if len(positions[operation]) > _MOST_POSITIONS:
                 continue
@@ -273,12 +275,8 @@ def _is_slow(operation: ir.Operation) -> bool:
 
 def _counts(x: ir.Value) -> bool:
     """Tells whether an array tells positions, which IREE computes number by number for a mask."""
-    if isinstance(x, ir.BlockArgument):
-        return False
-    made = x.owner.operation
-    if made.name in _COUNTING:
-        return any(map(_counts, made.operands))
-    return made.name == "stablehlo.iota"
+    behind = values_behind(x, lambda _, made: made.operands if made.name in _COUNTING else ())
+    return any(made.name == "stablehlo.iota" for _, made in behind)
 
 
 def _fits(move: Move) -> bool:

@@ -131,6 +131,7 @@ class _Reading:
         self._known = dict(outside)
         self._once: list[_Once] = []
         self._in_shapes: dict[tuple[Value, tuple[int, ...]], Value] = {}
+        self._parts: dict[tuple[Value, int, int], Value] = {}
 
     def forget(self) -> None:
         """Has everything computed again: elsewhere, what has been computed is not known."""
@@ -178,10 +179,16 @@ class _Reading:
         return self._read_once(Mapped(shape, element, formula, operands, 0))
 
     def _read_once(self, x: Value) -> Value:
-        if isinstance(x, Computed):
+        if isinstance(x, Computed) and not isinstance(x.read, _Once):
             x.read = _Once(x.read)
             self._once.append(x.read)
         return x
+
+    def _picked(self, x: Value, axis: int, number: int) -> Value:
+        key = x, axis, number
+        if key not in self._parts:
+            self._parts[key] = self._read_once(picked(x, axis, number, self._picked))
+        return self._parts[key]
 
     def in_shape(self, x: Value, shape: tuple[int, ...]) -> Value:
         """Returns an array with fewer or more axes of extent 1.
@@ -254,7 +261,7 @@ class _Reading:
         [axis] = ir.DenseI64ArrayAttr(made.attributes["dimensions"])
         combine = formula_of(operations_of(made)[0][0])
         assert combine is not None
-        parts = [picked(x, axis, number) for number in range(x.shape[axis])]
+        parts = [self._picked(x, axis, number) for number in range(x.shape[axis])]
         kind = made.results[0].type
 
         def formula(*numbers: Scalar) -> Scalar:

@@ -22,7 +22,10 @@ def places_of(operation: ir.Operation) -> Position:
 
 
 def read_at(
-    user: ir.Operation, operation: ir.Operation, positions: Set[Position]
+    user: ir.Operation,
+    operation: ir.Operation,
+    positions: Set[Position],
+    known: dict[Position, int],
 ) -> Iterator[Position]:
     """Yields where an operation is read for elements of the result of another one.
 
@@ -30,14 +33,17 @@ def read_at(
         user: The other one.
         operation: The one whose result it reads.
         positions: Of the elements.
+        known: Numbers of positions, for others that are made of them; grows.
     """
     for number, operand in enumerate(user.operands):
         if operand.owner == operation:
             for position in positions:
-                yield _place(user, number, position)
+                yield _place(user, number, position, known)
 
 
-def _place(user: ir.Operation, number: int, position: Position) -> Position:
+def _place(
+    user: ir.Operation, number: int, position: Position, known: dict[Position, int]
+) -> Position:
     name = user.name.removeprefix("stablehlo.")
     shape = list(user.operands[number].type.shape)
     if can_compute(user):
@@ -57,7 +63,8 @@ def _place(user: ir.Operation, number: int, position: Position) -> Position:
         return tuple(position[order.index(axis)] for axis in range(len(order)))
     if name == "gather" and number == 1:
         return _of_indices(user, position, len(shape))
-    return tuple((user, number, position, d) for d in range(len(shape)))
+    own = known.setdefault(position, len(known))
+    return tuple((user, number, own, d) for d in range(len(shape)))
 
 
 def _of_indices(gather: ir.Operation, position: Position, rank: int) -> Position:

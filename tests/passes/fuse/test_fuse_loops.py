@@ -52,6 +52,14 @@ def mirrored(x: Any, y: Any) -> Any:
     return lax.fori_loop(0, 3, step, (x, y, x * y))
 
 
+def scattered_into_itself(x: Any, i: Any) -> Any:
+    def step(k: Any, x: Any) -> Any:
+        y = x.at[k].set(x[k] * 2)
+        return y.at[i].add(y).at[::-1].add(x)
+
+    return lax.fori_loop(0, 3, step, x)
+
+
 def read_after_update(x: Any) -> Any:
     """Elements that replace others need both the old and the new array."""
 
@@ -274,6 +282,10 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[np.ndarray, ...]]] = {
     "newton": (newton, (np.float32(7),)),
     "exchanged": (exchanged, (floats(37), floats(37), floats(37))),
     "mirrored": (mirrored, (floats(23), floats(23))),
+    "scattered_into_itself": (
+        scattered_into_itself,
+        (floats(6), RNG.integers(0, 6, 6).astype(np.int32)),
+    ),
     "read_after_update": (read_after_update, (floats(7),)),
     "began_alike": (began_alike, (floats(5),)),
     "began_elsewhere": (began_elsewhere, (floats(19),)),

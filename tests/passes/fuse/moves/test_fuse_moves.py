@@ -17,6 +17,7 @@ from axir import lax
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.function import Function
 from axir.dialect.program.function_tracing import trace_function
+from axir.dialect.text.parsing import parse_module
 from axir.passes.framework.pipeline import run_passes
 from axir.passes.fuse.moves import kernel
 from axir.passes.transforms.lower_to_stablehlo import lower_functions
@@ -69,6 +70,22 @@ def smoothed(x: Any) -> Any:
     return x[::-1]
 
 
+def fibonacci(x: Any, y: Any) -> Any:
+    for _ in range(40):
+        x, y = y, (x + y) * 0.5
+    return y
+
+
+def summed_pieces(x: Any) -> Any:
+    return fibonacci(jnp.flip(x, 0), x).sum(-1) * 2
+
+
+def moved_often(x: Any) -> Any:
+    for _ in range(20):
+        x = jnp.flip(jnp.roll(x, 1, 0), 1)
+    return x
+
+
 def turned(x: Any) -> Any:
     y = x.T + 1
     return (y + y[:1]).T * (x + x[:, :1])
@@ -100,6 +117,8 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], list[np.ndarray]]] = {
     "sampled": (sampled, [floats(20, 30), places(200)]),
     "batched": (batched, [floats(6, 30), places(6, 40)]),
     "smoothed": (smoothed, [places(90)]),
+    "summed_pieces": (summed_pieces, [floats(50, 3)]),
+    "moved_often": (moved_often, [floats(20, 33)]),
     "turned": (turned, [floats(20, 33)]),
     "shared": (shared, [floats(20, 33)]),
     "rows": (lambda x, i: x[i] * 2, [floats(20, 33), places(40)]),
@@ -189,3 +208,20 @@ def test_samples_of_ops() -> None:
         )
     assert len(cases) > 50
     assert not problems, "\n".join(problems)
+
+
+def test_positions_of_many_steps_are_found_at_once() -> None:
+    steps = [
+        f"  %{n} = stablehlo.add %{n - 1}, %{n - 2} : tensor<20x33xi32>\n" for n in range(2, 60)
+    ]
+    module = parse_module(
+        "func.func public @main(%x: tensor<20x33xf32>) -> tensor<20x33xf32> {\n"
+        "  %0 = stablehlo.iota dim = 0 : tensor<20x33xi32>\n"
+        f"  %1 = stablehlo.add %0, %0 : tensor<20x33xi32>\n{''.join(steps)}"
+        "  %60 = stablehlo.compare LT, %59, %0 : (tensor<20x33xi32>, tensor<20x33xi32>)"
+        " -> tensor<20x33xi1>\n"
+        "  %61 = stablehlo.select %60, %x, %x : tensor<20x33xi1>, tensor<20x33xf32>\n"
+        "  return %61 : tensor<20x33xf32>\n}"
+    )
+    run_passes(module, _PASS)
+    assert str(module).count("flow.dispatch @move") == 1
