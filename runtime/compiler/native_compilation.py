@@ -53,7 +53,7 @@ _LASTING = (b"scf.while", b"@axir_product_", b"@axir_products_")
 # What takes longer than to read an element, and the stores of a loop and of what is left behind it.
 _SLOW = re.compile(
     rb"math\.(?!fma|absf|floor|ceil|copysign)|arith\.(?:div|rem)|scf\.while|memref\.alloca|"
-    rb"vector\.(?:reduction|from_elements|shuffle)|call @"
+    rb"vector\.(?:reduction|from_elements)|call @"
 )
 _MOST_STORES = 2
 
@@ -244,9 +244,11 @@ def _compile(source: KernelSource, name: str, *, is_quick: bool = False) -> Kern
 
 def _is_one_pass(source: KernelSource) -> bool:
     """Tells whether a program is one loop over arrays that takes as long as memory does."""
-    steps = source.program.steps
     stores = sum(source.text.count(name) for name in (b"vector.store", b"memref.store"))
-    return len(steps) == 1 and 0 < stores <= _MOST_STORES and not _SLOW.search(source.text)
+    is_alone = len(source.program.steps) == 1 and all(
+        x.startswith("elementwise") for x in source.kernels
+    )
+    return is_alone and 0 < stores <= _MOST_STORES and not _SLOW.search(source.text)
 
 
 def _reported(name: str, reason: str) -> str:

@@ -75,11 +75,12 @@ def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Value:
     Array(True, dtype=bool)
     """
     try:
-        a1, a2 = _listed(a1), _listed(a2)
-        return _all(equal(a1, a2))
+        first, second = _listed(a1), _listed(a2)
+        return _all(equal(first, second))
     except (NonArrayArgumentError, DTypeError):
         return full((), False, dtypes.bool_)
     except BroadcastError:
         # Sizes may decide whether they fit.
-        are_equal(*(x.shape[-min(a1.ndim, a2.ndim) :] for x in (a1, a2)))
+        rank = min(first.ndim, second.ndim)
+        are_equal(*(x.shape[-rank:] for x in (first, second)))
         return full((), False, dtypes.bool_)

@@ -301,6 +301,7 @@ def test_iree_begins_when_calls_have_taken_long_enough(monkeypatch: pytest.Monke
         (lambda x, y: jnp.maximum(x + y, 0), 2, True),
         (lambda x, y: jnp.maximum(x + y, 0), 4, False),
         (lambda x, y: x[:, :1] * y[:1], 2, True),
+        (lambda x, y: lax.complex(x, y) * lax.complex(y, x), 2, True),
         (lambda x, y: jnp.exp(x) * y, 2, False),
         (lambda x, y: (x + y, x * y, x - y), 2, False),
         (lambda x, y: (x + y).sum(1), 2, False),
