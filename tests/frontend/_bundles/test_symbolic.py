@@ -22,6 +22,7 @@ from axir.export import (
     load,
     symbolic_args_specs,
     symbolic_shape,
+    to_cpp,
 )
 from axir.runtime import Target
 
@@ -236,3 +237,27 @@ def test_sizes_decide_whether_arrays_are_equal(compare: Any) -> None:
         export(axir.jit(compare))(x, y)
     same = export(axir.jit(lambda x, y: compare(x, y) & (x[0] > 0)))(x, x)
     assert same(np.ones(3, np.float32), np.ones(3, np.float32))
+
+
+def test_functions_called_like_others_for_some_sizes_stay_apart(tmp_path: Path) -> None:
+    def mean(x):
+        return x - x.mean(0)
+
+    rows = export(lambda x: x + 5)(open_array("b, 3")).with_rows(8)
+    g, h = export(mean)(open_array("t")), export(lambda x: x * 100)(ones(8))
+    g = g.with_sizes(t=8)
+    functions = {"g": g, "g_t8": h, "r": rows, "r_rows8": h, "g_b8": g, "g_b8_t8": h}
+    Bundle(functions).compile(Target()).save(tmp_path / "g.axir")
+    loaded, x = load(tmp_path / "g.axir"), np.arange(8, dtype=np.float32)
+    for name in ("g", "g_b8"):
+        np.testing.assert_array_equal(loaded[name](x), mean(x))
+    for name in ("g_t8", "r_rows8", "g_b8_t8"):
+        np.testing.assert_array_equal(loaded[name](x), x * 100)
+    np.testing.assert_array_equal(loaded["r"](ones(8, 3)), ones(8, 3) + 5)
+    assert loaded.programs[0].functions["g"] == {(("t", 8),): "g_t8_2"}
+    with pytest.raises(ParameterError, match=r"'g' for t=8 would be called 'g_t8', as another"):
+        to_cpp(Bundle({"g": g, "g_t8": h}), tmp_path / "cpp")
+    header = to_cpp(Bundle({"g": g, "f": g}), tmp_path / "cpp")
+    text = next(path for path in header if path.name == "model.hpp").read_text()
+    assert "g_t8(" in text
+    assert "f_t8(" in text
