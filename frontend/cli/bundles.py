@@ -120,10 +120,11 @@ def _for_sizes(
     exported: Exported, rows: Sequence[int], sizes: Sequence[Mapping[str, int]]
 ) -> Exported:
     own = [{n: size for n, size in given.items() if n in exported.symbols} for given in sizes]
+    own = [given for given in own if given]
     if exported.batch is not None:
         counts = [*rows, *(size for given in own for size in given.values())]
         return exported.with_rows(*counts) if counts else exported
-    if exported.open is None or not (rows or any(own)):
+    if exported.open is None or not (rows or own):
         return exported
     leading = next(
         (
@@ -133,11 +134,8 @@ def _for_sizes(
         ),
         exported.symbols[0],
     )
-    combined = (
-        [{**given, leading: count} for given in own or [{}] for count in rows]
-        if rows
-        else [given for given in own if given]
-    )
+    combined = [{**given, leading: count} for given in own or [{}] for count in rows]
+    combined += [given for given in own if leading in given or not rows]
     return exported.with_combinations(combined)
 
 
