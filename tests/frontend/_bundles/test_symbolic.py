@@ -261,3 +261,39 @@ def test_functions_called_like_others_for_some_sizes_stay_apart(tmp_path: Path) 
     text = next(path for path in header if path.name == "model.hpp").read_text()
     assert "g_t8(" in text
     assert "f_t8(" in text
+
+
+def test_functions_of_rows_take_sizes_by_name() -> None:
+    f = export(lambda x: x + 1)(open_array("b, 3"))
+    assert f.batch is not None
+    named = f.with_sizes(b=(8, 1))
+    assert named.batch.sizes == (1, 8)
+    assert named.with_sizes().batch.sizes == ()
+    assert f.with_combinations([{"b": 4}, {"b": 2}]).batch.sizes == (2, 4)
+    for call in (f.with_sizes, f.of_sizes):
+        with pytest.raises(ParameterError, match="The open dimensions of 'main' are b, not t"):
+            call(t=8)
+    with pytest.raises(ParameterError, match="are b, not t"):
+        f.with_sizes(t=())
+    with pytest.raises(ShapeError, match="the dimension b is 0"):
+        f.with_sizes(b=0)
+    for given in ({}, {"b": 8}):
+        with pytest.raises(ParameterError, match="was exported for arguments of fixed shapes"):
+            f.of_rows(2).with_sizes(**given)
+
+
+def test_functions_of_a_bundle_take_their_own_sizes() -> None:
+    f = export(lambda x: x + 1)(open_array("b, 3"))
+    g = export(lambda x: x - x.mean(0))(open_array("t"))
+    h = export(lambda x: x - x.mean())(open_array("b, t"))
+    bundle = Bundle({"f": f, "g": g, "fixed": export(jnp.sin)(1.0)}).with_sizes(t=8)
+    assert (bundle.f.batch.sizes, bundle.g.open.sizes) == ((), ((("t", 8),),))
+    bundle = bundle.with_sizes(b=(4, 2))
+    assert (bundle.f.batch.sizes, bundle.g.open.sizes) == ((2, 4), ((("t", 8),),))
+    bundle = bundle.with_sizes()
+    assert (bundle.f.batch.sizes, bundle.g.open.sizes) == ((), ())
+    with pytest.raises(ParameterError, match=r"No function has an open dimension 'z'") as caught:
+        bundle.with_sizes(t=8, z=1)
+    assert "The open dimensions are b, t." in str(caught.value)
+    with pytest.raises(ParameterError, match="The open dimensions of 'main' are b, t, not t"):
+        Bundle({"g": g, "h": h}).with_sizes(t=8)
