@@ -306,6 +306,7 @@ class Exported(Calls):
         values = self.parameters if parameters is None else parameters
         made = Exported(entry, own, values, self.in_tree, self.out_tree, programs)
         made._whole = self._whole
+        made.dependent_rows = self.dependent_rows
         return made
 
     def _fixed(self) -> ParameterError:
