@@ -24,6 +24,7 @@ from axir.export import (
     symbolic_shape,
     to_cpp,
 )
+from axir.passes.transforms.instantiate import computes_with_sizes, symbols_of
 from axir.runtime import Target
 
 
@@ -297,3 +298,20 @@ def test_functions_of_a_bundle_take_their_own_sizes() -> None:
     assert "The open dimensions are b, t." in str(caught.value)
     with pytest.raises(ParameterError, match="The open dimensions of 'main' are b, t, not t"):
         Bundle({"g": g, "h": h}).with_sizes(t=8)
+
+
+def test_symbols_and_what_is_computed_of_them_are_found_in_callees_too() -> None:
+    def nested(inner):
+        def body(carry, x):
+            return axir.lax.cond(carry > 0, lambda: carry + inner(x), lambda: carry), x
+
+        return export(lambda x: axir.lax.scan(body, jnp.float32(0), x))(
+            open_array("2*b, t")
+        ).function
+
+    multiples = nested(lambda x: jnp.concatenate([x, x]).sum())
+    others = nested(lambda x: jnp.concatenate([x, x[:1]]).sum())
+    for function, is_other in ((multiples, False), (others, True)):
+        assert symbols_of(function) == {"b", "t"}
+        assert computes_with_sizes(function) is is_other
+    assert symbols_of(export(jnp.sin)(1.0).function) == set()
