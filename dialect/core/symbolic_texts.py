@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from .annotations import Extent
 from .errors import ParameterError
-from .symbolic_dims import OPERATIONS, SymbolicDim, operation, value_of
+from .symbolic_dims import OPERATIONS, SymbolicDim, names_of, operation, value_of
 
 _COMPARISONS: Mapping[type[ast.cmpop], Callable[[Extent, Extent], bool]] = {
     ast.GtE: operator.ge,
@@ -54,6 +54,11 @@ class Constraint:
     def is_equality(self) -> bool:
         """Whether it says that two extents are equal."""
         return self.comparison is ast.Eq
+
+    @property
+    def names(self) -> set[str]:
+        """The names of which it says something."""
+        return {*names_of(self.left), *names_of(self.right)}
 
     @property
     def positive(self) -> list[Extent]:

@@ -18,7 +18,7 @@ from axir.dialect.core.annotations import Extent, UserObject
 from axir.dialect.core.array import Array
 from axir.dialect.core.errors import ParameterError, ShapeError
 from axir.dialect.core.symbolic_dims import SymbolicDim, names_of
-from axir.dialect.core.symbolic_texts import scope_of, with_constraints
+from axir.dialect.core.symbolic_texts import Constraint, scope_of, with_constraints
 from axir.dialect.program.function import Function
 from axir.dialect.text.signature import Argument, Signature
 from axir.passes.transforms.instantiate import symbols_of, type_of_sizes
@@ -65,7 +65,22 @@ def open_of(function: Function, signature: Signature) -> Open | None:
             )
     extents: list[Extent] = [extent for shape in shapes for extent in shape]
     constraints = [x.constraints for x in extents if isinstance(x, SymbolicDim)]
-    return Open(tuple(symbols), max(constraints, key=len, default=()))
+    made = Open(tuple(symbols), max(constraints, key=len, default=()))
+    for each in constraints_of(made):
+        if not each.names <= set(symbols):
+            raise ShapeError(
+                f"{function.name}: the constraint {each.text!r} names a dimension that is in no "
+                "shape of an argument.",
+                f"The dimensions are {', '.join(symbols)}: state it for functions that have all "
+                "that it names.",
+            )
+    return made
+
+
+def constraints_of(entry: Open) -> Sequence[Constraint]:
+    """Returns what holds of the dimensions of a function."""
+    scope = scope_of(entry.constraints)
+    return scope.constraints if scope else ()
 
 
 def sizes_of_call(
@@ -79,8 +94,7 @@ def sizes_of_call(
     names = [value.name for value in arguments]
     wanted = [value.type.shape for value in arguments]
     found = [x.type.shape if isinstance(x, Array) else np.shape(x) for x in values]
-    scope = scope_of(entry.constraints)
-    sizes = solved(name, names, wanted, found, scope.constraints if scope else ())
+    sizes = solved(name, names, wanted, found, constraints_of(entry))
     return tuple(sorted(sizes.items()))
 
 
@@ -104,8 +118,7 @@ def checked_sizes(name: str, sizes: Mapping[str, int], entry: Open) -> Sizes:
     check_names(name, sizes, entry.symbols)
     if any(type(size) is not int for size in sizes.values()):
         raise ParameterError(f"{dict(sizes)} are no sizes.", "Sizes are positive integers.")
-    scope = scope_of(entry.constraints)
-    check_sizes(name, sizes, scope.constraints if scope else ())
+    check_sizes(name, sizes, constraints_of(entry))
     return tuple(sorted(sizes.items()))
 
 

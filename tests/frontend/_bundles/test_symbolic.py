@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,8 @@ import pytest
 
 import axir
 import axir.numpy as jnp
-from axir.dialect.core.errors import ParameterError, ShapeError, TreeError
+from axir._bundles.archive import Archive, archive_bytes
+from axir.dialect.core.errors import BundleError, ParameterError, ShapeError, TreeError
 from axir.dialect.core.symbolic_dims import SymbolicDimError
 from axir.export import (
     Bundle,
@@ -315,3 +317,21 @@ def test_symbols_and_what_is_computed_of_them_are_found_in_callees_too() -> None
         assert symbols_of(function) == {"b", "t"}
         assert computes_with_sizes(function) is is_other
     assert symbols_of(export(jnp.sin)(1.0).function) == set()
+
+
+def test_constraints_name_dimensions_that_there_are(tmp_path: Path) -> None:
+    scope = SymbolicScope(["b >= 2", "mod(t, 4) == b"])
+    spec = axir.ShapeDtypeStruct(symbolic_shape("b, 3", scope=scope), "float32")
+    with pytest.raises(
+        ShapeError, match=r"constraint 'mod\(t, 4\) == b' names a dimension"
+    ) as caught:
+        export(lambda x: x - x.mean(0))(spec)
+    assert "The dimensions are b: state it for functions" in str(caught.value)
+    path = tmp_path / "f.axir"
+    export(lambda x: x - x.mean(0))(open_array("b, t", "mod(t, 4) == b")).save(path)
+    entries = {name: bytes(data) for name, data in Archive(path, "f").entries.items()}
+    manifest = json.loads(entries["manifest.json"])
+    manifest["functions"]["main"]["open"]["constraints"] = ["mod(z, 4) == b"]
+    entries["manifest.json"] = json.dumps(manifest).encode()
+    with pytest.raises(BundleError, match=r"open: 'mod\(z, 4\) == b' has names that are not"):
+        deserialize(archive_bytes({name: [data] for name, data in entries.items()}))
