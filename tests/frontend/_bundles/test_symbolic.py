@@ -335,3 +335,21 @@ def test_constraints_name_dimensions_that_there_are(tmp_path: Path) -> None:
     entries["manifest.json"] = json.dumps(manifest).encode()
     with pytest.raises(BundleError, match=r"open: 'mod\(z, 4\) == b' has names that are not"):
         deserialize(archive_bytes({name: [data] for name, data in entries.items()}))
+
+
+def test_constraints_of_what_was_loaded_stay_as_they_are() -> None:
+    made = export(lambda x: x - x.mean(0))(open_array("b, t", "b >= 2"))
+    loaded = deserialize(made.serialize())
+    old = loaded.in_avals[0].shape[0]
+    (new,) = symbolic_shape("b", scope=old.scope, constraints=["b >= 100"])
+    spec = symbolic_args_specs(ones(3), "b", constraints=["b >= 50"], scope=old.scope)
+    assert (new.constraints, spec.shape[0].constraints) == (
+        ("b >= 2", "b >= 100"),
+        ("b >= 2", "b >= 50"),
+    )
+    assert (new >= 100, old.constraints) == (True, ("b >= 2",))
+    np.testing.assert_array_equal(loaded(ones(3, 2)), np.zeros((3, 2)))
+    own = SymbolicScope(["b >= 2"])
+    (b,) = symbolic_shape("b", scope=own)
+    symbolic_shape("t", scope=own, constraints=["b >= t"])
+    assert b.constraints == ("b >= 2", "b >= t")
