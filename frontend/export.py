@@ -179,7 +179,7 @@ def symbolic_args_specs(
         shapes_specs: A tree of texts for `symbolic_shape`, which may be a prefix of that of the
             arguments; None, or `...` in a text, for what stays as it is.
         constraints: What holds of the open extents: `"b >= 8"`, `"mod(t, 4) == 0"`.
-        scope: Constraints that several shapes share.
+        scope: Constraints that several shapes share; see `symbolic_shape`.
 
     Raises:
         ParameterError: if a text does not fit.
@@ -192,8 +192,7 @@ def symbolic_args_specs(
     texts = tree.broadcast_prefix(shapes_specs, args, "shapes_specs")
     leaves, structure = tree.flatten(args)
     if constraints:
-        scope = scope or SymbolicScope()
-        scope.constraints += SymbolicScope(constraints).constraints
+        scope = (scope or SymbolicScope()).adding(constraints)
     return structure.unflatten(
         [_open_spec(x, text, scope) for x, text in zip(leaves, texts, strict=True)]
     )

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from .annotations import Extent
 from .errors import ParameterError
-from .symbolic_dims import OPERATIONS, SymbolicDim, operation, value_of
+from .symbolic_dims import OPERATIONS, SymbolicDim, names_of, operation, value_of
 
 _COMPARISONS: Mapping[type[ast.cmpop], Callable[[Extent, Extent], bool]] = {
     ast.GtE: operator.ge,
@@ -56,6 +56,11 @@ class Constraint:
         return self.comparison is ast.Eq
 
     @property
+    def names(self) -> set[str]:
+        """The names of which it says something."""
+        return {*names_of(self.left), *names_of(self.right)}
+
+    @property
     def positive(self) -> list[Extent]:
         """The extents of which it says that they are not negative."""
         if self.is_equality:
@@ -78,6 +83,10 @@ class SymbolicScope:
     Args:
         constraints_str: Comparisons such as `"b >= 8"`, `"mod(t, 4) == 0"`, `"m == 2*n"`.
 
+    Attributes:
+        constraints: What they are.
+        is_shared: Whether it stands for all with these constraints, so that it never gets others.
+
     Raises:
         ParameterError: if a text is no comparison.
 
@@ -85,13 +94,28 @@ class SymbolicScope:
     'b >= 8'
     """
 
+    is_shared = False
+
     def __init__(self, constraints_str: Sequence[str] = ()):
-        self.constraints: list[Constraint] = list(map(constraint, constraints_str))
+        self.constraints: tuple[Constraint, ...] = tuple(map(constraint, constraints_str))
 
     @property
     def texts(self) -> tuple[str, ...]:
         """The constraints as texts."""
         return tuple([c.text for c in self.constraints])
+
+    def adding(self, constraints_str: Sequence[str]) -> SymbolicScope:
+        """Adds constraints; returns what has them: itself, or a new scope if it is shared.
+
+        Raises:
+            ParameterError: if a text is no comparison.
+        """
+        if not constraints_str:
+            return self
+        if self.is_shared:
+            return SymbolicScope((*self.texts, *constraints_str))
+        self.constraints += tuple(map(constraint, constraints_str))
+        return self
 
 
 def constraint(text: str) -> Constraint:
@@ -194,7 +218,11 @@ def scope_of(texts: tuple[str, ...]) -> SymbolicScope | None:
     >>> scope_of(("b >= 8",)) is scope_of(("b >= 8",))
     True
     """
-    return SymbolicScope(texts) if texts else None
+    if not texts:
+        return None
+    scope = SymbolicScope(texts)
+    scope.is_shared = True
+    return scope
 
 
 def write_extent(dimension: Extent) -> str:

@@ -11,7 +11,6 @@ from axir.dialect.core.symbolic_dims import SymbolicDim, is_same, names_of, valu
 from axir.dialect.core.symbolic_texts import (
     Constraint,
     SymbolicScope,
-    constraint,
     expressions,
     read_expression,
 )
@@ -32,7 +31,8 @@ def symbolic_shape(
             place, `...` for those that are left.
         constraints: What holds of the names: `"b >= 8"`, `"mod(t, 4) == 0"`. They belong to the
             dimensions of this shape, hence to what is exported with them.
-        scope: Constraints that several shapes share.
+        scope: Constraints that several shapes share, and to which `constraints` are added. Those of
+            an exported function stay as they are: the shape is under them and its own.
         like: A shape.
 
     Returns:
@@ -59,8 +59,7 @@ def symbolic_shape(
             "Write as many, or ... for the rest.",
         )
     if constraints:
-        scope = scope or SymbolicScope()
-        scope.constraints += map(constraint, constraints)
+        scope = (scope or SymbolicScope()).adding(constraints)
     return tuple(
         _given(like, shape_spec)[number]
         if isinstance(word, ast.Name) and word.id == "_"

@@ -26,6 +26,7 @@ from .archive import Archive, archive_bytes
 from .captures import with_captures
 from .exported import Exported, trees_of
 from .manifest import FunctionEntry, ProgramEntry, read_manifest
+from .open_sizes import combinations, for_sizes
 from .programs import Programs, compile_functions, target_of
 from .saving import MANIFEST, bundle_entries, check_names, save_bundle, shared_parameters
 from .tensors import read_tensors
@@ -140,19 +141,16 @@ class Bundle(Mapping[str, Exported]):
     def with_sizes(self, **sizes: int | Sequence[int]) -> Bundle:
         """Returns the bundle with programs for combinations of sizes, of functions with open ones.
 
-        A function takes those of its own dimensions.
+        A function takes those of its own dimensions, and stays as it is if there are none. Without
+        any sizes, programs of all functions are compiled as calls come.
 
         Raises:
-            ParameterError: if a dimension of a function has no size.
+            ParameterError: if a name is none of any function, or a dimension has no size.
             ShapeError: if a constraint does not hold.
         """
-        functions = {
-            name: each.with_sizes(**{n: x for n, x in sizes.items() if n in each.symbols})
-            if each.symbols
-            else each
-            for name, each in self.items()
-        }
-        return self.with_functions(functions)
+        if sizes:
+            return self.with_functions(for_sizes(self, (), list(combinations(sizes))))
+        return self.with_functions({n: x.with_sizes() if x.symbols else x for n, x in self.items()})
 
     def with_parameters(self, values: Mapping[str, UserObject]) -> Bundle:
         """Returns the bundle with other values of some parameters, in all functions.

@@ -32,7 +32,14 @@ from .calls import Calls, in_rows
 from .captures import with_captures
 from .manifest import Batch, FunctionEntry, Open, ProgramEntry, Sizes
 from .modules import module_of
-from .open_sizes import checked_sizes, combinations, in_sizes, name_of_sizes, open_of
+from .open_sizes import (
+    check_names,
+    checked_sizes,
+    combinations,
+    in_sizes,
+    name_of_sizes,
+    open_of,
+)
 from .programs import Programs
 from .pullbacks import pullback, pullback_signature
 from .saving import bundle_entries, is_function_name, save_bundle
@@ -201,9 +208,8 @@ class Exported(Calls):
         >>> mean.with_sizes(b=(1, 8), t=3).open.sizes
         ((('b', 1), ('t', 3)), (('b', 8), ('t', 3)))
         """
-        if self.batch is not None and set(sizes) == {self.batch.symbol}:
-            counts = sizes[self.batch.symbol]
-            return self.with_rows(*((counts,) if isinstance(counts, int) else counts))
+        if sizes and self.symbols:
+            check_names(self.fun_name, sizes, self.symbols)
         return self.with_combinations(combinations(sizes) if sizes else ())
 
     def with_combinations(self, sizes: Iterable[Mapping[str, int]]) -> Exported:
@@ -214,8 +220,8 @@ class Exported(Calls):
             ShapeError: if a constraint does not hold.
         """
         made = tuple(dict.fromkeys(map(self._checked_sizes, sizes)))
-        if self.open is None:
-            raise self._fixed()
+        if self.open is None:  # of one dimension, or of none, which `with_rows` refuses
+            return self.with_rows(*(size for found in made for _, size in found))
         entry = replace(self.entry, open=replace(self.open, sizes=made))
         return self._changed(entry, self._programs)
 
@@ -247,9 +253,9 @@ class Exported(Calls):
         return Exported(entry, function, self.parameters, self.in_tree, self.out_tree)
 
     def _checked_sizes(self, sizes: Mapping[str, int]) -> Sizes:
-        if self.open is None:
+        if not self.symbols:
             raise self._fixed()
-        return checked_sizes(self.fun_name, sizes, self.open)
+        return checked_sizes(self.fun_name, sizes, self.open or Open(self.symbols))
 
     def with_programs(self, programs: Programs) -> Exported:
         """Returns the function with what is compiled of it."""
@@ -300,6 +306,7 @@ class Exported(Calls):
         values = self.parameters if parameters is None else parameters
         made = Exported(entry, own, values, self.in_tree, self.out_tree, programs)
         made._whole = self._whole
+        made.dependent_rows = self.dependent_rows
         return made
 
     def _fixed(self) -> ParameterError:

@@ -391,7 +391,10 @@ def _read_open(fields: _Fields) -> Open:
     if not symbols or list(symbols) != sorted(set(symbols)):
         raise ValueError(f"{fields.place}: symbols do not ascend")
     constraints = fields.names("constraints")
-    scope_of(constraints)
+    scope = scope_of(constraints)
+    for each in scope.constraints if scope else ():
+        if not each.names <= set(symbols):
+            raise ValueError(f"{fields.place}: {each.text!r} has names that are not declared")
     return Open(symbols, constraints, tuple(sizes))
 
 

@@ -7,7 +7,8 @@ replaces by numbers. What does not live here: dimensions that are rows (`batchin
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,13 +17,16 @@ from axir._devices.shape_dtype_struct import ShapeDtypeStruct
 from axir.dialect.core.annotations import Extent, UserObject
 from axir.dialect.core.array import Array
 from axir.dialect.core.errors import ParameterError, ShapeError
-from axir.dialect.core.symbolic_dims import SymbolicDim
-from axir.dialect.core.symbolic_texts import scope_of, with_constraints
+from axir.dialect.core.symbolic_dims import SymbolicDim, names_of
+from axir.dialect.core.symbolic_texts import Constraint, scope_of, with_constraints
 from axir.dialect.program.function import Function
 from axir.dialect.text.signature import Argument, Signature
 from axir.passes.transforms.instantiate import symbols_of, type_of_sizes
 
 from .manifest import Open, Sizes
+
+if TYPE_CHECKING:
+    from .exported import Exported
 
 # Sizes that stand for any, to see what follows from shapes.
 _SOME = 7
@@ -61,7 +65,22 @@ def open_of(function: Function, signature: Signature) -> Open | None:
             )
     extents: list[Extent] = [extent for shape in shapes for extent in shape]
     constraints = [x.constraints for x in extents if isinstance(x, SymbolicDim)]
-    return Open(tuple(symbols), max(constraints, key=len, default=()))
+    made = Open(tuple(symbols), max(constraints, key=len, default=()))
+    for each in constraints_of(made):
+        if not each.names <= set(symbols):
+            raise ShapeError(
+                f"{function.name}: the constraint {each.text!r} names a dimension that is in no "
+                "shape of an argument.",
+                f"The dimensions are {', '.join(symbols)}: state it for functions that have all "
+                "that it names.",
+            )
+    return made
+
+
+def constraints_of(entry: Open) -> Sequence[Constraint]:
+    """Returns what holds of the dimensions of a function."""
+    scope = scope_of(entry.constraints)
+    return scope.constraints if scope else ()
 
 
 def sizes_of_call(
@@ -75,9 +94,18 @@ def sizes_of_call(
     names = [value.name for value in arguments]
     wanted = [value.type.shape for value in arguments]
     found = [x.type.shape if isinstance(x, Array) else np.shape(x) for x in values]
-    scope = scope_of(entry.constraints)
-    sizes = solved(name, names, wanted, found, scope.constraints if scope else ())
+    sizes = solved(name, names, wanted, found, constraints_of(entry))
     return tuple(sorted(sizes.items()))
+
+
+def check_names(name: str, given: Collection[str], symbols: Collection[str]) -> None:
+    """Raises a `ParameterError` if what is given are not the names of the open dimensions."""
+    if set(given) != set(symbols):
+        raise ParameterError(
+            f"The open dimensions of {name!r} are {', '.join(symbols)}, not "
+            f"{', '.join(given) or 'none'}.",
+            "Give a size for each of them by its name.",
+        )
 
 
 def checked_sizes(name: str, sizes: Mapping[str, int], entry: Open) -> Sizes:
@@ -87,17 +115,56 @@ def checked_sizes(name: str, sizes: Mapping[str, int], entry: Open) -> Sizes:
         ParameterError: if these are not the names of the dimensions.
         ShapeError: if a constraint does not hold.
     """
-    if set(sizes) != set(entry.symbols):
-        raise ParameterError(
-            f"The open dimensions of {name!r} are {', '.join(entry.symbols)}, not "
-            f"{', '.join(sizes) or 'none'}.",
-            "Give a size for each of them by its name.",
-        )
+    check_names(name, sizes, entry.symbols)
     if any(type(size) is not int for size in sizes.values()):
         raise ParameterError(f"{dict(sizes)} are no sizes.", "Sizes are positive integers.")
-    scope = scope_of(entry.constraints)
-    check_sizes(name, sizes, scope.constraints if scope else ())
+    check_sizes(name, sizes, constraints_of(entry))
     return tuple(sorted(sizes.items()))
+
+
+def for_sizes(
+    functions: Mapping[str, Exported], rows: Sequence[int], sizes: Sequence[Mapping[str, int]]
+) -> dict[str, Exported]:
+    """Returns functions for what is named of their open dimensions; others as they are.
+
+    Args:
+        functions: By name.
+        rows: Sizes of the leading dimension: numbers of rows, where rows are on their own.
+        sizes: Combinations of sizes by name, of which each function takes those of its own.
+
+    Raises:
+        ParameterError: if a name is none of any function, or a dimension of a function is missing.
+        ShapeError: if a constraint does not hold.
+    """
+    known = {symbol for each in functions.values() for symbol in each.symbols}
+    unknown = sorted({name for given in sizes for name in given} - known)
+    if unknown:
+        raise ParameterError(
+            f"No function has an open dimension {unknown[0]!r}.",
+            f"The open dimensions are {', '.join(sorted(known)) or 'none'}.",
+            where="",
+        )
+    return {name: _for_sizes(each, rows, sizes) for name, each in functions.items()}
+
+
+def _for_sizes(
+    exported: Exported, rows: Sequence[int], sizes: Sequence[Mapping[str, int]]
+) -> Exported:
+    own = [{n: size for n, size in given.items() if n in exported.symbols} for given in sizes]
+    own = [given for given in own if given]
+    if not exported.symbols or not (rows or own):
+        return exported
+    leading = next(
+        (
+            name
+            for value in exported.signature.arguments
+            for name in names_of(next(iter(value.type.shape), 1))
+        ),
+        exported.symbols[0],
+    )
+    combined = [{**given, leading: count} for given in own or [{}] for count in rows]
+    combined += [given for given in own if leading in given or not rows]
+    return exported.with_combinations(combined)
 
 
 def combinations(sizes: Mapping[str, int | Sequence[int]]) -> Iterator[dict[str, int]]:

@@ -27,6 +27,7 @@ from axir.passes.transforms.simplify import simplify_function
 from axir.runtime import LoadError, Target, check_binary, check_machine, compile_module
 from axir.runtime.compiler.architectures import host_architecture, host_cpu_flags
 from axir.runtime.compiler.function_compilation import prepare_for_target
+from axir.runtime.cpp.emitting.names import unique_names
 
 from .captures import without_parameters
 from .manifest import Key, ProgramEntry
@@ -107,7 +108,9 @@ def compile_functions(
     symbols: dict[str, dict[Key, str]] = {}
     for name, exported in functions.items():
         for key, fixed in instances(name, exported):
-            symbol = name if not key else _symbol(name, key)
+            symbol = name
+            if key:  # other functions of the bundle may be called like this one for some sizes
+                [symbol] = unique_names([_symbol(name, key)], {*functions, *whole})
             symbols.setdefault(name, {})[key] = symbol
             whole[symbol] = _closed(fixed)
             signatures[symbol] = flat_signature(fixed)

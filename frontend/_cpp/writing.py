@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from axir._bundles.exported import Exported
+from axir._bundles.manifest import key_text
+from axir._bundles.open_sizes import name_of_sizes
 from axir._bundles.programs import instances
 from axir.dialect.core.errors import ParameterError
 from axir.runtime.compiler.architectures import cpu_levels
@@ -39,14 +41,24 @@ def fixed_sizes(functions: Mapping[str, Exported]) -> dict[str, Exported]:
     """Returns functions with symbolic dimensions as those of the sizes that they name.
 
     Raises:
-        ParameterError: if one names none.
+        ParameterError: if one names none, or is called for some sizes like another function.
     """
+    fixed_names = {name for name, each in functions.items() if each.open is None}
     found: dict[str, Exported] = {}
     for name, each in functions.items():
         if each.open is None:
             found[name] = each
-        else:
-            found.update((fixed.fun_name, fixed) for _, fixed in instances(name, each))
+            continue
+        for key, fixed in instances(name, each):
+            assert not isinstance(key, int)
+            method = name_of_sizes(name, key)
+            if method in fixed_names or method in found:
+                raise ParameterError(
+                    f"to_cpp: {name!r} for {key_text(key)} would be called {method!r}, as another "
+                    "function is.",
+                    "Name one of the functions in another way.",
+                )
+            found[method] = fixed
     return found
 
 

@@ -20,12 +20,11 @@ from axir._bundles.exported import Exported
 from axir._bundles.manifest import FunctionEntry, Key
 from axir._bundles.module_functions import functions_of_module
 from axir._bundles.modules import module_of
-from axir._bundles.open_sizes import in_sizes, open_of
+from axir._bundles.open_sizes import for_sizes, in_sizes, open_of
 from axir._bundles.programs import flat_signature, instances
 from axir.dialect.core.annotations import Extent, UserObject
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import ParameterError
-from axir.dialect.core.symbolic_dims import names_of
 from axir.dialect.program.function import Function
 from axir.dialect.program.module_writer import embed_captures, write_module
 from axir.dialect.text.module_reader import read_module
@@ -89,56 +88,6 @@ def size_option(command: UserObject) -> UserObject:
         metavar="NAME=N,...",
         help="Sizes of open dimensions: b=8,t=128; once for each combination.",
     )(command)
-
-
-def for_sizes(
-    functions: Mapping[str, Exported], rows: Sequence[int], sizes: Sequence[Mapping[str, int]]
-) -> dict[str, Exported]:
-    """Returns functions for what the command line names of their open dimensions.
-
-    Args:
-        functions: By name.
-        rows: Sizes of the leading dimension: numbers of rows, where rows are on their own.
-        sizes: Combinations of sizes by name, of which each function takes those of its own.
-
-    Raises:
-        ParameterError: if a name is none of any function, or a dimension of a function is missing.
-        ShapeError: if a constraint does not hold.
-    """
-    known = {symbol for each in functions.values() for symbol in each.symbols}
-    unknown = sorted({name for given in sizes for name in given} - known)
-    if unknown:
-        raise ParameterError(
-            f"No function has an open dimension {unknown[0]!r}.",
-            f"The open dimensions are {', '.join(sorted(known)) or 'none'}.",
-            where="",
-        )
-    return {name: _for_sizes(each, rows, sizes) for name, each in functions.items()}
-
-
-def _for_sizes(
-    exported: Exported, rows: Sequence[int], sizes: Sequence[Mapping[str, int]]
-) -> Exported:
-    own = [{n: size for n, size in given.items() if n in exported.symbols} for given in sizes]
-    if exported.batch is not None:
-        counts = [*rows, *(size for given in own for size in given.values())]
-        return exported.with_rows(*counts) if counts else exported
-    if exported.open is None or not (rows or any(own)):
-        return exported
-    leading = next(
-        (
-            name
-            for value in exported.signature.arguments
-            for name in names_of(next(iter(value.type.shape), 1))
-        ),
-        exported.symbols[0],
-    )
-    combined = (
-        [{**given, leading: count} for given in own or [{}] for count in rows]
-        if rows
-        else [given for given in own if given]
-    )
-    return exported.with_combinations(combined)
 
 
 def open_functions(

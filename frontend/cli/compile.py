@@ -13,6 +13,7 @@ from pathlib import Path
 import click
 
 from axir._bundles.bundle import open_bundle
+from axir._bundles.open_sizes import for_sizes
 from axir._cpp.writing import CppOptions
 from axir._programs.compiled_modules import TargetWithFlags, compile_saved
 from axir._programs.files import write_file
@@ -22,7 +23,6 @@ from axir.runtime.cpp.emitting.names import identifier
 
 from .bundles import (
     BUNDLE,
-    for_sizes,
     raised_if_open,
     read_filled,
     refuse_shapes,

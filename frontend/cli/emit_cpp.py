@@ -6,9 +6,10 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from axir._bundles.open_sizes import for_sizes
 from axir._cpp.writing import CppOptions, write_cpp
 
-from .bundles import for_sizes, open_functions
+from .bundles import open_functions
 from .group import note
 from .progress import progress
 

@@ -14,12 +14,12 @@ from iree.compiler import ir
 
 from axir.dialect.core.annotations import Extent, Param
 from axir.dialect.core.errors import ParameterError
-from axir.dialect.core.symbolic_dims import SymbolicDim, names_of, value_of
+from axir.dialect.core.symbolic_dims import SymbolicDim, value_of
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.deferred_function import DeferredFunction
 from axir.dialect.program.derived_functions import transformation
 from axir.dialect.program.equation import Equation
-from axir.dialect.program.function import Function, functions_of
+from axir.dialect.program.function import Function
 from axir.dialect.program.restriction import Copy
 from axir.dialect.program.rules import Results, Value
 from axir.dialect.program.tracer import Trace
@@ -76,24 +76,7 @@ class Instantiate(Pass):
 
 def symbols_of(function: Function) -> set[str]:
     """Returns the names of the symbolic dimensions of a function, and of those that it calls."""
-    found: set[str] = set()
-    pending, seen = [function], {function}
-    while pending:
-        current = pending.pop()
-        variables = [*current.inputs, *current.captures]
-        for equation in current.equations:
-            variables += equation.results
-            for value in equation.params.values():
-                found.update(_names_in(value))
-            for callee in functions_of(equation.params):
-                if callee not in seen:
-                    seen.add(callee)
-                    pending.append(callee)
-        for variable in variables:
-            if variable.type.is_open:
-                for extent in variable.type.shape:
-                    found.update(names_of(extent))
-    return found
+    return {name for extent in _open_extents(function) for name in extent.names()}
 
 
 def computes_with_sizes(function: Function) -> bool:
@@ -102,22 +85,29 @@ def computes_with_sizes(function: Function) -> bool:
     With others, such as the least of a dimension and a number, a program may do something else
     from some number of rows on.
     """
+    return not all(map(_is_multiple, _open_extents(function)))
+
+
+def _open_extents(function: Function) -> Iterator[SymbolicDim]:
+    """Yields the symbolic extents in a function and in those that it calls, perhaps repeatedly."""
     pending, seen = [function], {function}
     while pending:
         current = pending.pop()
+        for variable in (*current.inputs, *current.captures):
+            yield from _extents_in(variable.type)
         for equation in current.equations:
-            extents = [extent for v in equation.results for extent in v.type.shape]
-            extents += [x for value in equation.params.values() for x in _extents_in(value)]
-            if not all(map(_is_multiple, extents)):
-                return True
-            for callee in functions_of(equation.params):
-                if callee not in seen:
-                    seen.add(callee)
-                    pending.append(callee)
-    return False
+            for result in equation.results:
+                yield from _extents_in(result.type)
+            for value in equation.params.values():
+                yield from _extents_in(value)
+        new = set(current.callees()) - seen
+        seen |= new
+        pending += new
 
 
-def _extents_in(value: Param) -> Iterator[Extent]:
+def _extents_in(value: Param) -> Iterator[SymbolicDim]:
+    if isinstance(value, ShapedArray):
+        value = value.shape
     if isinstance(value, tuple):
         for item in value:
             yield from _extents_in(item)
@@ -125,17 +115,9 @@ def _extents_in(value: Param) -> Iterator[Extent]:
         yield value
 
 
-def _is_multiple(extent: Extent) -> bool:
-    if type(extent) is not SymbolicDim:
-        return True
+def _is_multiple(extent: SymbolicDim) -> bool:
     [*products] = extent.terms
     return len(products) == 1 and len(products[0]) == 1 and isinstance(products[0][0], str)
-
-
-def _names_in(value: Param) -> set[str]:
-    if isinstance(value, tuple):
-        return set().union(*map(_names_in, value))
-    return set(names_of(value))
 
 
 @transformation("instantiate")

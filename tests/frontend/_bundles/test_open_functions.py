@@ -123,7 +123,7 @@ def test_programs_for_sizes_are_compiled_together(bundle: Bundle, tmp_path: Path
     names = ["batch_norm", "reshape_flat", "masked_attention", "gradient_of_loss", "sorting"]
     names += ["scan_over_rows", "gathers", "even_columns", "extent_as_number"]
     some = Bundle({name: bundle[name] for name in names})
-    sizes = dict.fromkeys("btchk", 6)
+    sizes = dict.fromkeys("bthk", 6)
     made = some.with_sizes(**sizes).compile(Target(cpu="host"))
     made.save(tmp_path / "made.axir")
     loaded = load(tmp_path / "made.axir")

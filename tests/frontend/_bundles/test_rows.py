@@ -16,6 +16,7 @@ from axir._bundles.batching import DependentRowsError, pieces_of
 from axir.dialect.core.errors import ParameterError, ShapeError
 from axir.dialect.core.symbolic_dims import SymbolicDimError
 from axir.export import (
+    Bundle,
     DisabledSafetyCheck,
     deserialize,
     export,
@@ -23,6 +24,7 @@ from axir.export import (
     symbolic_args_specs,
     symbolic_shape,
 )
+from axir.runtime import Target
 
 RNG = np.random.default_rng(1)
 W = jnp.asarray(RNG.normal(size=(6, 4)).astype(np.float32))
@@ -157,6 +159,15 @@ def test_what_changes_at_a_number_of_rows_is_no_function_of_rows(function: Any) 
     for count in (600, 700):
         x = np.random.default_rng(count).normal(size=(count, 3)).astype(np.float32)
         np.testing.assert_allclose(exported(x), function(jnp.asarray(x)), rtol=1e-6)
+
+
+def test_why_a_dimension_is_not_one_of_rows_stays_known() -> None:
+    exported = export(lambda x: x - x.mean(0))(ROWS)
+    reason = exported.dependent_rows
+    assert reason is not None
+    assert exported.with_sizes(b=8).with_parameters({}).dependent_rows is reason
+    bundle = Bundle({"main": exported}).with_sizes(b=2).compile(Target())
+    assert bundle.main.dependent_rows is reason
 
 
 def test_what_has_no_symbolic_program_is_compared_for_many_rows() -> None:

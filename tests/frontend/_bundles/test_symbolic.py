@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,8 @@ import pytest
 
 import axir
 import axir.numpy as jnp
-from axir.dialect.core.errors import ParameterError, ShapeError, TreeError
+from axir._bundles.archive import Archive, archive_bytes
+from axir.dialect.core.errors import BundleError, ParameterError, ShapeError, TreeError
 from axir.dialect.core.symbolic_dims import SymbolicDimError
 from axir.export import (
     Bundle,
@@ -22,7 +24,9 @@ from axir.export import (
     load,
     symbolic_args_specs,
     symbolic_shape,
+    to_cpp,
 )
+from axir.passes.transforms.instantiate import computes_with_sizes, symbols_of
 from axir.runtime import Target
 
 
@@ -236,3 +240,116 @@ def test_sizes_decide_whether_arrays_are_equal(compare: Any) -> None:
         export(axir.jit(compare))(x, y)
     same = export(axir.jit(lambda x, y: compare(x, y) & (x[0] > 0)))(x, x)
     assert same(np.ones(3, np.float32), np.ones(3, np.float32))
+
+
+def test_functions_called_like_others_for_some_sizes_stay_apart(tmp_path: Path) -> None:
+    def mean(x):
+        return x - x.mean(0)
+
+    rows = export(lambda x: x + 5)(open_array("b, 3")).with_rows(8)
+    g, h = export(mean)(open_array("t")), export(lambda x: x * 100)(ones(8))
+    g = g.with_sizes(t=8)
+    functions = {"g": g, "g_t8": h, "r": rows, "r_rows8": h, "g_b8": g, "g_b8_t8": h}
+    Bundle(functions).compile(Target()).save(tmp_path / "g.axir")
+    loaded, x = load(tmp_path / "g.axir"), np.arange(8, dtype=np.float32)
+    for name in ("g", "g_b8"):
+        np.testing.assert_array_equal(loaded[name](x), mean(x))
+    for name in ("g_t8", "r_rows8", "g_b8_t8"):
+        np.testing.assert_array_equal(loaded[name](x), x * 100)
+    np.testing.assert_array_equal(loaded["r"](ones(8, 3)), ones(8, 3) + 5)
+    assert loaded.programs[0].functions["g"] == {(("t", 8),): "g_t8_2"}
+    with pytest.raises(ParameterError, match=r"'g' for t=8 would be called 'g_t8', as another"):
+        to_cpp(Bundle({"g": g, "g_t8": h}), tmp_path / "cpp")
+    header = to_cpp(Bundle({"g": g, "f": g}), tmp_path / "cpp")
+    text = next(path for path in header if path.name == "model.hpp").read_text()
+    assert "g_t8(" in text
+    assert "f_t8(" in text
+
+
+def test_functions_of_rows_take_sizes_by_name() -> None:
+    f = export(lambda x: x + 1)(open_array("b, 3"))
+    assert f.batch is not None
+    named = f.with_sizes(b=(8, 1))
+    assert named.batch.sizes == (1, 8)
+    assert named.with_sizes().batch.sizes == ()
+    assert f.with_combinations([{"b": 4}, {"b": 2}]).batch.sizes == (2, 4)
+    for call in (f.with_sizes, f.of_sizes):
+        with pytest.raises(ParameterError, match="The open dimensions of 'main' are b, not t"):
+            call(t=8)
+    with pytest.raises(ParameterError, match="are b, not t"):
+        f.with_sizes(t=())
+    with pytest.raises(ShapeError, match="the dimension b is 0"):
+        f.with_sizes(b=0)
+    for given in ({}, {"b": 8}):
+        with pytest.raises(ParameterError, match="was exported for arguments of fixed shapes"):
+            f.of_rows(2).with_sizes(**given)
+
+
+def test_functions_of_a_bundle_take_their_own_sizes() -> None:
+    f = export(lambda x: x + 1)(open_array("b, 3"))
+    g = export(lambda x: x - x.mean(0))(open_array("t"))
+    h = export(lambda x: x - x.mean())(open_array("b, t"))
+    bundle = Bundle({"f": f, "g": g, "fixed": export(jnp.sin)(1.0)}).with_sizes(t=8)
+    assert (bundle.f.batch.sizes, bundle.g.open.sizes) == ((), ((("t", 8),),))
+    bundle = bundle.with_sizes(b=(4, 2))
+    assert (bundle.f.batch.sizes, bundle.g.open.sizes) == ((2, 4), ((("t", 8),),))
+    bundle = bundle.with_sizes()
+    assert (bundle.f.batch.sizes, bundle.g.open.sizes) == ((), ())
+    with pytest.raises(ParameterError, match=r"No function has an open dimension 'z'") as caught:
+        bundle.with_sizes(t=8, z=1)
+    assert "The open dimensions are b, t." in str(caught.value)
+    with pytest.raises(ParameterError, match="The open dimensions of 'main' are b, t, not t"):
+        Bundle({"g": g, "h": h}).with_sizes(t=8)
+
+
+def test_symbols_and_what_is_computed_of_them_are_found_in_callees_too() -> None:
+    def nested(inner):
+        def body(carry, x):
+            return axir.lax.cond(carry > 0, lambda: carry + inner(x), lambda: carry), x
+
+        return export(lambda x: axir.lax.scan(body, jnp.float32(0), x))(
+            open_array("2*b, t")
+        ).function
+
+    multiples = nested(lambda x: jnp.concatenate([x, x]).sum())
+    others = nested(lambda x: jnp.concatenate([x, x[:1]]).sum())
+    for function, is_other in ((multiples, False), (others, True)):
+        assert symbols_of(function) == {"b", "t"}
+        assert computes_with_sizes(function) is is_other
+    assert symbols_of(export(jnp.sin)(1.0).function) == set()
+
+
+def test_constraints_name_dimensions_that_there_are(tmp_path: Path) -> None:
+    scope = SymbolicScope(["b >= 2", "mod(t, 4) == b"])
+    spec = axir.ShapeDtypeStruct(symbolic_shape("b, 3", scope=scope), "float32")
+    with pytest.raises(
+        ShapeError, match=r"constraint 'mod\(t, 4\) == b' names a dimension"
+    ) as caught:
+        export(lambda x: x - x.mean(0))(spec)
+    assert "The dimensions are b: state it for functions" in str(caught.value)
+    path = tmp_path / "f.axir"
+    export(lambda x: x - x.mean(0))(open_array("b, t", "mod(t, 4) == b")).save(path)
+    entries = {name: bytes(data) for name, data in Archive(path, "f").entries.items()}
+    manifest = json.loads(entries["manifest.json"])
+    manifest["functions"]["main"]["open"]["constraints"] = ["mod(z, 4) == b"]
+    entries["manifest.json"] = json.dumps(manifest).encode()
+    with pytest.raises(BundleError, match=r"open: 'mod\(z, 4\) == b' has names that are not"):
+        deserialize(archive_bytes({name: [data] for name, data in entries.items()}))
+
+
+def test_constraints_of_what_was_loaded_stay_as_they_are() -> None:
+    made = export(lambda x: x - x.mean(0))(open_array("b, t", "b >= 2"))
+    loaded = deserialize(made.serialize())
+    old = loaded.in_avals[0].shape[0]
+    (new,) = symbolic_shape("b", scope=old.scope, constraints=["b >= 100"])
+    spec = symbolic_args_specs(ones(3), "b", constraints=["b >= 50"], scope=old.scope)
+    assert (new.constraints, spec.shape[0].constraints) == (
+        ("b >= 2", "b >= 100"),
+        ("b >= 2", "b >= 50"),
+    )
+    assert (new >= 100, old.constraints) == (True, ("b >= 2",))
+    np.testing.assert_array_equal(loaded(ones(3, 2)), np.zeros((3, 2)))
+    own = SymbolicScope(["b >= 2"])
+    (b,) = symbolic_shape("b", scope=own)
+    symbolic_shape("t", scope=own, constraints=["b >= t"])
+    assert b.constraints == ("b >= 2", "b >= t")

@@ -95,6 +95,27 @@ def test_programs_for_sizes(folder: Path) -> None:
     np.testing.assert_allclose(load(target)(X[0]), X[0] - X[0].mean(0), atol=1e-6)
 
 
+def test_functions_take_their_own_of_the_sizes_named(folder: Path) -> None:
+    def centred(x):
+        return x - x.mean((0, 1))
+
+    functions = {"f": centred, "g": centred, "rows": lambda x: x + 1}
+    shapes = {"f": "b, t", "g": "b, s", "rows": "b, ..."}
+    specs = {name: symbolic_args_specs((X[0],), text) for name, text in shapes.items()}
+    source, made = folder / "three.axir", folder / "three_made.axir"
+    export(functions)(**specs).save(source)
+    succeeds("compile", source, "--batch", "1", "--size", "t=7", "--size", "s=5", "-o", made)
+    loaded = load(made)
+    assert loaded.f.open.sizes == ((("b", 1), ("t", 7)),)
+    assert loaded.g.open.sizes == ((("b", 1), ("s", 5)),)
+    assert loaded.rows.batch.sizes == (1,)
+    succeeds("compile", source, "--batch", "1", "--size", "b=2,t=7,s=5", "-o", made)
+    loaded = load(made)
+    assert loaded.f.open.sizes == ((("b", 1), ("t", 7)), (("b", 2), ("t", 7)))
+    assert loaded.rows.batch.sizes == (1, 2)
+    assert "b, s, not s." in fails("compile", source, "--size", "s=5", "-o", made)
+
+
 def fails_to_equal(one: Path, other: Path) -> str:
     result = axir_command("diff", one, other)
     assert result.exit_code == 1
