@@ -37,6 +37,22 @@ Extents: TypeAlias = HostArray
 
 # So many integers are followed.
 _MOST = 64
+# What may take and give truth values; the others know numbers alone.
+_OF_TRUTH_VALUES = frozenset(
+    (
+        "arith.extsi",
+        "arith.index_cast",
+        "arith.select",
+        "stablehlo.and",
+        "stablehlo.broadcast_in_dim",
+        "stablehlo.compare",
+        "stablehlo.concatenate",
+        "stablehlo.convert",
+        "stablehlo.reshape",
+        "stablehlo.select",
+        "stablehlo.slice",
+    )
+)
 _COMPARED = {"GE": ">=", "GT": ">", "LE": "<=", "LT": "<", "EQ": "=="}
 
 
@@ -70,25 +86,43 @@ def as_value(extents: Extents, dtype: Dtype) -> Value:
     return reshape(concatenate([reshape(x, (1,)) for x in parts], 0), extents.shape)
 
 
-def followed(op: ir.Operation, operands: Sequence[Extents | None]) -> Extents | None:
-    """Returns the extents that an operation computes; None where they are no extents."""
-    rule = _RULES.get(op.name)
+def is_followed(op: ir.Operation) -> bool:
+    """Tells whether an operation may compute extents: few integers, perhaps compared."""
+    if op.name not in _RULES:
+        return False
     kinds = [v.type for v in (*op.operands, *op.results)]
-    if rule is None or not all(map(_is_small, kinds)):
-        return None
+    is_truth = op.name in _OF_TRUTH_VALUES
+    return all(map(_is_small, kinds)) and (is_truth or not any(map(_is_truth_value, kinds)))
+
+
+def followed(op: ir.Operation, operands: Sequence[Extents | None]) -> Extents | None:
+    """Returns the extents that an operation computes, which is followed; None if it is none."""
     # What is not known is None, element by element.
     given = [
-        extents_array([None] * math.prod(_shape(kind)), _shape(kind)) if x is None else x
-        for x, kind in zip(operands, kinds, strict=False)
+        extents_array([None] * math.prod(_shape(v.type)), _shape(v.type)) if x is None else x
+        for x, v in zip(operands, op.operands, strict=True)
     ]
-    found: Extents | None = rule(op, *given)
-    return found
+    found: Extents | None = _RULES[op.name](op, *given)
+    is_known = found is not None and any(x is not None for x in found.reshape(-1).tolist())
+    return found if is_known else None
 
 
 def _is_small(kind: ir.Type) -> bool:
+    """Tells whether a type is one of few integers; those of the dialect `shape` are such."""
+    element = _element(kind)
+    if not isinstance(element, (ir.IndexType, ir.IntegerType)) and str(element) != "!shape.size":
+        return False
     if not isinstance(kind, ir.RankedTensorType):
         return True
     return kind.has_static_shape and math.prod(kind.shape) <= _MOST
+
+
+def _is_truth_value(kind: ir.Type) -> bool:
+    return str(_element(kind)) == "i1"
+
+
+def _element(kind: ir.Type) -> ir.Type:
+    return kind.element_type if isinstance(kind, ir.ShapedType) else kind
 
 
 def _shape(kind: ir.Type) -> tuple[int, ...]:
@@ -137,6 +171,8 @@ def _compare(op: ir.Operation, a: Extents, b: Extents) -> Extents | None:
     direction = word(op.attributes["comparison_direction"])
 
     def one(x: Extent, y: Extent) -> Extent | None:
+        if isinstance(x, Comparison) or isinstance(y, Comparison):
+            return Comparison("")
         low, high = symbolic_dim_bounds(x - y)
         decided = {
             "GE": (low >= 0, high < 0),
@@ -201,10 +237,7 @@ def _concatenated(op: ir.Operation, *parts: Extents) -> Extents:
 
 
 def _converted(op: ir.Operation, x: Extents) -> Extents | None:
-    kind = op.results[0].type
-    element = kind.element_type if isinstance(kind, ir.ShapedType) else kind
-    is_integer = isinstance(element, (ir.IndexType, ir.IntegerType)) and str(element) != "i1"
-    return x if is_integer else None
+    return None if _is_truth_value(op.results[0].type) else x
 
 
 _RULES: dict[str, Returning[Extents | None]] = {

@@ -52,7 +52,7 @@ from . import (
     windows,
 )
 from .attributes import dense
-from .extents import Comparison, as_value, extents_array, followed
+from .extents import Comparison, as_value, extents_array, followed, is_followed
 from .open_dimensions import (
     Learned,
     SameDimension,
@@ -351,17 +351,29 @@ class _Raising:
     # Extents ------------------------------------------------------------------------------------
 
     def _follow(self, op: ir.Operation, results: Sequence[Raised]) -> None:
-        """Notes which extents the result of an operation holds."""
-        if len(results) == 1 and type(results[0]) is Tracer and results[0] not in self._extents:
-            held = [self._values.get(v) for v in op.operands]
-            is_put_together = op.name == "stablehlo.concatenate"  # perhaps of what is partly known
-            if is_put_together or any(type(x) is Tracer and x in self._extents for x in held):
-                found = followed(op, [self.extents(v) for v in op.operands])
-                if found is not None:
-                    self._extents[results[0]] = found
+        """Notes which extents the result of an operation holds, if an operand holds some."""
+        if len(results) != 1 or type(results[0]) is not Tracer or results[0] in self._extents:
+            return
+        held = [self._values.get(v) for v in op.operands]
+        if any(type(x) is Tracer and x in self._extents for x in held) and is_followed(op):
+            found = followed(op, [self._whole_extents(v) for v in op.operands])
+            if found is not None:
+                self._extents[results[0]] = found
 
     def extents(self, value: ir.Value) -> HostArray | None:
-        """Returns the extents that a value holds, of known and open dimensions; else None."""
+        """Returns the extents that a value holds, of known and open dimensions; else None.
+
+        Where a program puts known extents and others together, the others are None.
+        """
+        found = self._whole_extents(value)
+        op = _owner(value)
+        if found is not None or op is None or op.name != "stablehlo.concatenate":
+            return found
+        if not is_followed(op):
+            return None
+        return followed(op, [self._whole_extents(v) for v in op.operands])
+
+    def _whole_extents(self, value: ir.Value) -> HostArray | None:
         held = self._values.get(value)
         if type(held) is Tracer and held in self._extents:
             return self._extents[held]
@@ -419,14 +431,14 @@ class _Raising:
         known = self._values.get(value)
         if type(known) is ConcreteArray:
             return known.host()
-        if not isinstance(value, ir.OpResult):
+        op = _owner(value)
+        if op is None:
             return None
         if value not in self._constants:
-            self._constants[value] = self._computed(value)
+            self._constants[value] = self._computed(op, value)
         return self._constants[value]
 
-    def _computed(self, value: ir.OpResult) -> HostArray | None:
-        op = value.owner.operation if isinstance(value.owner, ir.OpView) else value.owner
+    def _computed(self, op: ir.Operation, value: ir.OpResult) -> HostArray | None:
         if op.name in ("stablehlo.constant", "arith.constant"):
             return dense(op.attributes["value"])
         if op.name not in RULES or len(op.regions) or not op.name.startswith(_DIALECTS):
@@ -442,6 +454,13 @@ class _Raising:
             raised: Param = RULES[op.name](self, op, *arrays)
         results = raised if isinstance(raised, (list, tuple)) else [raised]
         return results[value.result_number].host()
+
+
+def _owner(value: ir.Value) -> ir.Operation | None:
+    """Returns the operation that a value is a result of; None for arguments."""
+    if not isinstance(value, ir.OpResult):
+        return None
+    return value.owner.operation if isinstance(value.owner, ir.OpView) else value.owner
 
 
 def _is_static(value: ir.Value) -> bool:
