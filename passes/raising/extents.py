@@ -237,7 +237,14 @@ def _concatenated(op: ir.Operation, *parts: Extents) -> Extents:
 
 
 def _converted(op: ir.Operation, x: Extents) -> Extents | None:
-    return None if _is_truth_value(op.results[0].type) else x
+    if _is_truth_value(op.results[0].type):
+        return None
+    if not _is_truth_value(op.operands[0].type):
+        return x
+    # MLIR's own operations take the only bit for the sign.
+    numbers = {True: 1 if op.name == "stablehlo.convert" else -1, False: 0}
+    found = [None if isinstance(e, Comparison) else numbers.get(e) for e in x.reshape(-1).tolist()]
+    return extents_array(found, x.shape)
 
 
 _RULES: dict[str, Returning[Extents | None]] = {

@@ -9,6 +9,7 @@ import pytest
 
 from axir.dialect.text.parsing import parse_module
 from axir.export import load
+from axir.passes.framework.errors import RaisingError
 from axir.passes.raising.module import raise_module
 
 
@@ -87,3 +88,50 @@ def test_other_numbers_may_stand_beside_extents(tmp_path: Path) -> None:
     x = np.arange(12, dtype=np.float32).reshape(3, 4)
     found = loaded_from(tmp_path, text)(x, np.array([1], np.int32))
     np.testing.assert_array_equal(found, x[:, 1:3])
+
+
+BOOLEANS = """
+func.func @f(%x: tensor<?xf32>) -> (tensor<?xf32>, tensor<?xi32>, tensor<i32>) {
+  %c0 = stablehlo.constant dense<0> : tensor<i32>
+  %c1 = stablehlo.constant dense<1> : tensor<i32>
+  %c4 = stablehlo.constant dense<4> : tensor<i32>
+  %c5 = stablehlo.constant dense<5> : tensor<i32>
+  %n = stablehlo.get_dimension_size %x, dim = 0 : (tensor<?xf32>) -> tensor<i32>
+  %true = stablehlo.compare GE, %n, %c1 : (tensor<i32>, tensor<i32>) -> tensor<i1>
+  %false = stablehlo.compare LT, %n, %c1 : (tensor<i32>, tensor<i32>) -> tensor<i1>
+  %one = stablehlo.convert %true : (tensor<i1>) -> tensor<i32>
+  %nothing = stablehlo.convert %false : (tensor<i1>) -> tensor<i32>
+  %a = stablehlo.add %one, %one : tensor<i32>
+  %b = stablehlo.add %a, %nothing : tensor<i32>
+  %s = stablehlo.reshape %b : (tensor<i32>) -> tensor<1xi32>
+  %w = stablehlo.constant dense<3.0> : tensor<f32>
+  %y = stablehlo.dynamic_broadcast_in_dim %w, %s, dims = [] :
+    (tensor<f32>, tensor<1xi32>) -> tensor<?xf32>
+  %minus = arith.extsi %true : tensor<i1> to tensor<i32>
+  %c = stablehlo.subtract %c1, %minus : tensor<i32>
+  %d = stablehlo.reshape %c : (tensor<i32>) -> tensor<1xi32>
+  %z = stablehlo.dynamic_iota %d, dim = 0 : (tensor<1xi32>) -> tensor<?xi32>
+  %few = stablehlo.compare LT, %n, %c4 : (tensor<i32>, tensor<i32>) -> tensor<i1>
+  %e = stablehlo.convert %few : (tensor<i1>) -> tensor<i32>
+  %g = stablehlo.add %e, %c5 : tensor<i32>
+  return %y, %z, %g : tensor<?xf32>, tensor<?xi32>, tensor<i32>
+}
+"""
+
+
+def test_truth_values_that_become_numbers(tmp_path: Path) -> None:
+    loaded = loaded_from(tmp_path, BOOLEANS)
+    for rows, wanted in ((3, 6), (4, 5)):
+        y, z, g = loaded(np.ones(rows, np.float32))
+        np.testing.assert_array_equal(y, np.array([3, 3], np.float32))
+        np.testing.assert_array_equal(z, np.array([0, 1], np.int32))
+        assert g == wanted
+
+
+def test_a_comparison_that_sizes_decide_is_no_extent(tmp_path: Path) -> None:
+    text = BOOLEANS.replace("%b = stablehlo.add %a, %nothing", "%b = stablehlo.add %a, %g")
+    head, lines = text.split("  %few =")
+    lines, end = lines.split("  return")
+    text = head.replace("  %a = ", f"  %few ={lines}  %a = ") + "  return" + end
+    with pytest.raises(RaisingError, match="is computed when the program runs"):
+        loaded_from(tmp_path, text)
