@@ -24,6 +24,13 @@ _COMPARISONS: Mapping[type[ast.cmpop], Callable[[Extent, Extent], bool]] = {
     ast.Lt: operator.lt,
     ast.Eq: operator.eq,
 }
+_SIGNS: Mapping[type[ast.cmpop], str] = {
+    ast.GtE: ">=",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.Lt: "<",
+    ast.Eq: "==",
+}
 _ARITHMETIC: Mapping[type[ast.operator], Callable[[Extent, Extent], Extent]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -52,6 +59,11 @@ class Constraint:
     def is_equality(self) -> bool:
         """Whether it says that two extents are equal."""
         return self.comparison is ast.Eq
+
+    @property
+    def sign(self) -> str:
+        """How it compares."""
+        return _SIGNS[self.comparison]
 
     @property
     def positive(self) -> list[Extent]:

@@ -59,6 +59,7 @@ from .open_dimensions import (
     check_dimensions,
     check_name,
     filled,
+    given_constraints,
     global_names,
     open_shape,
 )
@@ -123,10 +124,10 @@ def raise_module(module: ir.Module, shapes: Shapes = MappingProxyType({})) -> Ra
 
     Raises:
         RaisingError: if an operation has no counterpart, or types are not static.
-        ShapeError: if a shape does not fit, or there is no such argument.
+        ShapeError: if a shape does not fit, or its constraints, or there is no such argument.
         WeightsError: if weights are missing or damaged.
     """
-    learned = Learned({}, ())
+    learned = Learned({}, given_constraints(shapes.values()))
     for _ in range(_MOST_ATTEMPTS):
         raising = _Raising(module, shapes, learned)
         raising.check_shapes()
