@@ -9,7 +9,7 @@ operations that use shapes (`dynamic_shapes.py`, `shape_arithmetic.py`).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -86,17 +86,19 @@ def as_value(extents: Extents, dtype: Dtype) -> Value:
     return reshape(concatenate([reshape(x, (1,)) for x in parts], 0), extents.shape)
 
 
-def is_followed(op: ir.Operation) -> bool:
-    """Tells whether an operation may compute extents: few integers, perhaps compared."""
-    if op.name not in _RULES:
-        return False
+def followed(op: ir.Operation, extents: Callable[[ir.Value], Extents | None]) -> Extents | None:
+    """Returns the extents that an operation computes, of few integers; None if it is none.
+
+    Args:
+        op: The operation.
+        extents: What an operand holds, if anybody knows.
+    """
     kinds = [v.type for v in (*op.operands, *op.results)]
-    is_truth = op.name in _OF_TRUTH_VALUES
-    return all(map(_is_small, kinds)) and (is_truth or not any(map(_is_truth_value, kinds)))
-
-
-def followed(op: ir.Operation, operands: Sequence[Extents | None]) -> Extents | None:
-    """Returns the extents that an operation computes, which is followed; None if it is none."""
+    if op.name not in _RULES or not all(map(_is_small, kinds)):
+        return None
+    if op.name not in _OF_TRUTH_VALUES and any(map(_is_truth_value, kinds)):
+        return None
+    operands = map(extents, op.operands)
     # What is not known is None, element by element.
     given = [
         extents_array([None] * math.prod(_shape(v.type)), _shape(v.type)) if x is None else x

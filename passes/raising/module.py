@@ -52,7 +52,7 @@ from . import (
     windows,
 )
 from .attributes import dense
-from .extents import Comparison, as_value, extents_array, followed, is_followed
+from .extents import Comparison, as_value, extents_array, followed
 from .open_dimensions import (
     Learned,
     SameDimension,
@@ -356,8 +356,8 @@ class _Raising:
         if len(results) != 1 or type(results[0]) is not Tracer or results[0] in self._extents:
             return
         held = [self._values.get(v) for v in op.operands]
-        if any(type(x) is Tracer and x in self._extents for x in held) and is_followed(op):
-            found = followed(op, [self._whole_extents(v) for v in op.operands])
+        if any(type(x) is Tracer and x in self._extents for x in held):
+            found = followed(op, self._whole_extents)
             if found is not None:
                 self._extents[results[0]] = found
 
@@ -370,9 +370,7 @@ class _Raising:
         op = _owner(value)
         if found is not None or op is None or op.name != "stablehlo.concatenate":
             return found
-        if not is_followed(op):
-            return None
-        return followed(op, [self._whole_extents(v) for v in op.operands])
+        return followed(op, self._whole_extents)
 
     def _whole_extents(self, value: ir.Value) -> HostArray | None:
         held = self._values.get(value)
