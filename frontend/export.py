@@ -28,7 +28,7 @@ from axir._trees.serialized import (
     register_namedtuple_serialization,
     register_pytree_node_serialization,
 )
-from axir.dialect.core.annotations import Options, PyTree, UserFunction, UserObject
+from axir.dialect.core.annotations import Extent, Options, PyTree, UserFunction, UserObject
 from axir.dialect.core.errors import ParameterError
 from axir.dialect.core.symbolic_dims import SymbolicDim, is_symbolic_dim, symbolic_dim_bounds
 from axir.dialect.core.symbolic_texts import SymbolicScope
@@ -260,7 +260,7 @@ def load(
     path: str | Path,
     *,
     compiled: bool = False,
-    shapes: Mapping[str, Sequence[int]] = MappingProxyType({}),
+    shapes: Mapping[str, Sequence[Extent]] = MappingProxyType({}),
 ) -> UserObject:
     """Loads what was saved: a bundle, a module of the jaxpr dialect, or StableHLO from anywhere.
 
@@ -269,7 +269,8 @@ def load(
             portable artifact.
         compiled: Whether to compile a module as it is, which gives a program that can be called
             but not transformed.
-        shapes: Shapes of arguments of StableHLO whose extents are open there, by their names.
+        shapes: Shapes of arguments of StableHLO whose extents are open there, by their names: of
+            numbers, and of names or symbolic extents for what stays open.
 
     Returns:
         An `Exported`, whose trees are those it was saved with; of a bundle of several functions a
@@ -301,7 +302,7 @@ def from_torch(
     program: UserObject,
     *,
     name: str = "forward",
-    shapes: Mapping[str, Sequence[int]] = MappingProxyType({}),
+    shapes: Mapping[str, Sequence[Extent]] = MappingProxyType({}),
 ) -> Exported:
     """Returns a program of PyTorch as a function, whose parameters are the module's state.
 
@@ -310,7 +311,8 @@ def from_torch(
     Args:
         program: What `torch.export.export(module, args)` gave, or `torch.export.load`.
         name: What the function is called.
-        shapes: Shapes of arguments that the program leaves open (`torch.export.Dim`), by name.
+        shapes: Shapes of arguments that the program leaves open (`torch.export.Dim`), by name: of
+            numbers, and of names or symbolic extents for what stays open.
 
     Returns:
         A function of arrays in the trees that the module takes and returns. Arguments have the
@@ -330,7 +332,7 @@ def from_onnx(
     path: str | Path,
     *,
     name: str = "main",
-    shapes: Mapping[str, Sequence[int]] = MappingProxyType({}),
+    shapes: Mapping[str, Sequence[Extent]] = MappingProxyType({}),
 ) -> Exported:
     """Returns a model in ONNX's format as a function, whose parameters are its initializers.
 
@@ -339,7 +341,8 @@ def from_onnx(
     Args:
         path: The `.onnx` file; what it says is beside it is read as well.
         name: What the function is called.
-        shapes: Shapes of inputs that the model leaves open, by name.
+        shapes: Shapes of inputs that the model leaves open, by name: of numbers, and of names or
+            symbolic extents for what stays open.
 
     Returns:
         A function of the model's inputs, in order. Arguments, results and parameters have the names

@@ -24,6 +24,13 @@ _COMPARISONS: Mapping[type[ast.cmpop], Callable[[Extent, Extent], bool]] = {
     ast.Lt: operator.lt,
     ast.Eq: operator.eq,
 }
+_SIGNS: Mapping[type[ast.cmpop], str] = {
+    ast.GtE: ">=",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.Lt: "<",
+    ast.Eq: "==",
+}
 _ARITHMETIC: Mapping[type[ast.operator], Callable[[Extent, Extent], Extent]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -59,6 +66,11 @@ class Constraint:
     def names(self) -> set[str]:
         """The names of which it says something."""
         return {*names_of(self.left), *names_of(self.right)}
+
+    @property
+    def sign(self) -> str:
+        """How it compares."""
+        return _SIGNS[self.comparison]
 
     @property
     def positive(self) -> list[Extent]:

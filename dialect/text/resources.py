@@ -12,8 +12,8 @@ from __future__ import annotations
 import binascii
 import itertools
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
 from weakref import WeakValueDictionary
 
@@ -48,6 +48,8 @@ __all__ = [
 _HANDLE = re.compile(r'dense_resource<"?axir\.(\d+)\.(\d+)"?> : (.*)$', re.DOTALL)
 _ELIDED = "__elided__"
 _ALIGNMENT_BYTES = 4
+# So many bytes of weights are compared before all of them are.
+_COMPARED_FIRST = 64
 _numbers = itertools.count()
 
 UNTYPED = np.dtype("V1")
@@ -82,6 +84,7 @@ class Resources:
         self.file = file
         self.number = number
         self._names = list(names)
+        self._places = {label: place for place, label in enumerate(names) if label is not None}
         self._blobs = dict(blobs)
         self._arrays: dict[tuple[int, ShapedArray], HostArray] = {}
         self._beside: Mapping[str, HostArray] | None = None
@@ -98,9 +101,9 @@ class Resources:
 
     def handle(self, name: str, kind: ir.Type) -> ir.Attribute:
         """Returns an attribute that stands for weights."""
-        if name not in self._names:
+        place = self._places.setdefault(name, len(self._names))
+        if place == len(self._names):
             self._names.append(name)
-        place = self._names.index(name)
         return ir.Attribute.parse(f"dense_resource<{_prefix(self.number)}{place}> : {kind}")
 
     def name(self, place: int) -> str | None:
@@ -316,8 +319,8 @@ def name_constants(
         resources = Resources("the module", next(_numbers), (), {})
         remember_resources(module, resources)
         _by_number[resources.number] = resources
-    resources.give(weights, unnamed)
-    weights = {name: x for name, x in weights.items() if name not in set(unnamed)}
+    without_names = frozenset(unnamed)
+    resources.give(weights, without_names)
     named: dict[str, ir.Attribute] = {}
     constants: list[ir.Operation] = []
 
@@ -336,35 +339,56 @@ def name_constants(
 
     with context():
         module.operation.walk(visit)
+        own = {name: x for name, x in weights.items() if name not in without_names}
+        # Those that have no constant yet come first: biases of zeros are equal.
+        alike = _Alike({name: own[name] for name in sorted(own, key=lambda name: name in named)})
         for op in constants:
-            attribute = op.attributes["value"]
-            # Those that have no constant yet come first: biases of zeros are equal.
-            names = [*(name for name in weights if name not in named), *named]
-            name = _named_as(attribute, op.results[0].type, names, weights)
+            name = alike.name(op.attributes["value"], op.results[0].type)
             if name is not None and name not in named:
                 named[name] = resources.handle(name, op.results[0].type)
             if name is not None:
                 op.attributes["value"] = named[name]
 
 
-def _named_as(
-    attribute: ir.Attribute,
-    kind: ir.RankedTensorType,
-    names: Iterable[str],
-    weights: Mapping[str, HostArray],
-) -> str | None:
-    """Returns the first name of weights that a constant of several elements holds."""
-    shape = tuple(kind.shape)
-    alike = [name for name in names if weights[name].shape == shape and weights[name].size > 1]
-    if not alike or isinstance(kind.element_type, ir.IndexType):
+class _Alike:
+    """Weights by what tells most of them apart: their types, and few of their bytes.
+
+    Args:
+        weights: These by name, in the order in which equal ones are to be taken.
+    """
+
+    def __init__(self, weights: Mapping[str, HostArray]):
+        self._weights = weights
+        self._names: dict[tuple[Hashable, ...], deque[str]] = {}
+        self._shapes = {array.shape for array in weights.values() if array.size > 1}
+        for name, array in weights.items():
+            if array.size > 1:
+                self._names.setdefault(_outline(array), deque()).append(name)
+
+    def name(self, attribute: ir.Attribute, kind: ir.RankedTensorType) -> str | None:
+        """Returns the name of weights that a constant of several elements holds, each in turn."""
+        if tuple(kind.shape) not in self._shapes or isinstance(kind.element_type, ir.IndexType):
+            return None
+        array = resource_array(attribute)
+        if array is None:
+            array = dense_to_numpy(ir.DenseElementsAttr(attribute))
+        names = self._names.get(_outline(array), deque())
+        for name in names:
+            if np.array_equal(_bytes_of(self._weights[name]), _bytes_of(array)):
+                names.remove(name)
+                names.append(name)
+                return name
         return None
-    array = resource_array(attribute)
-    if array is None:
-        array = dense_to_numpy(ir.DenseElementsAttr(attribute))
-    for name in alike:
-        if weights[name].dtype == array.dtype and weights[name].tobytes() == array.tobytes():
-            return name
-    return None
+
+
+def _outline(array: HostArray) -> tuple[Hashable, ...]:
+    content = _bytes_of(array)
+    few = content[:: len(content) // _COMPARED_FIRST | 1]  # odd: not the same byte of each number
+    return array.dtype, array.shape, few.tobytes()
+
+
+def _bytes_of(array: HostArray) -> HostArray:
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
 
 
 # Taking them out ----------------------------------------------------------------------------------

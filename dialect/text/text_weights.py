@@ -59,6 +59,7 @@ def weights_in_text(
         raise damaged("they are cut off", name)
     names: list[str | None] = [None] * len(parts.constants)
     digits = dict(enumerate(parts.constants))
+    constants = {b"%s%d" % (_CONSTANT, number): number for number in digits}
     numbers: dict[str, int] = {}
     for section in parts.sections:
         for label, content in _written(data, section, name):
@@ -70,7 +71,10 @@ def weights_in_text(
         if found[1] is None:
             return found[0]
         if found[1].startswith(_CONSTANT):
-            number = int(found[1][len(_CONSTANT) :])
+            place = constants.get(found[1])
+            if place is None:
+                return found[0]  # no name of a resource: MLIR's parser says so
+            number = place
         else:
             label = _unescaped(found[1])
             number = numbers.setdefault(label, len(names))

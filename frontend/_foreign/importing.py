@@ -14,7 +14,7 @@ from axir._bundles.module_functions import functions_of_module
 from axir._bundles.saving import check_names
 from axir._trees import text as tree_text
 from axir._trees import tree
-from axir.dialect.core.annotations import HostArray, UserObject
+from axir.dialect.core.annotations import Extent, HostArray, UserObject
 from axir.dialect.core.context import name_location
 from axir.dialect.core.errors import AxirError
 from axir.dialect.text.module_reader import parse_module
@@ -112,7 +112,7 @@ def imported(
     where: str,
     weights: Mapping[str, HostArray],
     names: Names,
-    shapes: Mapping[str, Sequence[int]],
+    shapes: Mapping[str, Sequence[Extent]],
     unnamed: Sequence[str] | None = None,
     trees: tuple[UserObject, UserObject] | None = None,
 ) -> Exported:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from axir._bundles.exported import Exported
-from axir.dialect.core.annotations import HostArray, UserObject
+from axir.dialect.core.annotations import Extent, HostArray, UserObject
 
 from .importing import WITHOUT_IT, Names, imported, needed, text_of, told
 
@@ -23,7 +23,7 @@ _PIPELINES = (
 
 
 def from_onnx(
-    path: Path, *, name: str = "main", shapes: Mapping[str, Sequence[int]] | None = None
+    path: Path, *, name: str = "main", shapes: Mapping[str, Sequence[Extent]] | None = None
 ) -> Exported:
     """Returns a model of ONNX as a function; see `axir.export.from_onnx`."""
     onnx = needed("onnx", _EXTRA)

@@ -10,7 +10,7 @@ import ml_dtypes
 import numpy as np
 
 from axir._bundles.exported import Exported
-from axir.dialect.core.annotations import HostArray, UserObject
+from axir.dialect.core.annotations import Extent, HostArray, UserObject
 
 from .importing import WITHOUT_IT, ModelImportError, Names, imported, needed, text_of, told
 
@@ -21,7 +21,7 @@ def from_torch(
     program: UserObject,
     *,
     name: str = "forward",
-    shapes: Mapping[str, Sequence[int]] | None = None,
+    shapes: Mapping[str, Sequence[Extent]] | None = None,
 ) -> Exported:
     """Returns a program of `torch.export.export` as a function; see `axir.export.from_torch`."""
     decompositions = needed("torch_mlir.extras.fx_decomp_util", _EXTRA)
@@ -154,7 +154,7 @@ def _numbered(flags: Sequence[bool]) -> list[int | None]:
     return [next(numbers) if flag else None for flag in flags]
 
 
-def read_torch(path: Path, name: str, shapes: Mapping[str, Sequence[int]]) -> Exported:
+def read_torch(path: Path, name: str, shapes: Mapping[str, Sequence[Extent]]) -> Exported:
     """Returns what `torch.export.save` wrote as a function."""
     torch = needed("torch", _EXTRA)
     needed("torch_mlir", _EXTRA)

@@ -66,7 +66,7 @@ def bench(
     inputs: tuple[str, ...],
     function: str | None,
     device: str | None,
-    shapes: dict[str, tuple[int, ...]],
+    shapes: dict[str, tuple[int | str, ...]],
     repeat: int | None,
     warm_up: int,
     as_json: bool,

@@ -22,7 +22,8 @@ from axir._bundles.module_functions import functions_of_module
 from axir._bundles.modules import module_of
 from axir._bundles.open_sizes import for_sizes, in_sizes, open_of
 from axir._bundles.programs import flat_signature, instances
-from axir.dialect.core.annotations import Extent, UserObject
+from axir._bundles.saving import is_function_name
+from axir.dialect.core.annotations import UserObject
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import ParameterError
 from axir.dialect.program.function import Function
@@ -43,17 +44,18 @@ def shape_option(command: UserObject) -> UserObject:
 
     def read(
         context: click.Context, option: click.Parameter, texts: Sequence[str]
-    ) -> dict[str, tuple[Extent, ...]]:
-        found = {}
+    ) -> dict[str, tuple[int | str, ...]]:
+        found: dict[str, tuple[int | str, ...]] = {}
         for text in texts:
             name, _, extents = text.rpartition("=")
-            words = extents.split("x")
-            if not name or not all(word.isdecimal() or word.isidentifier() for word in words):
+            words = extents.removesuffix(",").split("," if "," in extents else "x")
+            if not name or not all(word.isdecimal() or is_function_name(word) for word in words):
                 raise click.UsageError(
                     f"--shape {text}: write the shape as NAME=8x64, or NAME=bx64 with a name for "
-                    "what stays open."
+                    "what stays open. Names are like Python's variables; where one has an x in "
+                    "it, write commas: NAME=max_length,64."
                 )
-            found[name] = tuple(int(word) if word.isdecimal() else word for word in words)
+            found[name] = tuple([int(word) if word.isdecimal() else word for word in words])
         return found
 
     return click.option(
@@ -62,7 +64,8 @@ def shape_option(command: UserObject) -> UserObject:
         multiple=True,
         callback=read,
         metavar="NAME=8x64",
-        help="Shape of an argument of StableHLO that is open there; names in it stay open.",
+        help="Shape of an argument of StableHLO that is open there. Names in it stay open: they "
+        "are like Python's variables, and where one has an x in it, write NAME=max_length,64.",
     )(command)
 
 
@@ -91,7 +94,7 @@ def size_option(command: UserObject) -> UserObject:
 
 
 def open_functions(
-    file: Path, shapes: Mapping[str, tuple[int, ...]] = MappingProxyType({})
+    file: Path, shapes: Mapping[str, tuple[int | str, ...]] = MappingProxyType({})
 ) -> Bundle:
     """Opens a bundle, or a module as its public functions; StableHLO is raised.
 
@@ -111,7 +114,7 @@ def open_functions(
     return Bundle(functions_of_module(*read_input(file), str(file), shapes))
 
 
-def refuse_shapes(file: Path, shapes: Mapping[str, tuple[int, ...]]) -> None:
+def refuse_shapes(file: Path, shapes: Mapping[str, tuple[int | str, ...]]) -> None:
     """Refuses shapes for what has its own."""
     if shapes:
         raise click.UsageError(f"--shape is for modules of StableHLO, which {file} is not.")
@@ -119,7 +122,7 @@ def refuse_shapes(file: Path, shapes: Mapping[str, tuple[int, ...]]) -> None:
 
 def read_filled(
     file: Path,
-    shapes: Mapping[str, tuple[int, ...]],
+    shapes: Mapping[str, tuple[int | str, ...]],
     sizes: Sequence[Mapping[str, int]] = (),
 ) -> tuple[UserObject, str]:
     """Reads a module, and fills open shapes, by arguments or by names; returns it and its dialect.

@@ -128,7 +128,7 @@ def compile_(
     opt_level: int,
     rows: str | None,
     sizes: list[dict[str, int]],
-    shapes: dict[str, tuple[int, ...]],
+    shapes: dict[str, tuple[int | str, ...]],
     output: Path | None,
     emit: str,
     name: str | None,
@@ -190,7 +190,7 @@ def _compile_module(
     file: Path,
     target: TargetWithFlags,
     output: Path | None,
-    shapes: dict[str, tuple[int, ...]],
+    shapes: dict[str, tuple[int | str, ...]],
     sizes: list[dict[str, int]],
 ) -> None:
     """Writes a program."""

@@ -18,7 +18,7 @@ def emit_cpp(
     file: Path,
     directory: Path,
     rows: Sequence[int],
-    shapes: Mapping[str, tuple[int, ...]],
+    shapes: Mapping[str, tuple[int | str, ...]],
     sizes: Sequence[Mapping[str, int]],
     options: CppOptions,
 ) -> None:

@@ -26,7 +26,7 @@ from .group import Verb, note, verbose_option
 )
 @verbose_option
 def import_(
-    file: Path, name: str | None, shapes: dict[str, tuple[int, ...]], output: Path | None
+    file: Path, name: str | None, shapes: dict[str, tuple[int | str, ...]], output: Path | None
 ) -> None:
     """Make a bundle of a model of another program.
 

@@ -58,7 +58,7 @@ def run(
     inputs: tuple[str, ...],
     function: str | None,
     device: str | None,
-    shapes: dict[str, tuple[int, ...]],
+    shapes: dict[str, tuple[int | str, ...]],
     outputs: tuple[Path, ...],
     as_json: bool,
     eager: bool,
@@ -100,7 +100,7 @@ def open_for_running(
     inputs: Sequence[str] = (),
     is_eager: bool = False,
     marks_dispatches: bool = False,
-    shapes: Mapping[str, tuple[int, ...]] = MappingProxyType({}),
+    shapes: Mapping[str, tuple[int | str, ...]] = MappingProxyType({}),
 ) -> Program | BundleProgram:
     """Opens a module, a compiled program or a bundle; `-` is a module from stdin.
 

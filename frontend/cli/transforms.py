@@ -63,7 +63,7 @@ def grad(
     function: str | None,
     name: str | None,
     output: Path | None,
-    shapes: dict[str, tuple[int, ...]],
+    shapes: dict[str, tuple[int | str, ...]],
 ) -> None:
     """Differentiate a function of FILE (.axir, .mlir, .mlirbc, -), a real scalar.
 
@@ -108,7 +108,7 @@ def vmap(
     function: str | None,
     name: str | None,
     output: Path | None,
-    shapes: dict[str, tuple[int, ...]],
+    shapes: dict[str, tuple[int | str, ...]],
 ) -> None:
     """Vectorize a function of FILE (.axir, .mlir, .mlirbc, -) over a new leading axis.
 
@@ -151,7 +151,7 @@ class _Source:
         file: Path,
         function: str | None,
         output: Path | None,
-        shapes: dict[str, tuple[int, ...]],
+        shapes: dict[str, tuple[int | str, ...]],
     ):
         self._is_bundle = file.suffix == BUNDLE
         self._bundle = open_functions(file, shapes)

@@ -9,7 +9,7 @@ operations that use shapes (`dynamic_shapes.py`, `shape_arithmetic.py`).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -37,6 +37,22 @@ Extents: TypeAlias = HostArray
 
 # So many integers are followed.
 _MOST = 64
+# What may take and give truth values; the others know numbers alone.
+_OF_TRUTH_VALUES = frozenset(
+    (
+        "arith.extsi",
+        "arith.index_cast",
+        "arith.select",
+        "stablehlo.and",
+        "stablehlo.broadcast_in_dim",
+        "stablehlo.compare",
+        "stablehlo.concatenate",
+        "stablehlo.convert",
+        "stablehlo.reshape",
+        "stablehlo.select",
+        "stablehlo.slice",
+    )
+)
 _COMPARED = {"GE": ">=", "GT": ">", "LE": "<=", "LT": "<", "EQ": "=="}
 
 
@@ -70,25 +86,45 @@ def as_value(extents: Extents, dtype: Dtype) -> Value:
     return reshape(concatenate([reshape(x, (1,)) for x in parts], 0), extents.shape)
 
 
-def followed(op: ir.Operation, operands: Sequence[Extents | None]) -> Extents | None:
-    """Returns the extents that an operation computes; None where they are no extents."""
-    rule = _RULES.get(op.name)
+def followed(op: ir.Operation, extents: Callable[[ir.Value], Extents | None]) -> Extents | None:
+    """Returns the extents that an operation computes, of few integers; None if it is none.
+
+    Args:
+        op: The operation.
+        extents: What an operand holds, if anybody knows.
+    """
     kinds = [v.type for v in (*op.operands, *op.results)]
-    if rule is None or not all(map(_is_small, kinds)):
+    if op.name not in _RULES or not all(map(_is_small, kinds)):
         return None
+    if op.name not in _OF_TRUTH_VALUES and any(map(_is_truth_value, kinds)):
+        return None
+    operands = map(extents, op.operands)
     # What is not known is None, element by element.
     given = [
-        extents_array([None] * math.prod(_shape(kind)), _shape(kind)) if x is None else x
-        for x, kind in zip(operands, kinds, strict=False)
+        extents_array([None] * math.prod(_shape(v.type)), _shape(v.type)) if x is None else x
+        for x, v in zip(operands, op.operands, strict=True)
     ]
-    found: Extents | None = rule(op, *given)
-    return found
+    found: Extents | None = _RULES[op.name](op, *given)
+    is_known = found is not None and any(x is not None for x in found.reshape(-1).tolist())
+    return found if is_known else None
 
 
 def _is_small(kind: ir.Type) -> bool:
+    """Tells whether a type is one of few integers; those of the dialect `shape` are such."""
+    element = _element(kind)
+    if not isinstance(element, (ir.IndexType, ir.IntegerType)) and str(element) != "!shape.size":
+        return False
     if not isinstance(kind, ir.RankedTensorType):
         return True
     return kind.has_static_shape and math.prod(kind.shape) <= _MOST
+
+
+def _is_truth_value(kind: ir.Type) -> bool:
+    return str(_element(kind)) == "i1"
+
+
+def _element(kind: ir.Type) -> ir.Type:
+    return kind.element_type if isinstance(kind, ir.ShapedType) else kind
 
 
 def _shape(kind: ir.Type) -> tuple[int, ...]:
@@ -137,6 +173,8 @@ def _compare(op: ir.Operation, a: Extents, b: Extents) -> Extents | None:
     direction = word(op.attributes["comparison_direction"])
 
     def one(x: Extent, y: Extent) -> Extent | None:
+        if isinstance(x, Comparison) or isinstance(y, Comparison):
+            return Comparison("")
         low, high = symbolic_dim_bounds(x - y)
         decided = {
             "GE": (low >= 0, high < 0),
@@ -201,10 +239,14 @@ def _concatenated(op: ir.Operation, *parts: Extents) -> Extents:
 
 
 def _converted(op: ir.Operation, x: Extents) -> Extents | None:
-    kind = op.results[0].type
-    element = kind.element_type if isinstance(kind, ir.ShapedType) else kind
-    is_integer = isinstance(element, (ir.IndexType, ir.IntegerType)) and str(element) != "i1"
-    return x if is_integer else None
+    if _is_truth_value(op.results[0].type):
+        return None
+    if not _is_truth_value(op.operands[0].type):
+        return x
+    # MLIR's own operations take the only bit for the sign.
+    numbers = {True: 1 if op.name == "stablehlo.convert" else -1, False: 0}
+    found = [None if isinstance(e, Comparison) else numbers.get(e) for e in x.reshape(-1).tolist()]
+    return extents_array(found, x.shape)
 
 
 _RULES: dict[str, Returning[Extents | None]] = {

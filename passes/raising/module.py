@@ -59,6 +59,7 @@ from .open_dimensions import (
     check_dimensions,
     check_name,
     filled,
+    given_constraints,
     global_names,
     open_shape,
 )
@@ -123,10 +124,10 @@ def raise_module(module: ir.Module, shapes: Shapes = MappingProxyType({})) -> Ra
 
     Raises:
         RaisingError: if an operation has no counterpart, or types are not static.
-        ShapeError: if a shape does not fit, or there is no such argument.
+        ShapeError: if a shape does not fit, or its constraints, or there is no such argument.
         WeightsError: if weights are missing or damaged.
     """
-    learned = Learned({}, ())
+    learned = Learned({}, given_constraints(shapes.values()))
     for _ in range(_MOST_ATTEMPTS):
         raising = _Raising(module, shapes, learned)
         raising.check_shapes()
@@ -351,17 +352,27 @@ class _Raising:
     # Extents ------------------------------------------------------------------------------------
 
     def _follow(self, op: ir.Operation, results: Sequence[Raised]) -> None:
-        """Notes which extents the result of an operation holds."""
-        if len(results) == 1 and type(results[0]) is Tracer and results[0] not in self._extents:
-            held = [self._values.get(v) for v in op.operands]
-            is_put_together = op.name == "stablehlo.concatenate"  # perhaps of what is partly known
-            if is_put_together or any(type(x) is Tracer and x in self._extents for x in held):
-                found = followed(op, [self.extents(v) for v in op.operands])
-                if found is not None:
-                    self._extents[results[0]] = found
+        """Notes which extents the result of an operation holds, if an operand holds some."""
+        if len(results) != 1 or type(results[0]) is not Tracer or results[0] in self._extents:
+            return
+        held = [self._values.get(v) for v in op.operands]
+        if any(type(x) is Tracer and x in self._extents for x in held):
+            found = followed(op, self._whole_extents)
+            if found is not None:
+                self._extents[results[0]] = found
 
     def extents(self, value: ir.Value) -> HostArray | None:
-        """Returns the extents that a value holds, of known and open dimensions; else None."""
+        """Returns the extents that a value holds, of known and open dimensions; else None.
+
+        Where a program puts known extents and others together, the others are None.
+        """
+        found = self._whole_extents(value)
+        op = _owner(value)
+        if found is not None or op is None or op.name != "stablehlo.concatenate":
+            return found
+        return followed(op, self._whole_extents)
+
+    def _whole_extents(self, value: ir.Value) -> HostArray | None:
         held = self._values.get(value)
         if type(held) is Tracer and held in self._extents:
             return self._extents[held]
@@ -419,14 +430,14 @@ class _Raising:
         known = self._values.get(value)
         if type(known) is ConcreteArray:
             return known.host()
-        if not isinstance(value, ir.OpResult):
+        op = _owner(value)
+        if op is None:
             return None
         if value not in self._constants:
-            self._constants[value] = self._computed(value)
+            self._constants[value] = self._computed(op, value)
         return self._constants[value]
 
-    def _computed(self, value: ir.OpResult) -> HostArray | None:
-        op = value.owner.operation if isinstance(value.owner, ir.OpView) else value.owner
+    def _computed(self, op: ir.Operation, value: ir.OpResult) -> HostArray | None:
         if op.name in ("stablehlo.constant", "arith.constant"):
             return dense(op.attributes["value"])
         if op.name not in RULES or len(op.regions) or not op.name.startswith(_DIALECTS):
@@ -442,6 +453,13 @@ class _Raising:
             raised: Param = RULES[op.name](self, op, *arrays)
         results = raised if isinstance(raised, (list, tuple)) else [raised]
         return results[value.result_number].host()
+
+
+def _owner(value: ir.Value) -> ir.Operation | None:
+    """Returns the operation that a value is a result of; None for arguments."""
+    if not isinstance(value, ir.OpResult):
+        return None
+    return value.owner.operation if isinstance(value.owner, ir.OpView) else value.owner
 
 
 def _is_static(value: ir.Value) -> bool:

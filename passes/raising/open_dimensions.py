@@ -16,8 +16,14 @@ from iree.compiler import ir
 from axir.dialect.core.annotations import Extent, HostArray
 from axir.dialect.core.array import Array
 from axir.dialect.core.errors import ShapeError
-from axir.dialect.core.symbolic_dims import SymbolicDim, is_same, is_symbolic_dim, value_of
-from axir.dialect.core.symbolic_texts import read_extent, with_constraints
+from axir.dialect.core.symbolic_dims import (
+    SymbolicDim,
+    is_same,
+    is_symbolic_dim,
+    names_of,
+    value_of,
+)
+from axir.dialect.core.symbolic_texts import constraint, read_extent, with_constraints
 from axir.dialect.program.rules import Value
 
 from .attributes import dimension_numbers, integer
@@ -63,14 +69,47 @@ class Learned(NamedTuple):
         return with_constraints(value_of(extent, self.equal), self.constraints)
 
     def with_equal(self, name: str, extent: Extent) -> Learned:
-        """Returns what is known if a name is something else."""
+        """Returns what is known if a name is something else.
+
+        Raises:
+            ShapeError: if a constraint does not hold then.
+        """
         bare = with_constraints(extent, ())
         equal = {n: value_of(x, {name: bare}) for n, x in self.equal.items()}
-        return self._replace(equal={**equal, name: bare})
+        renamed = [_renamed(text, name, bare) for text in self.constraints]
+        known = Learned({**equal, name: bare}, ())
+        return known.with_constraints(text for text in renamed if text is not None)
 
     def with_constraints(self, texts: Iterable[str]) -> Learned:
         """Returns what is known if comparisons hold."""
         return self._replace(constraints=tuple(sorted({*self.constraints, *texts})))
+
+
+def _renamed(text: str, name: str, extent: Extent) -> str | None:
+    """Returns a constraint with an extent in the place of a name; None if it holds always."""
+    old = constraint(text)
+    if name not in (*names_of(old.left), *names_of(old.right)):
+        return text
+    sides = [value_of(side, {name: extent}) for side in (old.left, old.right)]
+    new = f" {old.sign} ".join(map(str, sides))
+    if any(map(is_symbolic_dim, sides)):
+        return new
+    if not constraint(new).holds({}):
+        raise ShapeError(
+            f"The constraint {text!r} does not hold: the module makes {name!r} {extent}.",
+            "Give its arguments shapes, and constraints, that fit each other.",
+        )
+    return None
+
+
+def given_constraints(shapes: Iterable[Sequence[Extent]]) -> tuple[str, ...]:
+    """Returns what is said of the names in shapes, whose extents may be texts."""
+    extents = [_read(extent) for shape in shapes for extent in shape]
+    return tuple(sorted({text for x in extents for text in getattr(x, "constraints", ())}))
+
+
+def _read(extent: Extent) -> Extent:
+    return read_extent(extent) if isinstance(extent, str) else extent
 
 
 def open_shape(kind: ir.RankedTensorType, name: str) -> list[Extent]:
@@ -89,7 +128,7 @@ def filled(kind: ir.RankedTensorType, given: Sequence[Extent], name: str) -> lis
     Raises:
         ShapeError: if the shape is none of the argument.
     """
-    extents = [read_extent(x) if isinstance(x, str) else x for x in given]
+    extents = list(map(_read, given))
     if len(extents) != kind.rank or any(
         m >= 0 and not is_same(n, m) for n, m in zip(extents, kind.shape, strict=True)
     ):

@@ -16,7 +16,13 @@ from axir.dialect.core.context import context
 from axir.dialect.core.errors import ParseError, WeightsError
 from axir.dialect.text import resources
 from axir.dialect.text.parsing import parse_module, read_file
-from axir.dialect.text.resources import resource_array, resource_name, resources_of, write_out
+from axir.dialect.text.resources import (
+    name_constants,
+    resource_array,
+    resource_name,
+    resources_of,
+    write_out,
+)
 from axir.export import load
 
 MODULE = """func.func @main(%x: tensor<2xf32>) -> (tensor<2xf32>, tensor<3xi1>) {{
@@ -275,3 +281,39 @@ def test_weights_belong_to_one_module() -> None:
     with context():
         first.operation.attributes["new"] = ir.UnitAttr.get()
     assert resources_of(first) is kept
+
+
+class CountedName(str):
+    """A name that counts how often it is compared with others."""
+
+    count = 0
+    __hash__ = str.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        CountedName.count += 1
+        return str.__eq__(self, other)
+
+
+def test_many_constants_get_names_in_a_few_steps_each() -> None:
+    number = 300
+    lines = [
+        f"  %{n} = stablehlo.constant dense<{n // 2}.0> : tensor<2xf32>" for n in range(number)
+    ]
+    kinds = ", ".join(["tensor<2xf32>"] * number)
+    results = ", ".join(f"%{n}" for n in range(number))
+    text = "\n".join(lines)
+    module = parse_module(
+        f"func.func @f() -> ({kinds}) {{\n{text}\n  return {results} : {kinds}\n}}"
+    )
+    weights = {
+        CountedName(f"w{n}"): np.full(2, n // 2, np.float32) for n in reversed(range(number))
+    }
+    CountedName.count = 0
+    name_constants(module, weights, (name for name in [f"w{number - 1}", f"w{number - 2}"]))
+    assert CountedName.count < 20 * number
+    ops = list(module.body.operations[0].operation.regions[0].blocks[0].operations)[:number]
+    names = [resource_name(op.operation.attributes["value"]) for op in ops]
+    # Two are equal: each has its own constant. The last ones have no names.
+    assert sorted(map(str, names[:-2])) == sorted(f"w{n}" for n in range(number - 2))
+    assert [int(str(name)[1:]) // 2 for name in names[:-2]] == [n // 2 for n in range(number - 2)]
+    assert names[-2:] == [None, None]

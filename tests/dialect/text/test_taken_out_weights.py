@@ -9,7 +9,7 @@ import pytest
 from iree.compiler import ir
 
 from axir.dialect.core.context import context
-from axir.dialect.core.errors import WeightsError
+from axir.dialect.core.errors import ParseError, WeightsError
 from axir.dialect.text.bytecode import Section, written
 from axir.dialect.text.bytecode_weights import _Weights, weights_in_bytecode
 from axir.dialect.text.parsing import parse_module
@@ -100,3 +100,16 @@ def test_resources_and_constants_in_bytecode(tmp_path: Path) -> None:
     small, large = load(path)()
     np.testing.assert_array_equal(small, np.array([1, 2], np.int8))
     np.testing.assert_array_equal(large, x)
+
+
+@pytest.mark.parametrize("name", ["#x", "#", "#7", "#-1", "#01", "#0x", "#" + "9" * 5000])
+@pytest.mark.parametrize("has_constant", [False, True])
+def test_what_is_no_name_of_weights_is_refused(name: str, has_constant: bool) -> None:
+    constant = f'%c = stablehlo.constant dense<"0x{"01" * 20_000}"> : tensor<20000xi8>\n'
+    text = f"""func.func @f() -> tensor<2xi8> {{
+  {constant if has_constant else ""}%0 = stablehlo.constant dense_resource<{name}> : tensor<2xi8>
+  return %0 : tensor<2xi8>
+}}
+"""
+    with pytest.raises(ParseError, match="is not valid MLIR"):
+        parse_module(text)

@@ -189,6 +189,17 @@ def test_open_shapes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert '"shape": [3, 2]' in succeeds("run", "open.vmfb", "3x2xf32=1", "--json")
     assert "has dimensions that are open" in fails("compile", "open.mlir", "-o", "open.vmfb")
     assert "write the shape as NAME=8x64" in fails("run", "open.mlir", "--shape", "x", code=2)
+    for shape in ("lambdax2", "größex2", "axis", "x2", "bx2x", "b,2,,"):
+        refused = fails("opt", "open.mlir", "--shape", f"arg0={shape}", code=2)
+        assert "write commas: NAME=max_length,64." in " ".join(refused.split())
+    for shape, read in (
+        ("max_length,", "('max_length',)"),
+        ("max_lengthx2", "('ma', '_length', 2)"),
+    ):
+        refused = fails("opt", "open.mlir", "--shape", f"arg0={shape}")
+        assert f"The shape {read} is none of the argument 'arg0'" in refused
+    named = succeeds("opt", "open.mlir", "--shape", "arg0=max_length,2", "-p", "jvp")
+    assert 'tensor<?x2xf32, {dims = ["max_length"]}>' in named
     shown = succeeds("run", "open.mlir", "--shape", "arg0=1x2", "0", "--json")
     assert '"shape": [1, 2]' in shown
     assert load("open.mlir", shapes={"arg0": (3, 2)})(X).shape == (3, 2)

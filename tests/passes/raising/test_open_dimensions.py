@@ -16,7 +16,7 @@ import axir.nn
 import axir.numpy
 from axir._trees import tree
 from axir.dialect.core.errors import ShapeError
-from axir.export import load
+from axir.export import load, symbolic_shape
 from axir.passes.framework.errors import RaisingError
 
 OF_JAX = (
@@ -106,3 +106,72 @@ def test_extents_that_no_symbol_can_express_are_refused(tmp_path: Path) -> None:
     """
     with pytest.raises(RaisingError, match="Operand 0 of stablehlo.dynamic_iota is computed when"):
         loaded_from(tmp_path, text)
+
+
+OF_TWO = """
+func.func @f(%x: tensor<?xf32>, %y: tensor<?xf32>) -> tensor<?xf32> {
+  %0 = stablehlo.negate %x : tensor<?xf32>
+  %1 = stablehlo.add %0, %y : tensor<?xf32>
+  return %1 : tensor<?xf32>
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "name"),
+    [
+        ("b | b >= 8, mod(b, 4) == 0", "b", "b"),
+        ("b | b >= 8, mod(b, 4) == 0", "c", "c"),
+        ("b", "c | c >= 8, mod(c, 4) == 0", "c"),
+        ("b | b >= 8", "c | mod(c, 4) == 0", "c"),
+    ],
+)
+def test_constraints_that_a_user_gives(first: str, second: str, name: str, tmp_path: Path) -> None:
+    loaded = loaded_from(tmp_path, OF_TWO, arg0=(first,), arg1=(second,))
+    assert loaded.symbols == (name,)
+    x = np.ones(12, np.float32)
+    np.testing.assert_array_equal(loaded(x, x), 0 * x)
+    for size, broken in ((4, f"{name} >= 8"), (9, rf"mod\({name}, 4\) == 0")):
+        x = np.ones(size, np.float32)
+        with pytest.raises(ShapeError, match=f"the constraint '{broken}' does not hold"):
+            loaded(x, x)
+
+
+def test_constraints_of_symbolic_shapes(tmp_path: Path) -> None:
+    (tmp_path / "module.mlir").write_text(OF_TWO)
+    shape = symbolic_shape("b", constraints=["b >= 8"])
+    loaded = load(tmp_path / "module.mlir", shapes={"arg0": shape, "arg1": shape})
+    with pytest.raises(ShapeError, match="the constraint 'b >= 8' does not hold"):
+        loaded(np.ones(4, np.float32), np.ones(4, np.float32))
+
+
+def test_constraints_that_the_module_decides(tmp_path: Path) -> None:
+    loaded = loaded_from(tmp_path, OF_TWO, arg0=("b | b >= 8",), arg1=(9,))
+    assert loaded.in_avals[0].shape == (9,)
+    with pytest.raises(ShapeError) as refused:
+        loaded_from(tmp_path, OF_TWO, arg0=("b | b >= 8",), arg1=(4,))
+    assert "The constraint 'b >= 8' does not hold: the module makes 'b' 4." in str(refused.value)
+    assert "Give its arguments shapes, and constraints, that fit each other." in str(refused.value)
+
+
+def test_no_constraint_names_what_is_gone(tmp_path: Path) -> None:
+    text = """
+    func.func @f(%x: tensor<?xf32>, %y: tensor<?xf32>) -> tensor<?xf32> {
+      %three = stablehlo.constant dense<3> : tensor<i32>
+      %n = stablehlo.get_dimension_size %x, dim = 0 : (tensor<?xf32>) -> tensor<i32>
+      %c = stablehlo.compare GE, %n, %three : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.custom_call @shape_assertion(%c) {api_version = 2 : i32, has_side_effect = true}
+        : (tensor<i1>) -> ()
+      %big = stablehlo.constant dense<[-3]> : tensor<1xi32>
+      %r = stablehlo.reshape %n : (tensor<i32>) -> tensor<1xi32>
+      %m = stablehlo.add %r, %big : tensor<1xi32>
+      %i = stablehlo.dynamic_iota %m, dim = 0 : (tensor<1xi32>) -> tensor<?xf32>
+      %1 = stablehlo.add %x, %y : tensor<?xf32>
+      return %1 : tensor<?xf32>
+    }
+    """
+    loaded = loaded_from(tmp_path, text)
+    assert loaded.symbols == ("arg0_0",)
+    assert loaded.in_avals[1].shape[0].constraints == ("arg0_0 >= 3",)
+    named = loaded_from(tmp_path, text, arg1=("t",))
+    assert named.in_avals[0].shape[0].constraints == ("t >= 3",)
