@@ -54,7 +54,7 @@ lint: $(VENV)/.installed-lint build/typecheck ## Check style and format (ruff), 
 	@status=0; set -o pipefail; \
 	$(BIN)/ruff check . || status=1; \
 	$(BIN)/ruff format --check --quiet . || { status=1; echo "Run: make format" >&2; }; \
-	(cd build/typecheck && ../../$(BIN)/mypy --config-file ../../pyproject.toml -p axir) \
+	(cd build/typecheck && ../../$(BIN)/mypy --config-file ../../pyproject.toml -p axir -m public_types) \
 		| sed -E 's#^axir/(dialect|passes|runtime)/#\1/#; s#^axir/#frontend/#' || status=1; \
 	exit $$status
 
@@ -135,6 +135,7 @@ help: ## Show this list
 build/typecheck:
 	@rm -rf $@/axir && mkdir -p $@
 	@cp -r frontend $@/axir && cp -r dialect passes runtime $@/axir/
+	@cp tests/repository/public_types.py $@/
 
 $(VENV)/.installed-%: pyproject.toml setup.py | $(BIN)/python
 	PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]'

@@ -92,8 +92,61 @@ with paused_collection():
         transfer_guard_host_to_device,
     )
 
-if TYPE_CHECKING:  # type checkers take the module for no function
+if TYPE_CHECKING:  # what is loaded when it is named; `checkpoint` is a module and a function
+    from axir import (
+        ad,
+        ad_checkpoint,
+        api_util,
+        core,
+        custom_batching,
+        debug,
+        distributed,
+        dlpack,
+        example_libraries,
+        experimental,
+        export,
+        extend,
+        ffi,
+        flatten_util,
+        image,
+        interpreters,
+        lax,
+        linear_util,
+        monitoring,
+        nn,
+        ops,
+        profiler,
+        random,
+        ref,
+        scipy,  # noqa: F401 -- as in JAX, not by a star import
+        sharding,
+        stages,
+        test_util,
+        tree_util,
+        typing,
+    )
+    from axir._devices.memory_spaces import memory
+    from axir._devices.meshes import make_mesh
+    from axir._devices.placed_arrays import (
+        make_array_from_callback,
+        make_array_from_process_local_data,
+        make_array_from_single_device_arrays,
+    )
+    from axir._devices.sharding import Shard
+    from axir._shard_mapping import shard_map, smap
     from axir._transforms.checkpointing import checkpoint
+    from axir._transforms.compiler_choices import CompilerEffortLevel, Inline
+    from axir.numpy._indexing.dynamic_slices import dslice as ds
+    from axir.ref import Ref, empty_ref, free_ref, freeze, new_ref
+    from axir.sharding import (
+        NamedSharding,
+        get_abstract_mesh,
+        get_mesh,
+        reshard,
+        set_mesh,
+        use_abstract_mesh,
+    )
+    from axir.sharding import PartitionSpec as P
 
 __version__ = "0.1.0"
 

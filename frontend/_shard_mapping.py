@@ -19,6 +19,7 @@ from axir._arguments.arguments import (
     flat_arguments,
     trace_abstract,
 )
+from axir._arguments.tracebacks import boundary
 from axir._arguments.wrapping import wraps
 from axir._devices.layouts import device_numbers, layout_of, mesh_axes
 from axir._devices.meshes import AbstractMesh, Mesh, context
@@ -123,6 +124,7 @@ def _mapped(
     """Returns the mapped function; `given` and `returned` tell how leaves are cut."""
 
     @wraps(function)
+    @boundary
     def mapped(*args: Options) -> UserObject:
         chosen = _mesh(mesh)
         axes = mesh_axes(chosen)

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Sequence
 
 from axir._arguments.arguments import FlatFunction, to_values, trace_abstract
+from axir._arguments.tracebacks import boundary
 from axir._trees import tree
 from axir.custom_derivatives._calls import flatten_result, forwarded, leaked_in_rule, positional
 from axir.dialect.core import dtypes
@@ -89,6 +90,7 @@ class custom_vmap:
         self.vmap_rule = vmap_rule
         return vmap_rule
 
+    @boundary
     def __call__(self, *args: Options, **kwargs: Options) -> UserObject:
         """Calls the function; its rule waits for vectorization."""
         if self.vmap_rule is None:
@@ -122,6 +124,7 @@ class _Rule:
         self.in_tree, self.out_tree = function.in_tree, function.out_tree
         self.types = types
 
+    @boundary
     def __call__(
         self, size: int, flags: Sequence[bool], values: Sequence[UserObject]
     ) -> tuple[list[UserObject], list[bool]]:

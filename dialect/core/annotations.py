@@ -9,7 +9,7 @@ names. What does not live here: the types of what rules of primitives take and g
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, Union
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar, Union
 
 import numpy as np
 
@@ -28,9 +28,16 @@ PyTree: TypeAlias = Any
 UserFunction: TypeAlias = Callable[..., Any]
 """A callable of the user's: of any arguments, with any result."""
 
-_Result = TypeVar("_Result")
+P = ParamSpec("P")
+"""The arguments of a callable, which a transformation keeps."""
 
-Returning: TypeAlias = Callable[..., _Result]
+R = TypeVar("R")
+"""The result of a callable."""
+
+T = TypeVar("T")
+"""A tree of arrays that comes back with the structure that it had."""
+
+Returning: TypeAlias = Callable[..., R]
 """A function with a result of a given type, whose arguments only those who call it know."""
 
 Decorated: TypeAlias = Any

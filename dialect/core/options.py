@@ -164,6 +164,14 @@ _TABLE = (
         "Raises FloatingPointError as soon as an operation yields an infinity.",
     ),
     Option(
+        "jax_traceback_filtering",
+        str,
+        "auto",
+        "Whether errors that leave a transformation have only the frames of the user's files in "
+        "their tracebacks; 'off' keeps the frames of axir. JAX's other values mean 'auto'.",
+        choices=("auto", "off", "tracebackhide", "remove_frames", "quiet_remove_frames"),
+    ),
+    Option(
         "jax_check_tracer_leaks",
         bool,
         False,

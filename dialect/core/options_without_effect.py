@@ -94,7 +94,6 @@ WITHOUT_EFFECT: dict[str, dict[str, OptionValue]] = {
         "jax_pprint_use_color": True,
         "jax_serialization_version": 0,
         "jax_source_url_schema": None,
-        "jax_traceback_filtering": "auto",
         "jax_traceback_in_locations_limit": 100,
         "jax_tracer_error_num_traceback_frames": 5,
     },

@@ -8,6 +8,8 @@ from functools import WRAPPER_ASSIGNMENTS, update_wrapper
 
 from axir.dialect.core.annotations import UserFunction
 
+from .tracebacks import boundary
+
 
 def wraps(fun: UserFunction) -> Callable[[UserFunction], UserFunction]:
     """Does what `functools.wraps` does, also for callables whose name is no string.
@@ -32,6 +34,8 @@ def wraps_as(
 ) -> Callable[[UserFunction], UserFunction]:
     r"""Returns a decorator: `functools.wraps` with documentation that tells what became of `fun`.
 
+    The function that it returns is a boundary of tracebacks (`tracebacks.py`).
+
     Args:
         fun: The function that was transformed.
         what: A sentence with `{fun}` where its name belongs.
@@ -45,7 +49,7 @@ def wraps_as(
     """
 
     def wrap(wrapper: UserFunction) -> UserFunction:
-        wrapped = wraps(fun)(wrapper)
+        wrapped = wraps(fun)(boundary(wrapper))
         text = what.format(fun=getattr(fun, "__name__", "the function"))
         original = getattr(fun, "__doc__", None)
         if keeps_original and original:

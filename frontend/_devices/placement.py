@@ -8,7 +8,7 @@ import numpy as np
 
 from axir._arguments.arguments import to_value
 from axir._trees import tree
-from axir.dialect.core.annotations import Foreign, UserObject
+from axir.dialect.core.annotations import Foreign, T, UserObject
 from axir.dialect.core.array import Array, ConcreteArray
 from axir.dialect.core.dtypes import is_key
 from axir.dialect.core.errors import ParameterError
@@ -91,13 +91,13 @@ host_id, host_ids, host_count = process_index, process_indices, process_count
 
 
 def device_put(
-    x: UserObject,
+    x: T,
     device: UserObject = None,
     *,
     src: UserObject = None,
     donate: UserObject = False,
     may_alias: UserObject = None,
-) -> UserObject:
+) -> T:
     """Moves the arrays of a tree to a device and commits them to it.
 
     Computations on committed arrays run on their device.
@@ -129,7 +129,8 @@ def device_put(
     leaves, structure = tree.flatten(x)
     every = zip(leaves, places, donations, aliases, strict=True)
     with explicit_transfers():
-        return structure.unflatten([_put(*one) for one in every])
+        placed: UserObject = structure.unflatten([_put(*one) for one in every])
+    return placed
 
 
 def _put(
@@ -293,7 +294,7 @@ def _lives_on(x: ConcreteArray, platform: str) -> bool:
     return bool(place.platform == platform)
 
 
-def block_until_ready(x: UserObject) -> UserObject:
+def block_until_ready(x: T) -> T:
     """Waits until all arrays of a tree have been computed, and returns the tree."""
     for leaf in tree.leaves(x):
         if isinstance(leaf, ConcreteArray):

@@ -7,7 +7,7 @@ compute is not computed again.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 
 import numpy as np
 
@@ -20,10 +20,11 @@ from axir._arguments.arguments import (
     to_values,
     trace_known,
 )
+from axir._arguments.tracebacks import boundary
 from axir._arguments.wrapping import wraps_as
 from axir._trees import tree
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import Options, PyTree, UserFunction, UserObject
+from axir.dialect.core.annotations import Options, P, PyTree, R, UserFunction, UserObject
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import GradientError, ParameterError, TreeError
 from axir.dialect.core.manual_axes import NOWHERE
@@ -58,6 +59,7 @@ def _captured_zeros(function: Function) -> list[Zero]:
     return [Zero(v.type.to_tangent_aval()) for v in function.captures]
 
 
+@boundary
 def jvp(
     fun: UserFunction, primals: PyTree, tangents: PyTree, has_aux: bool = False
 ) -> tuple[UserObject, ...]:
@@ -195,6 +197,7 @@ class Derivative:
         )
 
 
+@boundary
 def linearize(
     fun: UserFunction, *primals: UserObject, has_aux: bool = False
 ) -> tuple[UserObject, ...]:
@@ -238,6 +241,7 @@ def _check_reduce_axes(name: str, reduce_axes: Sequence[Hashable]) -> None:
         )
 
 
+@boundary
 def vjp(
     fun: UserFunction,
     *primals: UserObject,
@@ -312,13 +316,13 @@ def _check_scalar(out: Sequence[Value], spec: UserObject, holomorphic: bool, nam
 
 
 def value_and_grad(
-    fun: UserFunction,
+    fun: Callable[P, R],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
     reduce_axes: Sequence[Hashable] = (),
-) -> UserFunction:
+) -> Callable[P, tuple[R, UserObject]]:
     """Returns a function that computes `fun` and its gradient.
 
     Args:
@@ -378,13 +382,13 @@ def value_and_grad(
 
 
 def grad(
-    fun: UserFunction,
+    fun: Callable[P, UserObject],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
     reduce_axes: Sequence[Hashable] = (),
-) -> UserFunction:
+) -> Callable[P, UserObject]:
     """Returns a function that computes the gradient of `fun`.
 
     Arguments and errors are those of `value_and_grad`.

@@ -6,7 +6,7 @@ import contextlib
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 from axir._arguments.arguments import (
     FlatFunction,
@@ -15,10 +15,11 @@ from axir._arguments.arguments import (
     to_values,
     trace_abstract,
 )
+from axir._arguments.tracebacks import boundary
 from axir._arguments.wrapping import wraps
 from axir._trees import tree
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import Options, Param, UserFunction, UserObject
+from axir.dialect.core.annotations import Options, P, Param, R, UserFunction, UserObject
 from axir.dialect.core.context import describe_location
 from axir.dialect.core.errors import ConcretizationTypeError, ParameterError, StaticArgumentError
 from axir.dialect.core.types import ShapedArray
@@ -110,6 +111,30 @@ class CheckpointPolicies:
 checkpoint_policies = CheckpointPolicies()
 
 
+@overload
+def checkpoint(
+    fun: Callable[P, R],
+    *,
+    prevent_cse: bool | Sequence[bool] = ...,
+    policy: Callable[..., bool] | None = ...,
+    static_argnums: int | Sequence[int] = ...,
+    static_argnames: str | Sequence[str] = ...,
+    concrete: bool = ...,
+) -> Callable[P, R]: ...
+
+
+@overload
+def checkpoint(
+    fun: None = ...,
+    *,
+    prevent_cse: bool | Sequence[bool] = ...,
+    policy: Callable[..., bool] | None = ...,
+    static_argnums: int | Sequence[int] = ...,
+    static_argnames: str | Sequence[str] = ...,
+    concrete: bool = ...,
+) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
+
+
 def checkpoint(
     fun: UserFunction | None = None,
     *,
@@ -170,6 +195,7 @@ def checkpoint(
     positions = _positions(fun, names)
 
     @wraps(fun)
+    @boundary
     def checkpointed(*args: Options, **kwargs: Options) -> UserObject:
         named = tuple(n for n in positions if n < len(args) and n not in numbers)
         partial, dynamic = _without_static(fun, args, (*numbers, *named))

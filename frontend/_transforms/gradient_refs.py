@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from axir._arguments.tracebacks import boundary
 from axir._trees import tree
 from axir._trees.registration import register_pytree_node
 from axir.dialect.core.annotations import Options, PyTree, UserFunction, UserObject
@@ -130,6 +131,7 @@ class RefPullback:
     def __init__(self, pullback: Pullback, in_tree: tree.TreeDef, places: tuple[int, ...]):
         self._pullback, self._in_tree, self._places = pullback, in_tree, places
 
+    @boundary
     def __call__(self, cotangent: PyTree) -> tuple[UserObject, ...]:
         """Raises: the gradient of a ref goes into a ref."""
         raise GradientError(

@@ -10,7 +10,7 @@ from axir._arguments.argnums import check_differentiable, normalize_argnums, sel
 from axir._arguments.arguments import check_callable, flat_arguments
 from axir._arguments.wrapping import wraps_as
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import Options, UserFunction, UserObject
+from axir.dialect.core.annotations import Options, P, UserFunction, UserObject
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import GradientError
 from axir.dialect.core.types import ShapedArray
@@ -60,11 +60,11 @@ def _batched(
 
 
 def jacfwd(
-    fun: UserFunction,
+    fun: Callable[P, UserObject],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
-) -> UserFunction:
+) -> Callable[P, UserObject]:
     """Returns a function that computes the Jacobian of `fun`, column by column (forward mode).
 
     Args:
@@ -101,12 +101,12 @@ def jacfwd(
 
 
 def jacrev(
-    fun: UserFunction,
+    fun: Callable[P, UserObject],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
-) -> UserFunction:
+) -> Callable[P, UserObject]:
     """Returns a function that computes the Jacobian of `fun`, row by row (reverse mode).
 
     Arguments and results are those of `jacfwd`; the better choice if there are fewer outputs than
@@ -217,11 +217,11 @@ def _assemble(
 
 
 def hessian(
-    fun: UserFunction,
+    fun: Callable[P, UserObject],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
-) -> UserFunction:
+) -> Callable[P, UserObject]:
     """Returns a function that computes the Hessian of `fun`: forward over reverse mode.
 
     >>> import axir, axir.numpy as jnp

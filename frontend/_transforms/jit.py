@@ -14,8 +14,8 @@ import logging
 import operator
 import sys
 import weakref
-from collections.abc import Sequence
-from typing import cast
+from collections.abc import Callable, Sequence
+from typing import Generic, cast, overload
 
 from axir._arguments.arguments import (
     FlatFunction,
@@ -26,9 +26,10 @@ from axir._arguments.arguments import (
     trace_abstract,
     type_of,
 )
+from axir._arguments.tracebacks import boundary, leave_out_own_frames
 from axir._trees import tree
 from axir._trees.registration import compared
-from axir.dialect.core.annotations import Options, UserFunction, UserObject
+from axir.dialect.core.annotations import Options, P, R, UserFunction, UserObject
 from axir.dialect.core.array import as_array
 from axir.dialect.core.config import config
 from axir.dialect.core.errors import (
@@ -132,12 +133,12 @@ def _computes_by_ops(args: Options, kwargs: Options) -> bool:
     return not any(type(x) is Tracer for x in tree.leaves((args, kwargs)))
 
 
-class JitFunction:
+class JitFunction(Generic[P, R]):
     """A function that is compiled when called; made by `jit`."""
 
     def __init__(
         self,
-        function: UserFunction,
+        function: Callable[P, R],
         static_argnums: tuple[int, ...],
         static_argnames: tuple[str, ...],
         donate_argnums: tuple[int, ...],
@@ -213,29 +214,46 @@ class JitFunction:
     def __get__(self, instance: UserObject, owner: UserObject = None) -> UserObject:
         return self if instance is None else functools.partial(self, instance)
 
-    def __call__(self, *args: Options, **kwargs: Options) -> UserObject:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Runs the compiled program, made on the first call with arguments of these types."""
-        if config.jax_disable_jit or (state.keeps_origins and _computes_by_ops(args, kwargs)):
-            return self._function(*args, **kwargs)
-        static: UserObject = None
-        if self._has_static:
-            args, kwargs, static = self._static.split(args, kwargs)
-        key, values = signature(args, kwargs, static, self._as_number)
-        if key is not None:
-            entry = self._known.get(key)
-            if entry is not None and not (entry.is_staged and state.ambient is not None):
-                results = entry.compiled.run(values)  # type: ignore[union-attr]
-                if entry.committed is not None:
-                    for x in results:
-                        x._device = entry.committed
-                return results[0] if entry.returns_one_array else entry.out_tree.unflatten(results)
+        try:
+            if config.jax_disable_jit or (state.keeps_origins and _computes_by_ops(args, kwargs)):
+                return self._function(*args, **kwargs)
+            static: UserObject = None
+            if self._has_static:
+                args, kwargs, static = self._static.split(args, kwargs)
+            key, values = signature(args, kwargs, static, self._as_number)
+            if key is not None:
+                entry = self._known.get(key)
+                if entry is not None and not (entry.is_staged and state.ambient is not None):
+                    results = entry.compiled.run(values)  # type: ignore[union-attr]
+                    if entry.committed is not None:
+                        for x in results:
+                            x._device = entry.committed
+                    given: UserObject = (
+                        results[0] if entry.returns_one_array else entry.out_tree.unflatten(results)
+                    )
+                    return given
+            return self._call_anew(args, kwargs, static, key)
+        except Exception as error:
+            leave_out_own_frames(error)
+            raise
+
+    def _call_anew(
+        self,
+        args: tuple[UserObject, ...],
+        kwargs: dict[str, Options],
+        static: UserObject,
+        signature_key: UserObject,
+    ) -> UserObject:
+        """Calls with arguments that no remembered signature describes."""
         leaves, in_tree = flatten_arguments((args, kwargs))
         if isinstance(cast(object, in_tree), ResultTree):
-            key = None  # what it says of a call are arguments, and some of them are none
+            signature_key = None  # of a result as an argument it describes no leaves
         touched = None
         if not self._ref_forms:
             try:
-                return self._call_with(leaves, in_tree, args, kwargs, static, key)
+                return self._call_with(leaves, in_tree, args, kwargs, static, signature_key)
             except RefScopeError as error:
                 touched = error.ref
         return self._call_with_refs(args, kwargs, static, touched)
@@ -394,6 +412,7 @@ class JitFunction:
             donated += tree.leaves(kwargs.get(name, ()))
         return tuple(donated)
 
+    @boundary
     def trace(self, *args: Options, **kwargs: Options) -> Traced:
         """Traces for the types of given arguments."""
         static: UserObject = None
@@ -412,10 +431,12 @@ class JitFunction:
         """Returns where arrays are for which the function is traced, and structs of such."""
         return Lying(tuple([described_place(x) for x in leaves]))
 
+    @boundary
     def lower(self, *args: Options, **kwargs: Options) -> Lowered:
         """Traces and lowers for the types of given arguments, without compiling."""
         return self.trace(*args, **kwargs).lower()
 
+    @boundary
     def eval_shape(self, *args: Options, **kwargs: Options) -> UserObject:
         """Returns shapes and dtypes of the results; see `axir.eval_shape`."""
         return self.trace(*args, **kwargs).out_info
@@ -430,6 +451,46 @@ class JitFunction:
         self._known.clear()
         self._ref_forms.clear()
         self._outside_refs.clear()
+
+
+@overload
+def jit(
+    fun: Callable[P, R],
+    /,
+    static_argnums: int | Sequence[int] | None = ...,
+    *,
+    in_shardings: UserObject = ...,
+    out_shardings: UserObject = ...,
+    static_argnames: str | Sequence[str] | None = ...,
+    donate_argnums: int | Sequence[int] | None = ...,
+    donate_argnames: str | Sequence[str] | None = ...,
+    device: UserObject = ...,
+    backend: str | None = ...,
+    inline: bool | Inline = ...,
+    keep_unused: bool = ...,
+    compiler_options: dict[str, UserObject] | None = ...,
+    wait: bool | None = ...,
+) -> JitFunction[P, R]: ...
+
+
+@overload
+def jit(
+    fun: None = ...,
+    /,
+    static_argnums: int | Sequence[int] | None = ...,
+    *,
+    in_shardings: UserObject = ...,
+    out_shardings: UserObject = ...,
+    static_argnames: str | Sequence[str] | None = ...,
+    donate_argnums: int | Sequence[int] | None = ...,
+    donate_argnames: str | Sequence[str] | None = ...,
+    device: UserObject = ...,
+    backend: str | None = ...,
+    inline: bool | Inline = ...,
+    keep_unused: bool = ...,
+    compiler_options: dict[str, UserObject] | None = ...,
+    wait: bool | None = ...,
+) -> Callable[[Callable[P, R]], JitFunction[P, R]]: ...
 
 
 def jit(

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from axir._arguments.arguments import to_values
+from axir._arguments.tracebacks import boundary
 from axir._trees import tree
 from axir._trees.registration import register_pytree_node
 from axir.dialect.core import dtypes
@@ -301,6 +302,7 @@ class _LinearMap:
 class LinearFunction(_LinearMap):
     """The derivative of a function at a point, as `linearize` returns it: maps tangents."""
 
+    @boundary
     def __call__(self, *tangents: UserObject) -> UserObject:
         """Maps tangents of the arguments to the tangent of the result."""
         at = self._linearization
@@ -327,6 +329,7 @@ class LinearFunction(_LinearMap):
 class Pullback(_LinearMap):
     """The transposed derivative of a function at a point, as `vjp` returns it: maps cotangents."""
 
+    @boundary
     def __call__(self, cotangent: PyTree) -> tuple[UserObject, ...]:
         """Maps a cotangent of the result to a tuple of cotangents of the arguments."""
         at = self._linearization

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 
 from axir._arguments.arguments import check_callable
+from axir._arguments.tracebacks import boundary
 from axir._arguments.wrapping import wraps
 from axir._trees import tree
 from axir.dialect.core.annotations import Options, PyTree, UserFunction, UserObject
@@ -99,6 +100,7 @@ def pmap(
     alone.share_programs(fun, ("pmap", *options))
 
     @wraps(fun)
+    @boundary
     def mapped(*args: Options, **kwargs: Options) -> UserObject:
         is_traced = any(type(x) is Tracer for x in tree.leaves((args, kwargs)))
         return apply(False, *args, **kwargs) if is_traced else alone(*args, **kwargs)

@@ -19,6 +19,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from axir._arguments.arguments import to_values
+from axir._arguments.tracebacks import boundary
 from axir._devices.partitions import place_of, sharding_of
 from axir._devices.shape_dtype_struct import ShapeDtypeStruct
 from axir._devices.sharding import Sharding, SingleDeviceSharding
@@ -112,6 +113,7 @@ class CompiledMemoryStats:
 class Wrapped(Protocol):
     """A function that `jit` has wrapped."""
 
+    @boundary
     def __call__(self, *args: Options, **kwargs: Options) -> UserObject:
         """Runs the function, compiled."""
         ...

@@ -12,6 +12,7 @@ from axir._arguments.arguments import (
     trace_abstract,
     type_of,
 )
+from axir._arguments.tracebacks import boundary
 from axir._arguments.wrapping import wraps
 from axir._devices.shape_dtype_struct import ShapeDtypeStruct
 from axir._trees import tree
@@ -67,6 +68,7 @@ def make_jaxpr(
     check_callable(fun, "make_jaxpr")
 
     @wraps(fun)
+    @boundary
     def jaxpr_maker(*args: Options, **kwargs: Options) -> UserObject:
         with showing_captures(), ExitStack() as scope:
             for name, size in axis_env or ():
@@ -96,6 +98,7 @@ def typeof(x: UserObject) -> ShapedArray | AbstractRef:
     return AbstractRef(type_of_array) if getattr(x, "_is_ref", False) else type_of_array
 
 
+@boundary
 def eval_shape(fun: UserFunction, *args: Options, **kwargs: Options) -> UserObject:
     """Returns the shapes and dtypes of a function's results without computing them.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING
 
 from axir._arguments.arguments import (
@@ -14,7 +14,7 @@ from axir._arguments.arguments import (
 )
 from axir._arguments.wrapping import wraps, wraps_as
 from axir._trees import tree
-from axir.dialect.core.annotations import Axes, Options, PyTree, UserFunction, UserObject
+from axir.dialect.core.annotations import Axes, Options, P, PyTree, R, UserFunction, UserObject
 from axir.dialect.core.errors import AxisError, BatchSizeError, TreeError
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.family import as_value
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 
 
 def vmap(
-    fun: UserFunction,
+    fun: Callable[P, R],
     in_axes: PyTree = 0,
     out_axes: PyTree = 0,
     axis_name: Hashable | None = None,
     axis_size: int | None = None,
     spmd_axis_name: Hashable | None = None,
     sum_match: bool = False,
-) -> UserFunction:
+) -> Callable[P, R]:
     """Returns `fun` mapped over an axis of its arguments, without a loop.
 
     Args:

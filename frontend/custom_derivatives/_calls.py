@@ -13,6 +13,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import ClassVar, NamedTuple
 
 from axir._arguments.arguments import to_value, to_values
+from axir._arguments.tracebacks import boundary
 from axir._transforms.gradient_refs import is_ref
 from axir._trees import tree
 from axir.dialect.core.annotations import Options, PyTree, UserFunction, UserObject
@@ -285,6 +286,7 @@ class CustomFunction(ABC):
     def __getattr__(self, name: str) -> UserObject:
         return forwarded(self, name)
 
+    @boundary
     def __call__(self, *args: Options, **kwargs: Options) -> UserObject:
         """Calls the function; its rules wait for differentiation."""
         self._check_defined()

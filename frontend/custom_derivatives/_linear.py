@@ -11,6 +11,7 @@ from axir._arguments.arguments import (
     trace_abstract,
     type_of,
 )
+from axir._arguments.tracebacks import boundary
 from axir._trees import tree
 from axir.dialect.core.annotations import PyTree, UserFunction, UserObject
 from axir.dialect.core.errors import GradientError, TreeError, UnsupportedRuleError
@@ -22,6 +23,7 @@ from axir.dialect.program.rules import TransposeOperand
 from axir.passes.transforms.transpose import transpose as pull_back
 
 
+@boundary
 def linear_transpose(
     fun: UserFunction, *primals: UserObject, reduce_axes: Sequence[UserObject] = ()
 ) -> Callable[..., tuple[UserObject, ...]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from axir._arguments.arguments import check_callable, to_values
+from axir._arguments.tracebacks import boundary
 from axir._arguments.wrapping import wraps
 from axir._transforms.autodiff import jvp, linearize
 from axir._trees import tree
@@ -82,6 +83,7 @@ class _System:
         return apply
 
 
+@boundary
 def custom_linear_solve(
     matvec: Callable[[UserObject], UserObject],
     b: ArrayLike,
@@ -169,6 +171,7 @@ def _transposed_product(product: Function) -> Function:
     return trace_function(multiply, product.output_types, name="vecmat")
 
 
+@boundary
 def custom_root(
     f: Callable[[UserObject], UserObject],
     initial_guess: UserObject,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import axir.numpy as jnp
 from axir import lax
-from axir.dialect.core.annotations import ArrayLike, UserFunction
+from axir.dialect.core.annotations import ArrayLike, UserFunction, UserObject
 from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError
 from axir.dialect.program.rules import Value
 
@@ -95,6 +95,6 @@ def _iterate(multiply: UserFunction, X: Value, most: int, limit: Value) -> tuple
 
     values, vectors = best(jnp.linalg.qr(X)[0], X.shape[1])
     rest, is_good = residual(values, vectors)
-    state = (0, values, vectors, jnp.zeros_like(vectors), rest, is_good)
+    state: UserObject = (0, values, vectors, jnp.zeros_like(vectors), rest, is_good)
     step, values, vectors, *_ = lax.while_loop(goes_on, advance, state)
     return values, vectors, step

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from axir._arguments.tracebacks import boundary
 from axir._trees import tree
 from axir.dialect.core.annotations import UserObject
 from axir.dialect.core.errors import ParameterError, ShapeError, TreeError
@@ -16,6 +17,7 @@ from axir.dialect.ops.shape.rearranging import reshape, rev
 from ._body_tracing import check_body, flatten_values
 
 
+@boundary
 def associative_scan(
     fn: Callable[[UserObject, UserObject], UserObject],
     elems: UserObject,

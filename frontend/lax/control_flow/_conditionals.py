@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from axir._arguments.arguments import to_value
+from axir._arguments.tracebacks import boundary
 from axir._transforms.carried_refs import branched
 from axir._trees import tree
 from axir.dialect.core import dtypes
@@ -37,6 +38,7 @@ _NOTHING: UserObject = object()
 _INDEX = np.dtype(np.int32)
 
 
+@boundary
 def cond(
     pred: UserObject,
     true_fun: UserObject,
@@ -114,6 +116,7 @@ def _predicate(pred: UserObject) -> UserObject:
     return ne(value, 0)
 
 
+@boundary
 def switch(
     index: IndexLike,
     branches: Sequence[UserFunction],

@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from axir._arguments.arguments import to_value
+from axir._arguments.tracebacks import boundary
 from axir._transforms.carried_refs import repeated
 from axir._trees import tree
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import UserFunction, UserObject
+from axir.dialect.core.annotations import T, UserFunction, UserObject
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.config import config
 from axir.dialect.core.errors import ConcretizationTypeError, DTypeError, ParameterError, ShapeError
@@ -31,7 +32,8 @@ from ._body_tracing import (
 from ._scans import scan, unroll_count
 
 
-def while_loop(cond_fun: UserFunction, body_fun: UserFunction, init_val: UserObject) -> UserObject:
+@boundary
+def while_loop(cond_fun: UserFunction, body_fun: UserFunction, init_val: T) -> T:
     """Computes `value = body_fun(value)` as long as `cond_fun(value)` holds.
 
     Can be differentiated in forward mode only, because the number of passes is unknown: use `scan`,
@@ -98,14 +100,15 @@ def _check_predicate(cond_tree: tree.TreeDef, found: Sequence[ShapedArray]) -> N
         )
 
 
+@boundary
 def fori_loop(
     lower: UserObject,
     upper: UserObject,
     body_fun: Callable[[UserObject, UserObject], UserObject],
-    init_val: UserObject,
+    init_val: T,
     *,
     unroll: int | bool | None = None,
-) -> UserObject:
+) -> T:
     """Computes `value = body_fun(i, value)` for i from `lower` to `upper`, which is excluded.
 
     Integers that are known while tracing make it a `scan`, which can be differentiated in reverse

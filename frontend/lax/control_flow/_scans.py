@@ -7,10 +7,11 @@ from operator import index as as_index
 
 import numpy as np
 
+from axir._arguments.tracebacks import boundary
 from axir._transforms.carried_refs import scanned
 from axir._transforms.vectorize import vmap
 from axir._trees import tree
-from axir.dialect.core.annotations import PyTree, UserFunction, UserObject
+from axir.dialect.core.annotations import PyTree, R, T, UserFunction, UserObject
 from axir.dialect.core.config import config
 from axir.dialect.core.errors import (
     AxirError,
@@ -37,15 +38,16 @@ from ._body_tracing import (
 )
 
 
+@boundary
 def scan(
-    f: Callable[[UserObject, UserObject], tuple[UserObject, UserObject]],
-    init: PyTree,
+    f: Callable[[UserObject, UserObject], tuple[UserObject, R]],
+    init: T,
     xs: PyTree = None,
     length: int | None = None,
     reverse: bool = False,
     unroll: int | bool = 1,
     _split_transpose: bool = False,
-) -> tuple[UserObject, UserObject]:
+) -> tuple[T, R]:
     """Applies `carry, y = f(carry, x)` to the slices x of `xs` along their first axis.
 
     The function is traced once, however long the loop is. Differentiable in both modes; reverse
@@ -231,6 +233,7 @@ def _stack(*ys: UserObject) -> UserObject:
     return concatenate([expand_dims(as_value(y), (0,)) for y in ys], 0)
 
 
+@boundary
 def map(f: UserFunction, xs: PyTree, *, batch_size: int | None = None) -> UserObject:
     """Applies a function to each slice along the first axis, one after the other.
 

@@ -6,6 +6,7 @@ What does not live here: ranges and grids (`grids.py`), triangles and diagonals 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 
@@ -332,7 +333,20 @@ def full(
     return to_device(broadcast_value(value, shape), device, "full", out_sharding)
 
 
-def _filled(name: str, value: int, summary: str) -> UserObject:
+class _Filled(Protocol):
+    """A function that makes an array of equal elements."""
+
+    def __call__(
+        self,
+        shape: ShapeLike,
+        dtype: DTypeLike = None,
+        *,
+        device: UserObject = None,
+        out_sharding: UserObject = None,
+    ) -> Array: ...
+
+
+def _filled(name: str, value: int, summary: str) -> _Filled:
     def function(
         shape: ShapeLike,
         dtype: DTypeLike = None,
@@ -414,9 +428,23 @@ def full_like(
     return pvary(result, a.type.varying) if type(a) is Tracer else result
 
 
-def _filled_like(name: str, value: int, summary: str) -> UserObject:
+class _FilledLike(Protocol):
+    """A function that makes an array of equal elements, of the shape and dtype of another."""
+
+    def __call__(
+        self,
+        a: UserObject,
+        dtype: DTypeLike = None,
+        shape: ShapeLike | None = None,
+        *,
+        device: UserObject = None,
+        out_sharding: UserObject = None,
+    ) -> Array: ...
+
+
+def _filled_like(name: str, value: int, summary: str) -> _FilledLike:
     def function(
-        a: ArrayLike,
+        a: UserObject,
         dtype: DTypeLike = None,
         shape: ShapeLike | None = None,
         *,

@@ -123,7 +123,7 @@ class ScalarType(type):
         return isinstance(instance, cls.dtype.type)
 
 
-def _scalar_type(dtype: np.dtype, name: str | None = None) -> UserObject:
+def _scalar_type(dtype: np.dtype, name: str | None = None) -> ScalarType:
     documentation = f"Scalar type of dtype {dtype}: a dtype, and a function that converts to it."
     namespace = {"dtype": dtype, "__doc__": documentation, "__module__": "axir.numpy"}
     return ScalarType(name or dtype.name, (), namespace)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import overload
 
 import ml_dtypes
 import numpy as np
@@ -38,6 +39,16 @@ from axir.numpy._elementwise.logic import as_bool, isnan
 _select_n = OPS["select_n"].bind
 
 __all__ = ["argwhere", "clip", "extract", "flatnonzero", "nan_to_num", "nonzero", "select", "where"]
+
+
+@overload
+def where(
+    condition: UserObject, /, *, size: int | None = ..., fill_value: ArrayLike | None = ...
+) -> tuple[Value, ...]: ...
+
+
+@overload
+def where(condition: UserObject, x: UserObject, y: UserObject, /) -> Value: ...
 
 
 def where(

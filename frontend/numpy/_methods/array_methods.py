@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from axir._arguments.tracebacks import leave_out_own_frames
 from axir._devices.placement import device_put
 from axir.dialect.core.annotations import ArrayLike, DTypeLike, Options, UserFunction, UserObject
 from axir.dialect.core.array import Array, ConcreteArray
@@ -83,9 +84,13 @@ def _operator(
     name: str, function: Callable[[UserObject, UserObject], UserObject]
 ) -> Callable[[UserObject, UserObject], UserObject]:
     def operator(self: Value, other: ArrayLike) -> UserObject:
-        if type(other) in _OPERANDS or _is_operand(other):
-            return function(self, other)
-        return _refuse(name, other)
+        try:
+            if type(other) in _OPERANDS or _is_operand(other):
+                return function(self, other)
+            return _refuse(name, other)
+        except Exception as error:
+            leave_out_own_frames(error)
+            raise
 
     operator.__name__ = operator.__qualname__ = f"__{name}__"
     return operator
@@ -95,9 +100,13 @@ def _reflected(
     name: str, function: Callable[[UserObject, UserObject], UserObject]
 ) -> Callable[[UserObject, UserObject], UserObject]:
     def operator(self: Value, other: ArrayLike) -> UserObject:
-        if type(other) in _OPERANDS or _is_operand(other):
-            return function(other, self)
-        return _refuse(name, other)
+        try:
+            if type(other) in _OPERANDS or _is_operand(other):
+                return function(other, self)
+            return _refuse(name, other)
+        except Exception as error:
+            leave_out_own_frames(error)
+            raise
 
     operator.__name__ = operator.__qualname__ = f"__r{name}__"
     return operator
