@@ -16,6 +16,10 @@ from axir.dialect.core.annotations import UserObject
 __all__ = ["DidntWant", "DontWant", "GradRef", "GradValue"]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def __getattr__(name: str) -> UserObject:
     from axir.interpreters import ad  # late: programs of today do not ask for it
 

@@ -36,6 +36,10 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def checkpoint_name(x: UserObject, name: str) -> UserObject:
     """Returns an array or a tree of arrays, named for checkpoint policies.
 

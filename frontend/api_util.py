@@ -36,6 +36,10 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 @dataclass(frozen=True)
 class DebugInfo:
     """What is known of the names of a function that is traced.

@@ -67,6 +67,10 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 class _Module(types.ModuleType):
     """A module that can be called: JAX gives the name to the function."""
 

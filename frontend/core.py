@@ -70,6 +70,11 @@ __all__ = [
     "unitvar",
 ]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 # What takes the type of a value, by its class. Classes that are added are not asked for: a class
 # says how it becomes an array by `__jax_array__`.
 pytype_aval_mappings: dict[type, UserFunction] = dict.fromkeys(

@@ -24,6 +24,11 @@ from axir.lax import map as loop
 
 __all__ = ["custom_vmap", "sequential_vmap"]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 VmapRule = Returning[tuple[PyTree, PyTree]]
 
 

@@ -27,6 +27,11 @@ from axir.runtime.processes.launchers import is_under_mpi
 
 __all__ = ["initialize", "is_initialized", "shutdown"]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 _METHODS = (None, "mpi4py", "ompi", "deactivate")
 
 

@@ -17,6 +17,10 @@ from axir.dialect.core.array import Array, as_array
 __all__ = ["from_dlpack", "is_supported_dtype", "to_dlpack"]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 class _Capsule:
     """A capsule of memory of this host as an object that the protocol knows."""
 

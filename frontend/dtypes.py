@@ -36,6 +36,11 @@ __all__ = [
     "scalar_type_of",
 ]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 bfloat16 = ml_dtypes.bfloat16
 
 

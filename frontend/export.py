@@ -57,6 +57,10 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def export(
     fun_jit: UserFunction | Mapping[str, UserFunction],
     *,

@@ -26,6 +26,11 @@ __all__ = [
     "register_ffi_type_id",
 ]  # fmt: skip
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 _targets: dict[str, dict[str, UserObject]] = {}  # by name, then by platform
 _WAY_OUT = (
     "Register a Python function of NumPy arrays in its place, which may call the library by ctypes."

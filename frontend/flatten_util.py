@@ -21,6 +21,10 @@ from axir.dialect.program.rules import Value
 __all__ = ["ravel_pytree"]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def ravel_pytree(pytree: UserObject) -> tuple[Value, _Unravel]:
     """Returns the elements of a tree of arrays as one vector, and the function back.
 

@@ -39,6 +39,10 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def record_event(event: str, **kwargs: str | int) -> None:
     """Tells listeners that something happened.
 

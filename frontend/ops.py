@@ -46,6 +46,11 @@ __all__ = [
     "segment_sum",
 ]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 # Segments --------------------------------------------------------------------------------------
 
 # The update that combines, the reduction that combines buckets, and the identity by dtype.

@@ -62,6 +62,10 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 class _Session:
     """The trace that is being recorded, of which there is one at a time."""
 

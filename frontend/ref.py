@@ -42,6 +42,10 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def empty_ref(ty: UserObject, memory_space: UserObject = None, pin: bool = False) -> Ref:
     """Makes a ref whose first elements mean nothing; here they are zeros.
 

@@ -85,6 +85,11 @@ __all__ = [
     "treedef_tuple",
 ]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 tree_multimap = tree_map
 
 

@@ -15,6 +15,11 @@ from axir.dialect.core.array import Array
 
 __all__ = ["ArrayLike", "DTypeLike"]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 ArrayLike = Array | np.ndarray | np.bool_ | np.number | bool | int | float | complex
 """What functions of arrays take for an array: arrays, traced ones, NumPy's, and scalars."""
 

@@ -14,7 +14,6 @@ from types import TracebackType
 
 import ml_dtypes
 import numpy as np
-from iree import compiler
 
 from axir.dialect.core.annotations import P, R
 from axir.dialect.core.config import config
@@ -23,7 +22,7 @@ from axir.dialect.core.errors import AxirError
 
 _STANDARD_LIBRARY = os.path.dirname(os.__file__)
 # Libraries that axir calls; a user's frame calls them as well.
-_CALLED = tuple(os.path.dirname(x.__file__ or "") for x in (np, ml_dtypes, compiler))
+_CALLED = tuple(os.path.dirname(x.__file__ or "") for x in (np, ml_dtypes))
 
 
 def boundary(function: Callable[P, R]) -> Callable[P, R]:

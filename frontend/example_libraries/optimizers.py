@@ -78,6 +78,11 @@ __all__ = [
     "unpack_optimizer_state",
 ]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 State: TypeAlias = PyTree
 """What an optimizer keeps of one array of parameters."""
 

@@ -98,6 +98,11 @@ __all__ = [
     "zeros",
 ]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 Initializer: TypeAlias = Callable[..., UserObject]
 """From a random key and a shape to an array."""
 

@@ -19,6 +19,10 @@ from axir.dialect.core.annotations import Options, PyTree, UserFunction
 __all__ = ["barrier_wait", "call", "id_print", "id_tap", "outfeed_receiver"]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def id_tap(
     tap_func: UserFunction, arg: PyTree, *, result: PyTree = None, **kwargs: Options
 ) -> PyTree:

@@ -84,6 +84,11 @@ __all__ = [
     "while_loop",
 ]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 ds = dslice
 is_nan = isnan
 select = where

@@ -26,6 +26,10 @@ from axir.random import clone as reuse_key
 __all__ = ["KeyReuseError", "check_key_reuse", "reuse_key"]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def check_key_reuse(fun: UserFunction, /, *args: Options) -> None:
     """Looks whether a function uses a key twice, without running it.
 

@@ -12,6 +12,10 @@ from axir.dialect.core.errors import ParameterError
 __all__ = ["Format", "Layout", "explicit_layout", "with_layout_constraint"]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 @dataclass(frozen=True)
 class Layout:
     """An order of the elements of an array in memory.

@@ -35,6 +35,11 @@ from axir.dialect.program.tracer import Trace, Tracer
 
 __all__ = ["LoopScopeError", "Scope"]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 State = dict[str, PyTree]
 _Made = TypeVar("_Made")
 

@@ -14,6 +14,10 @@ from axir.runtime import devices as all_devices
 __all__ = ["create_device_mesh", "create_hybrid_device_mesh"]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def create_device_mesh(
     mesh_shape: Sequence[int],
     devices: Sequence[Device] | None = None,

@@ -32,6 +32,10 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 class UnequalValuesError(AxirError, AssertionError):
     """Processes have different values where they should have the same."""
 

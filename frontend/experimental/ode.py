@@ -32,6 +32,11 @@ from axir.flatten_util import ravel_pytree
 
 __all__ = ["odeint"]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 Vector: TypeAlias = UserObject
 """All of a state as an array of rank 1."""
 

@@ -56,6 +56,11 @@ __all__ = [
     "trace",
 ]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 OptState = NamedTuple
 """What states are: named tuples, perhaps empty."""
 

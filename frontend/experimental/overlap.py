@@ -12,6 +12,10 @@ from axir.dialect.core.annotations import UserFunction
 __all__ = ["program_order"]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def program_order(
     f: UserFunction | None = None,
     *,

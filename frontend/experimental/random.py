@@ -24,6 +24,10 @@ from axir.ref import Ref, addupdate, get, new_ref
 __all__ = ["StatefulPRNG", "stateful_rng"]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 class SplitGeneratorError(AxirError, ValueError):
     """Many generators in one were asked for a number."""
 

@@ -29,6 +29,11 @@ __all__ = [
     "unpack_lstm_weights",
 ]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 _GATES = 4
 
 

@@ -33,6 +33,11 @@ from axir.runtime.errors import LoadError
 
 __all__ = ["deserialize_and_load", "serialize"]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 _FORMAT = 1
 
 

@@ -11,6 +11,10 @@ from axir.dialect.core.annotations import PyTree, UserFunction
 __all__ = ["shard_map"]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def shard_map(
     f: UserFunction,
     mesh: Mesh | AbstractMesh,

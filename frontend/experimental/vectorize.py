@@ -14,6 +14,10 @@ from axir.dialect.core.annotations import UserFunction
 __all__ = ["vectorize"]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def vectorize(signature: str) -> Callable[[UserFunction], UserFunction]:
     """Returns a decorator: functions of arrays of the signature's axes broadcast over others.
 

@@ -16,6 +16,10 @@ __all__ = [
 ]  # fmt: skip
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 class _Notes(ContextDecorator):
     """Notes for what a `with` block, or a function, computes."""
 

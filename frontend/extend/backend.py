@@ -23,6 +23,11 @@ __all__ = [
     "wait_for_compilers",
 ]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 _PLATFORMS = ("cpu", "cuda", "vulkan")
 
 

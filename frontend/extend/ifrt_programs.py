@@ -6,5 +6,10 @@ from types import SimpleNamespace
 
 __all__ = ["ifrt_programs"]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 ifrt_programs = SimpleNamespace()
 """What makes programs for IFRT, a runtime that is not used here: it has no names."""

@@ -33,6 +33,11 @@ __all__ = [
     "wrap_init",
 ]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 Static = ParamSpec("Static")
 Stored = TypeVar("Stored")
 Layer = Callable[..., Generator[UserObject, UserObject, None]]

@@ -28,6 +28,11 @@ __all__ = [
     "unsafe_rbg_prng_impl",
 ]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 threefry2x32_p = threefry2x32.primitive  # type: ignore[attr-defined]
 _numbers = itertools.count()
 

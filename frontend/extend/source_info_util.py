@@ -35,6 +35,10 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def new_name_stack(name: str = "") -> NameStack:
     """Returns names of scopes: one, or none."""
     return NameStack((name,) if name else ())

@@ -43,6 +43,10 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def _value_and_jvp(primitive: Primitive) -> Rule | None:
     if primitive.jvp is None:
         return None

@@ -38,6 +38,11 @@ __all__ = [
     "unregister_vmappable",
 ]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 primitive_batchers = RuleTable("batch")
 not_mapped = None
 

@@ -55,6 +55,11 @@ __all__ = [
     "register_lowering",
 ]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 Rule = UserFunction
 LoweringRule = UserFunction
 # What rules are handed; its `avals_in` and `avals_out` are types.

@@ -48,6 +48,11 @@ __all__ = [
     "trace_to_jaxpr_nounits",
 ]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 # There is one class of tracers.
 DynamicJaxprTracer = JaxprTracer = Tracer
 Val = UserObject

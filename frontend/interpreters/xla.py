@@ -33,6 +33,11 @@ __all__ = [
     "translations",
 ]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 # What makes arguments arrays of legal dtypes, by their class. Classes that are added are not asked
 # for: a class says how it becomes an array by `__jax_array__`.
 canonicalize_dtype_handlers: dict[type, UserFunction] = dict.fromkeys(

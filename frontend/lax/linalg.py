@@ -52,6 +52,10 @@ __all__ = [
 ]  # fmt: skip
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 cholesky_p = OPS["cholesky"]
 eig_p = OPS["eig"]
 eigh_p = OPS["eigh"]

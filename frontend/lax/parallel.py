@@ -51,6 +51,11 @@ __all__ = [
     "pswapaxes",
 ]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 AxisName = Hashable
 _WAYS_TO_VARY = ("varying", "invarying", "reduced")
 

@@ -44,6 +44,10 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def fft(a: UserObject, n: int | None = None, axis: int = -1, norm: str | None = None) -> Value:
     """Returns the discrete Fourier transform along an axis.
 

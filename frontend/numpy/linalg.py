@@ -58,6 +58,10 @@ __all__ = [
 ]  # fmt: skip
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 class EigResult(NamedTuple):
     """Eigenvalues, and eigenvectors as columns."""
 

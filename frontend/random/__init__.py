@@ -100,6 +100,10 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def __getattr__(name: str) -> UserObject:
     """Returns the primitive `random_gamma_p`, for those who name it."""
     if name == "random_gamma_p":

@@ -35,6 +35,10 @@ from axir.numpy._fft.transforms import resized
 __all__ = ["dct", "dctn", "idct", "idctn"]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 class TransformTypeError(AxirError, NotImplementedError):
     """A type of cosine transform was asked for that does not exist here."""
 

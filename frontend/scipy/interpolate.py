@@ -19,6 +19,11 @@ from axir.numpy._arguments.promotion import promote_inexact
 
 __all__ = ["RegularGridInterpolator"]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 _METHODS = ("linear", "nearest")
 
 

@@ -21,6 +21,10 @@ from axir.numpy._arguments.promotion import promote_inexact
 __all__ = ["gaussian_filter", "map_coordinates"]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def _mirrored(index: Value, size: int) -> Value:
     """Reflects at the centers of the outermost pixels."""
     if size == 1:

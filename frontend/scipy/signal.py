@@ -38,6 +38,10 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 # What powers of two are multiplied by for lengths of transforms: they are at most a tenth too long.
 _ODD_FACTORS = (1, 3, 5, 7, 9, 15, 21, 25, 27, 35, 45, 63, 75, 81, 105, 125)
 _METHODS = ("auto", "direct", "fft")

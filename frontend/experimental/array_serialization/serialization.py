@@ -18,6 +18,11 @@ __all__ = [
     "get_tensorstore_spec",
 ]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 Specification = dict[str, UserObject]
 
 

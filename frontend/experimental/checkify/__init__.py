@@ -77,6 +77,10 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def checkify(f: UserFunction, errors: Collection[ErrorCategory] = user_checks) -> UserFunction:
     """Makes a function return an error besides its result.
 

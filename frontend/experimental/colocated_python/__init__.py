@@ -10,6 +10,10 @@ from axir.runtime import Device, devices
 __all__ = ["colocated_cpu_devices", "colocated_python", "colocated_python_class"]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def colocated_python(fun: UserFunction) -> UserFunction:
     """Returns the function: the process that calls it has the devices."""
     return fun

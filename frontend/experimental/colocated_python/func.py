@@ -6,4 +6,9 @@ from axir.experimental.colocated_python import colocated_python
 
 __all__ = ["make_callable"]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 make_callable = colocated_python

@@ -6,4 +6,9 @@ from axir.runtime import Device
 
 __all__ = ["DeviceList"]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 DeviceList = tuple[Device, ...]

@@ -14,6 +14,10 @@ from axir.runtime.compiler.cache import cache_directory
 __all__ = ["get_cache_dir", "initialize_cache", "reset_cache", "set_cache_dir"]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def set_cache_dir(path: str | os.PathLike[str]) -> None:
     """Keeps compiled programs in a folder from now on.
 

@@ -51,6 +51,11 @@ __all__ = [
     "zero_series",
 ]  # fmt: skip
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 zero_series = None
 """The series of a value that does not depend on the parameter of the curve."""
 

@@ -88,7 +88,7 @@ ds = dslice
 ANY = MemorySpace.ANY
 HOST = MemorySpace.HOST
 
-__getattr__, _names = only_on(
+__getattr__, _, _names = only_on(
     "accelerators",
     __name__,
     "CompilerParams core_map get_global kernel lower_as_mlir pallas_call_p select_ref semaphore "
@@ -164,3 +164,7 @@ __all__ = [
     "with_scoped",
     *_names,
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

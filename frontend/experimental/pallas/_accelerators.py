@@ -38,8 +38,8 @@ def _error(name: _Elsewhere) -> AcceleratorOnlyError:
 
 def only_on(
     device: str, module: str, names: str, instead: str
-) -> tuple[Callable[[str], UserObject], list[str]]:
-    """Returns the `__getattr__` of a module with names for other devices, and these names.
+) -> tuple[Callable[[str], UserObject], Callable[[], list[str]], list[str]]:
+    """Returns the `__getattr__`, `__dir__` and `__all__` of a module with names for other devices.
 
     Args:
         device: What they are for.
@@ -55,4 +55,4 @@ def only_on(
         space = {"__module__": module, "device": device, "instead": instead}
         return _Elsewhere(name, (), space)
 
-    return find, known
+    return find, lambda: known, known

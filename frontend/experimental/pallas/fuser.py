@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ._accelerators import only_on
 
-__getattr__, __all__ = only_on(
+__getattr__, __dir__, __all__ = only_on(
     "the compilers of accelerators",
     __name__,
     "BlockIndexTransform Fusion block_spec_with_prefetch custom_evaluate custom_fusion evaluate "

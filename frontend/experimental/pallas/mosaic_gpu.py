@@ -17,7 +17,7 @@ from ._memory import Space
 from ._semaphores import semaphore_signal, semaphore_wait
 from ._specs import BlockSpec
 
-__getattr__, _names = only_on(
+__getattr__, _, _names = only_on(
     "GPUs",
     __name__,
     "ACC Barrier ClusterBarrier CopyPartition Layout LoweringSemantics Mesh NDLoopInfo OOBFillMode "
@@ -57,6 +57,10 @@ __all__ = [
     "semaphore_wait",
     *_names,
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class MemorySpace(Space):

@@ -57,7 +57,7 @@ from ._semaphores import (
 )
 from ._specs import GridLike, GridSpec, no_block_spec
 
-__getattr__, _names = only_on(
+__getattr__, _, _names = only_on(
     "TPUs",
     __name__,
     "ACC BufferedRef BufferedRefBase BufferType ChipVersion CoreType LoweringException "
@@ -115,6 +115,10 @@ __all__ = [
     "with_memory_space_constraint",
     *_names,
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class MemorySpace(Space):

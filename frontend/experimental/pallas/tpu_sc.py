@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ._accelerators import only_on
 
-__getattr__, __all__ = only_on(
+__getattr__, __dir__, __all__ = only_on(
     "the sparse cores of TPUs",
     __name__,
     "Indices PackFormat ScalarSubcoreMesh SparseCorePushStreamWarning VectorSubcoreMesh "

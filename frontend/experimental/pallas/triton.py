@@ -38,7 +38,7 @@ from ._access import (
 from ._inside import max_contiguous
 from ._products import dot
 
-__getattr__, _names = only_on(
+__getattr__, _, _names = only_on(
     "Triton's compiler for GPUs",
     __name__,
     "CUSTOM_CALL_TARGET_NAME GpuInfo GpuVersion elementwise_inline_asm get_gpu_info "
@@ -64,6 +64,10 @@ __all__ = [
     "store",
     *_names,
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 @dataclasses.dataclass(frozen=True)

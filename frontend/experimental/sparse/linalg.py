@@ -22,6 +22,10 @@ from ._matrices import CSR
 __all__ = ["lobpcg_standard", "spsolve", "spsolve_p"]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def spsolve(
     data: ArrayLike,
     indices: ArrayLike,

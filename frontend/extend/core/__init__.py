@@ -84,6 +84,10 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 class TraceTag:
     """What the traces of one transformation have in common, for libraries that make traces."""
 

@@ -14,6 +14,8 @@ from axir.dialect.program.op_table import OPS
 
 def __getattr__(name: str) -> UserObject:
     """Returns the primitive behind a name: `exp_p`, `dot_general_p` ..."""
+    if name == "__all__":
+        return __dir__()
     primitive = primitive_named(name)
     if primitive is None:
         raise AttributeError(f"module 'axir.extend.core.primitives' has no attribute {name!r}")

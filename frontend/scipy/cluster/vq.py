@@ -11,6 +11,10 @@ from axir.numpy._arguments.promotion import promote_inexact
 __all__ = ["vq"]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def vq(obs: ArrayLike, code_book: ArrayLike, check_finite: bool = True) -> tuple[Value, Value]:
     """Finds for each observation the nearest code.
 

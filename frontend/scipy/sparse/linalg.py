@@ -36,6 +36,10 @@ from ._vectors import (
 __all__ = ["bicgstab", "cg", "gmres"]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def cg(
     A: UserObject,
     b: PyTree,

@@ -23,6 +23,10 @@ from ._quaternions import EulerAxesError
 __all__ = ["EulerAxesError", "Rotation", "RotationShapeError", "Slerp"]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 class RotationShapeError(ShapeError, ValueError):
     """Arrays that should describe rotations, or belong to them, have other shapes."""
 

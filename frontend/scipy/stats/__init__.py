@@ -41,4 +41,4 @@ def __getattr__(name: str) -> UserObject:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return __all__

@@ -18,6 +18,11 @@ from ._distribution import Discrete
 
 __all__ = ["cdf", "logpmf", "pmf", "ppf"]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 _BERNOULLI = Discrete(
     "bernoulli",
     is_inside=lambda k, p: (k >= 0) & (k <= 1),

@@ -18,6 +18,11 @@ from ._distribution import Continuous, log_of_share
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 _BETA = Continuous("beta", low=0.0, high=1.0, is_valid=lambda a, b: (a > 0) & (b > 0))
 
 

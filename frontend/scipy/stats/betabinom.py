@@ -17,6 +17,11 @@ from .binom import log_choices
 
 __all__ = ["logpmf", "pmf"]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 _BETA_BINOMIAL = Discrete(
     "betabinom",
     is_inside=lambda k, n, a, b: (k >= 0) & (k <= n),

@@ -17,6 +17,11 @@ from ._distribution import Continuous, log_of_share, log_one_plus_square
 
 __all__ = ["cdf", "isf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 _CAUCHY = Continuous("cauchy")
 
 

@@ -21,6 +21,11 @@ from .gamma import log_density
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 _CHI_SQUARED = Continuous("chi2", low=0.0, high=math.inf, is_valid=lambda df: df > 0)
 
 

@@ -21,6 +21,11 @@ from axir.scipy.special import gammaln, xlogy
 
 __all__ = ["logpdf", "pdf"]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 _TOLERANCE = 1e-6  # by which the sum of shares may differ from 1
 
 

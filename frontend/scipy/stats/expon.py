@@ -15,6 +15,11 @@ from ._distribution import Continuous, log_of_rest
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 _EXPONENTIAL = Continuous("expon", low=0.0)
 
 

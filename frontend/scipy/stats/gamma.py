@@ -18,6 +18,11 @@ from ._distribution import Continuous, log_of_share
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 _GAMMA = Continuous("gamma", low=0.0, high=math.inf, is_valid=lambda a: a > 0)
 
 

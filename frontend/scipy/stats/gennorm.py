@@ -16,6 +16,11 @@ from ._distribution import Continuous
 
 __all__ = ["cdf", "logpdf", "pdf"]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 _GENERALIZED_NORMAL = Continuous("gennorm", is_valid=lambda beta: beta > 0)
 
 

@@ -16,6 +16,11 @@ from ._distribution import Discrete
 
 __all__ = ["logpmf", "pmf"]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 _GEOMETRIC = Discrete(
     "geom",
     is_inside=lambda k, p: k >= 1,

@@ -17,6 +17,11 @@ from ._distribution import Continuous, log_of_rest
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 _GUMBEL = Continuous("gumbel_r", low=-math.inf)
 
 

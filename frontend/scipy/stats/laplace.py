@@ -17,6 +17,11 @@ from ._distribution import Continuous
 
 __all__ = ["cdf", "logpdf", "pdf"]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 _LAPLACE = Continuous("laplace")
 
 

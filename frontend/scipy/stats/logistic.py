@@ -16,6 +16,11 @@ from ._distribution import Continuous
 
 __all__ = ["cdf", "isf", "logpdf", "pdf", "ppf", "sf"]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 _LOGISTIC = Continuous("logistic")
 
 

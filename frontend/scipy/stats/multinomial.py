@@ -21,6 +21,10 @@ from axir.scipy.special import gammaln, xlogy
 __all__ = ["logpmf", "pmf"]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 class CountsError(DTypeError, ValueError):
     """The counts of a multinomial distribution are not integers."""
 

@@ -21,6 +21,10 @@ from axir.numpy._arguments.promotion import promote_inexact, require_real
 __all__ = ["logpdf", "pdf"]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 class CovarianceError(ShapeError, ValueError):
     """A covariance matrix does not fit the mean."""
 

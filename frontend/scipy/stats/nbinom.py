@@ -16,6 +16,11 @@ from ._distribution import Discrete
 
 __all__ = ["logpmf", "pmf"]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 _NEGATIVE_BINOMIAL = Discrete(
     "nbinom",
     is_inside=lambda k, n, p: k >= 0,

@@ -18,6 +18,11 @@ from ._distribution import Continuous
 
 __all__ = ["cdf", "isf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 _NORMAL = Continuous("norm")
 
 

@@ -18,6 +18,11 @@ from ._distribution import Discrete
 
 __all__ = ["cdf", "entropy", "logpmf", "pmf"]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 _POISSON = Discrete("poisson", is_inside=lambda k, mu: k >= 0, is_valid=lambda mu: mu >= 0)
 
 

@@ -21,6 +21,11 @@ from ._distribution import Continuous, log_one_plus_square
 
 __all__ = ["logpdf", "pdf"]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 _STUDENT = Continuous("t", is_valid=lambda df: df > 0)
 
 

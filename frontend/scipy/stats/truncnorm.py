@@ -20,6 +20,11 @@ from ._distribution import Continuous, log_of_rest
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 _TRUNCATED_NORMAL = Continuous("truncnorm", is_valid=lambda a, b: a < b)
 
 

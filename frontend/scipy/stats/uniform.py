@@ -15,6 +15,11 @@ from ._distribution import Continuous
 
 __all__ = ["cdf", "logpdf", "pdf", "ppf"]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 _UNIFORM = Continuous("uniform", low=0.0, high=1.0)
 
 

@@ -18,6 +18,11 @@ from ._distribution import Continuous
 
 __all__ = ["logpdf", "pdf"]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 _VON_MISES = Continuous("vonmises", is_valid=lambda kappa: kappa >= 0)
 
 

@@ -19,6 +19,11 @@ from ._distribution import Continuous
 
 __all__ = ["logpdf", "pdf"]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 _WRAPPED_CAUCHY = Continuous(
     "wrapcauchy", low=0.0, high=2 * math.pi, is_valid=lambda c: (c > 0) & (c < 1)
 )

@@ -16,7 +16,9 @@ from axir.numpy._methods import array_placement
 
 DECLARATIONS = Path(array.__file__).with_name("array_interface.pyi")
 CLASS = next(
-    node for node in ast.parse(DECLARATIONS.read_text()).body if isinstance(node, ast.ClassDef)
+    node
+    for node in ast.parse(DECLARATIONS.read_text()).body
+    if isinstance(node, ast.ClassDef) and node.name == "ArrayInterface"
 )
 DECLARED = {node.name: node for node in CLASS.body if isinstance(node, ast.FunctionDef)}
 # Of these tracers have none, for programs ask by `hasattr`.

@@ -11,6 +11,10 @@ from axir.experimental.pallas.ops._attention import DEFAULT_MASK_VALUE, attend, 
 __all__ = ["DEFAULT_MASK_VALUE", "BlockSizes", "mha", "mha_reference", "segment_mask"]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 @dataclasses.dataclass(frozen=True)
 class BlockSizes:
     """Sizes of the blocks of a GPU's kernel; kept, and not used."""

@@ -8,6 +8,10 @@ from axir.dialect.program.rules import Value
 __all__ = ["layer_norm", "layer_norm_reference"]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def layer_norm(
     x: Value,
     weight: Value,

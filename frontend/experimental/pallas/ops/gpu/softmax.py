@@ -9,6 +9,10 @@ from axir.dialect.program.rules import Value
 __all__ = ["softmax"]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def softmax(
     x: Value,
     *,

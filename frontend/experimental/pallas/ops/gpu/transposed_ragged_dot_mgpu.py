@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from axir.experimental.pallas._accelerators import only_on
 
-__getattr__, __all__ = only_on(
+__getattr__, __dir__, __all__ = only_on(
     "GPUs",
     __name__,
     "ref_transposed_ragged_dot transposed_ragged_dot",

@@ -6,6 +6,12 @@ from axir._transforms.refs import AnyRef
 from axir.dialect.program.rules import Value
 from axir.experimental.pallas import pallas_call
 
+__all__ = ["double", "double_kernel"]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
 
 def double_kernel(x_ref: AnyRef, y_ref: AnyRef) -> None:
     """Writes twice what a ref holds."""

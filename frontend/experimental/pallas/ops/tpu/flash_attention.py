@@ -24,6 +24,10 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 @dataclasses.dataclass(frozen=True)
 class BlockSizes:
     """Sizes of the blocks of a TPU's kernel; kept, and not used."""

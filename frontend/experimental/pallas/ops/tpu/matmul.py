@@ -17,6 +17,10 @@ from axir.numpy import zeros_like
 __all__ = ["matmul", "matmul_kernel"]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def matmul_kernel(
     x_tile_ref: AnyRef, y_tile_ref: AnyRef, o_tile_ref: AnyRef, acc_ref: AnyRef
 ) -> None:

@@ -10,6 +10,10 @@ from axir.dialect.program.rules import Value
 __all__ = ["gmm"]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def gmm(
     lhs: Value,
     rhs: Value,

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from axir.experimental.pallas._accelerators import only_on
 
-__getattr__, __all__ = only_on(
+__getattr__, __dir__, __all__ = only_on(
     "TPUs",
     __name__,
     "QuantizedTensor from_int8 get_quantization_scales quantize_to_int8 to_int8 "

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from axir.experimental.pallas._accelerators import only_on
 
-__getattr__, __all__ = only_on(
+__getattr__, __dir__, __all__ = only_on(
     "TPUs",
     __name__,
     "get_device_name get_min_page_size get_tpu_version get_tuned_block_sizes next_power_of_2 "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from axir.experimental.pallas._accelerators import only_on
 
-__getattr__, __all__ = only_on(
+__getattr__, __dir__, __all__ = only_on(
     "TPUs",
     __name__,
     "mul32_hi_lo philox_4x32 philox_4x32_count philox_4x32_kernel philox_fold_in "

@@ -33,6 +33,10 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 class QKVLayout(enum.IntEnum):
     """Which axis of an operand is contiguous; kept, and not used."""
 

@@ -11,9 +11,29 @@ import numpy as np
 from axir.dialect.core.annotations import HostArray, IndexLike
 from axir.dialect.core.errors import ParameterError, ShapeError
 
+__all__ = [
+    "CausalMask",
+    "ChunkedCausalMask",
+    "FullMask",
+    "LocalMask",
+    "LogicalAnd",
+    "LogicalOr",
+    "Mask",
+    "MultiHeadMask",
+    "NumpyMask",
+    "make_causal_mask",
+    "make_chunk_attention_mask",
+    "make_local_attention_mask",
+    "make_random_mask",
+]
+
 Shape: TypeAlias = tuple[int, ...]
 Window: TypeAlias = tuple[int | None, int | None]
 Rule: TypeAlias = Callable[[HostArray, HostArray], HostArray]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class Mask:
