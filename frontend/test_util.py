@@ -22,6 +22,11 @@ from axir.dialect.core.types import ShapedArray
 
 __all__ = ["check_grads", "check_jvp", "check_vjp"]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 # The step that balances both errors is the cube root of the resolution, within a factor.
 _STEPS = {
     dtypes.bfloat16: 2.0**-3,
