@@ -89,13 +89,14 @@ def test_a_long_program_agrees_with_the_evaluator(
     program = draw(seed, length, kind)
     with config(axir_compiler=_COMPILER):
         found = problems(program) + _warnings(caplog.records)
+    again = ", with copies of all that is updated in place" * (_AGAIN in caplog.text)
     if _LOG:
-        again = ", with copies of all that is updated in place" * (_AGAIN in caplog.text)
         by = f", {_COMPILER}" * (_COMPILER != "auto")
         with Path(_LOG).open("a") as log:
             log.write(f"{seed} {length} {kind}: {found or 'agrees'}{again}{by}\n")
-    if found and _FAILURES:
-        reduce_and_save(program, Path(_FAILURES))
+    if _FAILURES and (found or again):
+        with config(axir_compiler=_COMPILER):
+            reduce_and_save(program, Path(_FAILURES))
     assert not found, "\n".join([*found, str(program)])
 
 

@@ -28,8 +28,21 @@ def give_copies(module: ir.Operation) -> int:
     Returns:
         How many copies there are.
     """
-    found = _named(module, frozenset((_DISPATCH,)) | _WRITERS)
-    return sum(_copy_operands(operation) for operation in found)
+    count = 0
+    for operation, places in places_worked_on(module):
+        for operand, size in places:
+            copy_operand(operation, operand, size)
+        count += len(places)
+    return count
+
+
+def places_worked_on(module: ir.Operation) -> list[tuple[ir.Operation, list[tuple[int, int]]]]:
+    """Returns what works in place in a module whose arrays are values.
+
+    With each operation come the places of the operands on which it works, and of their sizes.
+    """
+    found = operations_named(module, frozenset((_DISPATCH,)) | _WRITERS)
+    return [(x, _tied(x) if x.name == _DISPATCH else [(0, 1)]) for x in found]
 
 
 def has_read_what_changes(module: ir.Operation) -> bool:
@@ -42,7 +55,7 @@ def has_read_what_changes(module: ir.Operation) -> bool:
     return any(
         _reads_what_changes(dispatch)
         for function in functions
-        for dispatch in _named(function, frozenset((_FLOW_DISPATCH,)))
+        for dispatch in operations_named(function, frozenset((_FLOW_DISPATCH,)))
     )
 
 
@@ -64,7 +77,7 @@ def read_originals(module: ir.Operation) -> int:
     Returns:
         How many operands there are that kernels read now.
     """
-    return sum(_read_originals(x) for x in _named(module, frozenset((_DISPATCH,))))
+    return sum(_read_originals(x) for x in operations_named(module, frozenset((_DISPATCH,))))
 
 
 def _read_originals(dispatch: ir.Operation) -> int:
@@ -83,7 +96,8 @@ def _read_originals(dispatch: ir.Operation) -> int:
     return count
 
 
-def _named(top: ir.Operation, names: frozenset[str]) -> list[ir.Operation]:
+def operations_named(top: ir.Operation, names: frozenset[str]) -> list[ir.Operation]:
+    """Returns the operations with one of these names that stand within another one."""
     found: list[ir.Operation] = []
 
     def collect(operation: ir.Operation) -> ir.WalkResult:
@@ -95,18 +109,16 @@ def _named(top: ir.Operation, names: frozenset[str]) -> list[ir.Operation]:
     return found
 
 
-def _copy_operands(operation: ir.Operation) -> int:
-    places = _tied(operation) if operation.name == _DISPATCH else [(0, 1)]
-    for operand, size in places:
-        value = operation.operands[operand]
-        device = {x: operation.attributes[x] for x in (_DEVICE,) if x in operation.attributes}
-        with ir.InsertionPoint(operation), operation.location:
-            length = operation.operands[size]
-            copy = ir.Operation.create(
-                _CLONE, results=[value.type], operands=[value, length, length], attributes=device
-            )
-        operation.operands[operand] = copy.result
-    return len(places)
+def copy_operand(operation: ir.Operation, operand: int, size: int) -> None:
+    """Hands an operation a copy of one of its operands, whose size is another one."""
+    value = operation.operands[operand]
+    device = {x: operation.attributes[x] for x in (_DEVICE,) if x in operation.attributes}
+    with ir.InsertionPoint(operation), operation.location:
+        length = operation.operands[size]
+        copy = ir.Operation.create(
+            _CLONE, results=[value.type], operands=[value, length, length], attributes=device
+        )
+    operation.operands[operand] = copy.result
 
 
 def _tied(dispatch: ir.Operation) -> list[tuple[int, int]]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from iree.compiler import ir
 from iree.compiler.passmanager import PassManager
 
+from .other_names import copy_what_others_name, has_other_names
 from .own_copies import give_copies, has_read_what_changes, read_originals
 
 STREAM_PHASE = "stream"
@@ -40,7 +41,7 @@ _BEGIN = ("iree-util-verify-initialization-order", "iree-stream-tensor-transform
 _SCHEDULE = (*_BEGIN, "iree-stream-async-transformation-pipeline")
 # The same in two parts. Between them IREE has made a copy of all that is worked on in place, and
 # not yet looked which of them it can do without. `_ELIDE_COPIES` does that, unless whatever works
-# in place gets a copy of its own.
+# in place gets a copy of its own. What it has left out wrongly is put in behind it.
 _BEGIN_COPIES = (
     *_BEGIN,
     "iree-stream-specialize-encodings",
@@ -98,12 +99,17 @@ def schedule(module: ir.Operation, verifies: bool, keeps_copies: bool = False) -
         _run(module, _BEGIN_COPIES, verifies)
         give_copies(module)
         _run(module, _SCHEDULE_COPIES, verifies)
-    elif has_read_what_changes(module):
-        _run(module, _BEGIN_COPIES, verifies)
-        read_originals(module)
-        _run(module, (*_ELIDE_COPIES, *_SCHEDULE_COPIES), verifies)
-    else:
+        return
+    reads_what_changes = has_read_what_changes(module)
+    if not reads_what_changes and not has_other_names(module):
         _run(module, _SCHEDULE, verifies)
+        return
+    _run(module, _BEGIN_COPIES, verifies)
+    if reads_what_changes:
+        read_originals(module)
+    _run(module, _ELIDE_COPIES, verifies)
+    copy_what_others_name(module)
+    _run(module, _SCHEDULE_COPIES, verifies)
 
 
 def allocate(module: ir.Operation, verifies: bool) -> None:
