@@ -31,7 +31,7 @@ from axir.passes.framework.pipeline import run_passes
 from axir.passes.framework.registry import find_pass
 from axir.runtime.device.fork_safety import abandon, call_in_forked_child
 from axir.runtime.native.errors import ForbiddenCodeError, ObjectFileError
-from axir.runtime.native.kernel_program import HOST_CALL, KernelProgram
+from axir.runtime.native.kernel_program import HOST_CALL, KINDS, KernelProgram
 
 from .architectures import host_architecture, host_cpu_features
 from .cache import program_cache
@@ -53,9 +53,11 @@ _LASTING = (b"scf.while", b"@axir_product_", b"@axir_products_")
 # What takes longer than to read an element, and the stores of a loop and of what is left behind it.
 _SLOW = re.compile(
     rb"math\.(?!fma|absf|floor|ceil|copysign)|arith\.(?:div|rem)|scf\.while|memref\.alloca|"
-    rb"vector\.(?:reduction|from_elements)|call @"
+    rb"vector\.reduction|call @"
 )
 _MOST_STORES = 2
+# Vectors put together of single elements: what one loop over neighbours has no need of.
+_APART = b"vector.from_elements"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -243,12 +245,19 @@ def _compile(source: KernelSource, name: str, *, is_quick: bool = False) -> Kern
 
 
 def _is_one_pass(source: KernelSource) -> bool:
-    """Tells whether a program is one loop over arrays that takes as long as memory does."""
+    """Tells whether a program is loops over arrays that take as long as memory does.
+
+    It is one loop of elementwise operations, or kernels that move elements, whose loops are many.
+    """
+    if _SLOW.search(source.text) or any(name in KINDS for name, _, _ in source.program.steps):
+        return False
+    if source.kernels and all(x.startswith("move") for x in source.kernels):
+        return True
     stores = sum(source.text.count(name) for name in (b"vector.store", b"memref.store"))
     is_alone = len(source.program.steps) == 1 and all(
         x.startswith("elementwise") for x in source.kernels
     )
-    return is_alone and 0 < stores <= _MOST_STORES and not _SLOW.search(source.text)
+    return is_alone and 0 < stores <= _MOST_STORES and _APART not in source.text
 
 
 def _reported(name: str, reason: str) -> str:
