@@ -20,7 +20,6 @@ from axir.dialect.builders.scalars import (
     index,
     integer,
     operation,
-    signless,
 )
 from axir.passes.legalize.dimension_numbers import dimension_numbers
 
