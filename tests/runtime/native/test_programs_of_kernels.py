@@ -319,6 +319,18 @@ def test_one_pass_over_memory_stays_where_threads_are_few(
     assert (program._successor is None) == stays
 
 
+@pytest.mark.parametrize(("extent", "stays"), [(70, True), (300, False)])
+def test_calls_of_the_host_for_small_arrays_stay_where_threads_are_few(
+    monkeypatch: pytest.MonkeyPatch, extent: int, stays: bool
+) -> None:
+    monkeypatch.setattr(function_compilation, "thread_count", lambda: 2)
+    for function in (jnp.linalg.solve, lambda x, y: jnp.linalg.solve(x - y, y) + 1):
+        program = compiled(function, floats(extent, extent), floats(extent, extent))
+        assert isinstance(program._executable, NativeExecutable)
+        is_alone = function is jnp.linalg.solve
+        assert (program._successor is None) == (stays or is_alone)
+
+
 def test_iree_compiles_under_the_options_of_whom_it_compiles_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
