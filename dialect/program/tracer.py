@@ -285,6 +285,11 @@ class Trace:
         """Itself: what libraries compare to know whether tracers are of one trace."""
         return self
 
+    @property
+    def surrounding(self) -> Trace | None:
+        """The trace in which code ran when this one began."""
+        return self._surroundings[0]
+
     def add_input(self, array_type: ShapedArray) -> Tracer:
         """Adds an argument; all of them before the first op."""
         tracer = self._argument(array_type)
@@ -530,3 +535,13 @@ class Trace:
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+
+def is_compiled_later() -> bool:
+    """Tells whether what is recorded now becomes part of a program that is compiled."""
+    trace = state.ambient
+    while trace is not None:
+        if trace.writes_descriptions:
+            return True
+        trace = trace.surrounding
+    return False

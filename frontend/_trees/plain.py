@@ -55,27 +55,39 @@ def map_plain(
     >>> map_plain(lambda x: x + 1, {"b": 1, "a": (2, None)}, lambda f, part: f(part))
     {'a': (3, None), 'b': 2}
     """
-    kind = type(tree)
-    if kind in LEAF_KINDS:
+    if type(tree) in LEAF_KINDS:
         return f(tree)
-    if tree is None:
-        return None
-    order: tuple[UserObject, ...] = ()
-    if kind is dict:
-        known = order_of_keys(tuple(tree))
-        if known is None:
-            return map_others(f, tree)
-        order, children = known, [tree[key] for key in known]
-    elif kind is list or kind is tuple:
-        children = tree
-    else:
-        return map_others(f, tree)
+    return None if tree is None else _map_container(f, tree, map_others, depth)
+
+
+def _map_container(
+    f: UserFunction,
+    tree: PyTree,
+    map_others: Callable[[UserFunction, PyTree], PyTree],
+    depth: int,
+) -> PyTree:
+    """Does so for a tree that is no leaf known here, and not None."""
+    kind = type(tree)
     if depth >= _DEEPEST:
         return map_others(f, tree)
+    depth += 1
     # Most children are leaves, which need no call of this function.
-    mapped = [
-        f(x) if type(x) in LEAF_KINDS else map_plain(f, x, map_others, depth + 1) for x in children
-    ]
-    if kind is list:
-        return mapped
-    return tuple(mapped) if kind is tuple else dict(zip(order, mapped, strict=True))
+    if kind is list or kind is tuple:
+        mapped = []
+        for x in tree:
+            if type(x) in LEAF_KINDS:
+                mapped.append(f(x))
+            else:
+                mapped.append(None if x is None else _map_container(f, x, map_others, depth))
+        return mapped if kind is list else tuple(mapped)
+    order = order_of_keys(tuple(tree)) if kind is dict else None
+    if order is None:
+        return map_others(f, tree)
+    made = {}
+    for key in order:
+        x = tree[key]
+        if type(x) in LEAF_KINDS:
+            made[key] = f(x)
+        else:
+            made[key] = None if x is None else _map_container(f, x, map_others, depth)
+    return made

@@ -59,8 +59,8 @@ def _by_inversion(key: Value, count: Value, probability: Value) -> Value:
     return successes - 1
 
 
-def _by_rejection(key: Value, count: Value, probability: Value) -> Value:
-    """Hörmann's algorithm BTRS, with the names and constants of the paper."""
+def _by_rejection(key: Value, count: Value, probability: Value, is_unused: Value) -> Value:
+    """Hörmann's algorithm BTRS, with the names of the paper; nothing where no number is used."""
     shape, real = count.shape, count.dtype
     deviation = jnp.sqrt(count * probability * (1 - probability))
     b = 1.15 + 2.53 * deviation
@@ -96,7 +96,7 @@ def _by_rejection(key: Value, count: Value, probability: Value) -> Value:
         is_good = is_inner | (is_possible & is_below)
         return jnp.where(is_good, k, drawn), is_done | is_good, keys[0]
 
-    start = (jnp.full(shape, -1, real), jnp.zeros(shape, bool), key)
+    start = (jnp.full(shape, -1, real), jnp.broadcast_to(is_unused, shape), key)
     drawn, _, _ = while_loop(lambda state: ~jnp.all(state[1]), step, start)
     return drawn
 
@@ -114,7 +114,7 @@ def _draw(key: Value, count: Value, probability: Value, dtype: np.dtype) -> Valu
     # What the other algorithm draws does not matter, but must end soon.
     few = _by_inversion(key, jnp.where(is_few, count, 0.0), rarer).astype(dtype)
     often = jnp.where(is_few, 1e4, count)
-    many = _by_rejection(key, often, jnp.where(is_few, 0.5, rarer)).astype(dtype)
+    many = _by_rejection(key, often, jnp.where(is_few, 0.5, rarer), jnp.all(is_few)).astype(dtype)
     drawn = jnp.where(is_few, few, many)
     whole = jnp.where(is_rare | is_endless, drawn, count.astype(dtype) - drawn)
     whole = jnp.where(is_endless, math.inf, whole)

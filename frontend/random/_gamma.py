@@ -13,7 +13,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from axir._devices.result_layouts import lies_where_told
-from axir._transforms.vectorize import vmap
 from axir.custom_derivatives import custom_jvp
 from axir.dialect.core.annotations import ArrayLike, DTypeLike, PyTree, UserObject
 from axir.dialect.core.errors import ShapeError
@@ -32,6 +31,7 @@ from axir.dialect.program.rules import Value
 from axir.lax.control_flow import while_loop
 
 from ._approximate import approximate_gamma, is_approximate
+from ._blocks import draw_in_blocks
 from ._discrete import rademacher
 from ._gaussian import draw_normal
 from ._inversion import exponential
@@ -103,7 +103,7 @@ def _sampler(*, is_logarithmic: bool) -> UserObject:
 
     @custom_jvp
     def sample(key: Value, a: Value) -> Value:
-        drawn = vmap(draw_each)(split(key, a.size), reshape(a, (a.size,)))
+        drawn = draw_in_blocks(draw_each, split(key, a.size), reshape(a, (a.size,)))
         return reshape(drawn, a.shape)
 
     @sample.defjvp

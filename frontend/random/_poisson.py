@@ -32,6 +32,7 @@ from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.elementwise.transcendental import log, sqrt
 from axir.dialect.ops.indexing.static_slicing import index_in_dim
 from axir.dialect.ops.reductions.reduce import reduce_or
+from axir.dialect.ops.shape.broadcasting import broadcast_in_dim
 from axir.dialect.ops.shape.constants import full
 from axir.dialect.ops.special.special_functions import lgamma
 from axir.dialect.program.rules import Value
@@ -69,8 +70,8 @@ def _knuth(key: Value, rate: Value, dtype: np.dtype) -> Value:
     return sub(count, constant(1, dtype))
 
 
-def _rejection(key: Value, rate: Value, dtype: np.dtype) -> Value:
-    """Hörmann's algorithm, with the constants of the paper."""
+def _rejection(key: Value, rate: Value, dtype: np.dtype, is_unused: Value) -> Value:
+    """Hörmann's algorithm, with the constants of the paper; nothing where no number is used."""
     shape, real = rate.shape, rate.dtype
 
     def number(value: float) -> Value:
@@ -99,7 +100,7 @@ def _rejection(key: Value, rate: Value, dtype: np.dtype) -> Value:
         drawn = select_n(is_good, drawn, k)
         return drawn, or_(is_done, is_good), key
 
-    start = (full(shape, -1, real), full(shape, False, dtypes.bool_), key)
+    start = (full(shape, -1, real), broadcast_in_dim(is_unused, shape, ()), key)
     drawn, _, _ = while_loop(lambda state: _any(not_(state[1])), step, start)
     return convert_element_type(drawn, dtype)
 
@@ -144,6 +145,7 @@ def poisson(
     is_small = or_(lt(rate, constant(_SMALL, rate.dtype)), ne(rate, rate))
     zero = constant(0, rate.dtype)
     small = _knuth(key, select_n(is_small, zero, rate), result_dtype)
-    large = _rejection(key, select_n(is_small, rate, constant(1e5, rate.dtype)), result_dtype)
+    wide = select_n(is_small, rate, constant(1e5, rate.dtype))
+    large = _rejection(key, wide, result_dtype, not_(_any(not_(is_small))))
     drawn = select_n(is_small, large, small)
     return select_n(eq(rate, zero), drawn, constant(0, result_dtype))

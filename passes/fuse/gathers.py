@@ -5,7 +5,9 @@ What does not live here: slices whose start is one index (`views.py`).
 
 from __future__ import annotations
 
+import copy
 import math
+from collections.abc import Callable, Sequence
 
 from iree.compiler import ir
 
@@ -18,7 +20,6 @@ from axir.dialect.builders.scalars import (
     index,
     integer,
     operation,
-    signless,
 )
 from axir.passes.legalize.dimension_numbers import dimension_numbers
 
@@ -40,17 +41,42 @@ def gather(created: ir.Operation, operands: list[Value]) -> Value:
     """Returns what a gather reads."""
     x, indices = operands
     kind = created.results[0].type
-    places = _Places(created, x.shape, indices)
+    return Gathered(_Places(created, x.shape, indices), list(kind.shape), x, indices)
 
-    def read(position: Indices, lanes: int | None) -> Scalar:
+
+class Gathered(Computed):
+    """What a gather reads: windows of an array, at the places that its indices say.
+
+    Args:
+        places: Where the elements lie.
+        shape: Of the result, or its first axes: of the others index 0 is read.
+        x: The array.
+        indices: The indices.
+    """
+
+    def __init__(self, places: _Places, shape: Sequence[int], x: Value, indices: Value):
+        cost = 0 if places.keeps_last else 4
+        super().__init__(shape, x.element, self._read, (x, indices), cost=cost)
+        self._places = places
+
+    def without_last(self, count: int, shortened: Callable[[Value, int], Value]) -> Gathered:
+        """Returns the array without some last axes, along which nothing but index 0 is read.
+
+        Args:
+            count: How many.
+            shortened: Does the same for an array of indices.
+        """
+        x, indices = self.sources
+        places = self._places.without_last(count, shortened)
+        return Gathered(places, self.shape[:-count], x, indices)
+
+    def _read(self, position: Indices, lanes: int | None) -> Scalar:
+        x, places = self.sources[0], self._places
         if lanes is None or places.keeps_last:
             return x.at(places.at(position), lanes)
         if places.varies_last and isinstance(x, Stored):
             return _elements_at(x, places.linear(position, lanes), lanes)
         return elements_apart(x, [places.at(p) for p in lanes_of(position, lanes)])
-
-    cost = 0 if places.keeps_last else 4
-    return Computed(list(kind.shape), signless(kind.element_type), read, (x, indices), cost=cost)
 
 
 def index_at(x: Value, position: Indices, *, is_unsigned: bool) -> Scalar:
@@ -96,6 +122,18 @@ class _Places:
             picked(indices, self._vector_dim, n) if has_dim else indices for n in range(count)
         ]
 
+    def without_last(self, count: int, shortened: Callable[[Value, int], Value]) -> _Places:
+        """Returns the places of the elements whose index is 0 along some last axes."""
+        found = copy.copy(self)
+        rank = len(self._batch_dims) + len(self._offset_dims) - count
+        of_batch = sum(rank <= d for d in self._batch_dims)
+        found._batch_dims = [d for d in self._batch_dims if d < rank]
+        if of_batch:
+            found._entries = [shortened(entry, of_batch) for entry in self._entries]
+        found.keeps_last = False
+        found.varies_last = bool(found._batch_dims) and found._batch_dims[-1] == rank - 1
+        return found
+
     def at(self, position: Indices) -> Indices:
         """Returns the place of an element."""
         batch = tuple(position[d] for d in self._batch_dims)
@@ -131,9 +169,9 @@ class _Places:
         """Returns by how much each index is larger than what is read from the indices."""
         found: list[Index] = [0] * len(self._sizes)
         for dim, source in self._batching():
-            found[dim] = batch[source]
+            found[dim] = batch[source] if source < len(batch) else 0
         for dim, window in zip(self._offset_dims, self._window_dims, strict=True):
-            found[window] = position[dim]
+            found[window] = position[dim] if dim < len(position) else 0
         return found
 
     def _batching(self) -> list[tuple[int, int]]:

@@ -6,6 +6,7 @@ a time, or, where only the contracted dimension is contiguous, along that one.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -25,7 +26,18 @@ from axir.dialect.builders.scalars import (
 from axir.passes.legalize.dimension_numbers import dimension_numbers
 
 from .emitter import Emitter, Rule, lanes_for, pieces
-from .values import Computed, Index, Indices, Number, Stored, Value, elements_apart, plus
+from .strips import is_read_in_strips, sum_in_strips
+from .values import (
+    Computed,
+    Index,
+    Indices,
+    Mapped,
+    Number,
+    Stored,
+    Value,
+    elements_apart,
+    plus,
+)
 
 _VECTORS_AT_ONCE = 4
 
@@ -129,7 +141,10 @@ def _dot_general(emitter: Emitter, created: ir.Operation, operands: list[Value])
     if reads_rows and any(
         dims and dims[-1] == last for dims in (product.lhs_dims, product.rhs_dims)
     ):
-        _by_columns(emitter, product, result)
+        if _is_in_strips(product):
+            _by_strips(emitter, product, result)
+        else:
+            _by_columns(emitter, product, result)
     else:
         _by_rows(emitter, product, result)
     return [result]
@@ -243,6 +258,58 @@ def _by_rows(emitter: Emitter, product: _Product, result: Stored) -> None:
             block(whole, last - whole)
 
     _each_rows(emitter, product, rows)
+
+
+def _is_in_strips(product: _Product) -> bool:
+    """Tells whether it is that of a vector and a large matrix, which lies row by row."""
+    columns = product.shape[-1]
+    if len(product.sums) != 1 or columns != math.prod(product.shape) or product.element.width == 1:
+        return False
+    last, row = ("free", len(product.shape) - 1), ("sum", 0)
+    sides = (product.lhs, product.lhs_dims), (product.rhs, product.rhs_dims)
+    return any(
+        isinstance(x, Stored)
+        and dims[-2:] == (row, last)
+        and last not in other
+        and is_read_in_strips(product.sums[0], columns, x.element)
+        for (x, dims), (_, other) in (sides, sides[::-1])
+    )
+
+
+def _by_strips(emitter: Emitter, product: _Product, result: Stored) -> None:
+    """Adds up rows of a matrix, some at a time."""
+    columns, zeros = product.shape[-1], (0,) * (len(product.shape) - 1)
+    is_wide = product.element == result.element
+    totals = result if is_wide else emitter.allocate((columns,), product.element)
+    is_rhs = product.rhs_dims[-2:] == (("sum", 0), ("free", len(product.shape) - 1))
+    vector, matrix = (
+        (product.lhs, product.lhs_dims),
+        (product.rhs, product.rhs_dims),
+    )[:: 1 if is_rhs else -1]
+
+    def factors(first: Index, count: int) -> Callable[[Indices, int | None, Scalar], Scalar]:
+        places = [plus(first, n) for n in range(count)]
+        x, dims = vector
+        numbers = [
+            product.widened(x.at(product.place(dims, (*zeros, 0), (k,)), None)) for k in places
+        ]
+
+        def add(position: Indices, lanes: int | None, total: Scalar) -> Scalar:
+            x, dims = matrix
+            for k, number in zip(places, numbers, strict=True):
+                row = x.at(product.place(dims, (*zeros, *position), (k,)), lanes)
+                total = _add_product(total, broadcast(number, lanes), product.widened(row))
+            return total
+
+        return add
+
+    sum_in_strips(emitter, product.sums[0], totals.memory.reshaped((columns,)), factors)
+    if not is_wide:
+        rounded = Mapped(
+            (columns,), result.element, lambda x: _rounded(x, result.element), (totals,), 0
+        )
+        emitter.fill(result.memory.reshaped((columns,)), rounded)
+        emitter.release(rounded, 0)
 
 
 def _by_columns(emitter: Emitter, product: _Product, result: Stored) -> None:

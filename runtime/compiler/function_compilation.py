@@ -144,8 +144,7 @@ def _with_kernels(
 
     if kernels is None:
         return compile_it()
-    # Two threads of IREE's take longer for that, as was measured, than the one of machine code.
-    if stays_native or (kernels.is_one_pass and thread_count() <= _FEW_THREADS):
+    if stays_native or (kernels.suits_one_thread and thread_count() <= _FEW_THREADS):
         return kernels
     return Provisional(kernels, compile_it)
 

@@ -12,6 +12,7 @@ import dataclasses
 import hashlib
 import importlib.util
 import logging
+import math
 import os
 import re
 import sys
@@ -31,7 +32,7 @@ from axir.passes.framework.pipeline import run_passes
 from axir.passes.framework.registry import find_pass
 from axir.runtime.device.fork_safety import abandon, call_in_forked_child
 from axir.runtime.native.errors import ForbiddenCodeError, ObjectFileError
-from axir.runtime.native.kernel_program import HOST_CALL, KernelProgram
+from axir.runtime.native.kernel_program import COPY, HOST_CALL, KINDS, KernelProgram
 
 from .architectures import host_architecture, host_cpu_features
 from .cache import program_cache
@@ -53,9 +54,15 @@ _LASTING = (b"scf.while", b"@axir_product_", b"@axir_products_")
 # What takes longer than to read an element, and the stores of a loop and of what is left behind it.
 _SLOW = re.compile(
     rb"math\.(?!fma|absf|floor|ceil|copysign)|arith\.(?:div|rem)|scf\.while|memref\.alloca|"
-    rb"vector\.(?:reduction|from_elements)|call @"
+    rb"vector\.reduction|call @"
 )
 _MOST_STORES = 2
+# Vectors put together of single elements: what one loop over neighbours has no need of.
+_APART = b"vector.from_elements"
+# The extents of arrays in memory, and the elements of one that a thread is done with before others
+# have begun.
+_ARRAY = re.compile(rb"memref<(\d+(?:x\d+)*)x[a-z]")
+_LITTLE = 1 << 16
 
 
 @dataclasses.dataclass(frozen=True)
@@ -220,7 +227,7 @@ def _compile(source: KernelSource, name: str, *, is_quick: bool = False) -> Kern
     machine = _environment()
     steps = source.program.steps
     if all(name == HOST_CALL for name, _, _ in steps) or machine is None:
-        return source.program
+        return dataclasses.replace(source.program, suits_one_thread=True)
     several = len(steps) > 1 or any(count > 1 for _, count, _ in steps)
     may_last = several or any(x in source.text for x in _LASTING)
     messages: list[str] = []
@@ -239,16 +246,31 @@ def _compile(source: KernelSource, name: str, *, is_quick: bool = False) -> Kern
         return str(error)
     if made is None:
         return _reported(name, f"its kernel is not compiled: {'; '.join(messages)[:500]}")
-    return dataclasses.replace(made, may_last=may_last, is_one_pass=_is_one_pass(source))
+    return dataclasses.replace(made, may_last=may_last, suits_one_thread=_suits_one_thread(source))
 
 
-def _is_one_pass(source: KernelSource) -> bool:
-    """Tells whether a program is one loop over arrays that takes as long as memory does."""
+def _suits_one_thread(source: KernelSource) -> bool:
+    """Tells whether a program is faster on one thread than on two of IREE's.
+
+    It calls functions of the host for small arrays, or it is loops over arrays that take as long as
+    memory does: one of elementwise operations, or those of kernels that move elements.
+    """
+    kinds = {name for name, _, _ in source.program.steps if name in KINDS}
+    if HOST_CALL in kinds and kinds <= {HOST_CALL, COPY}:
+        return all(_elements(x) <= _LITTLE for x in _ARRAY.findall(source.text))
+    if kinds or _SLOW.search(source.text):
+        return False
+    if source.kernels and all(x.startswith("move") for x in source.kernels):
+        return True
     stores = sum(source.text.count(name) for name in (b"vector.store", b"memref.store"))
     is_alone = len(source.program.steps) == 1 and all(
         x.startswith("elementwise") for x in source.kernels
     )
-    return is_alone and 0 < stores <= _MOST_STORES and not _SLOW.search(source.text)
+    return is_alone and 0 < stores <= _MOST_STORES and _APART not in source.text
+
+
+def _elements(shape: bytes) -> int:
+    return math.prod(map(int, shape.split(b"x")))
 
 
 def _reported(name: str, reason: str) -> str:

@@ -170,8 +170,7 @@ def _view(
     if number >= len(arrays):
         slot = (ctypes.c_char * size).from_address(int(control[2 + number]))
         return np.frombuffer(memoryview(slot), kind.dtype).reshape(kind.shape)
-    memory = arrays[number].reshape(-1).view(np.uint8)[start : start + size]
-    return memory.view(kind.dtype).reshape(kind.shape)
+    return np.ndarray(kind.shape, kind.dtype, arrays[number], start)
 
 
 def checked_results(call: HostCall, results: HostArrays) -> list[HostArray]:

@@ -48,7 +48,7 @@ class KernelProgram:
         libraries: Object files of what programs share: the function that Python calls, and those
             that the machine code calls.
         slots: Places that steps exchange: they count as arrays, behind the last one.
-        is_one_pass: Whether it does little but read and write each array once.
+        suits_one_thread: Whether two threads of IREE's do not make it faster.
     """
 
     object_files: tuple[bytes, ...]
@@ -61,7 +61,7 @@ class KernelProgram:
     may_last: bool = False
     libraries: tuple[bytes, ...] = ()
     slots: tuple[Place, ...] = ()
-    is_one_pass: bool = False
+    suits_one_thread: bool = False
 
     @property
     def stops(self) -> bool:

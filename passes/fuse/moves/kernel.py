@@ -21,6 +21,7 @@ from axir.dialect.builders.scalars import Scalar, signless
 from axir.dialect.core.annotations import Returning
 from axir.passes.fuse.elementwise import formula_of, is_uniform
 from axir.passes.fuse.emitter import uniform
+from axir.passes.fuse.gathers import Gathered
 from axir.passes.fuse.rearranged import Joined, Reshaped, picked
 from axir.passes.fuse.values import (
     Computed,
@@ -228,8 +229,10 @@ class _Reading:
                 sources = [self.without_last(y, count) for y in x.sources]
                 self._in_shapes[key] = self._computed_once(shape, x.element, x.formula, sources)
             return self._in_shapes[key]
-        if isinstance(x, Reshaped) and x.shape == (*shape, *[1] * count):
+        if isinstance(x, (Reshaped, Stored)) and x.shape == (*shape, *[1] * count):
             return self.in_shape(x, shape)
+        if isinstance(x, Gathered):
+            return x.without_last(count, self.without_last)
 
         def read(position: Indices, lanes: int | None) -> Scalar:
             places = [position] if lanes is None else lanes_of(position, lanes)

@@ -50,6 +50,20 @@ def test_derivatives_are_those_of_jax(name: str) -> None:
     np.testing.assert_allclose(ours, theirs, rtol=1e-4)
 
 
+def test_many_compiled_numbers_are_those_of_jax() -> None:
+    def draw(jax: Any) -> Any:
+        def many(key: Any, a: Any) -> Any:
+            each = jax.random.split(key, 2)
+            in_rows = jax.vmap(lambda key: jax.random.gamma(key, a[:70]))(each)
+            slopes = jax.grad(lambda a: jax.random.gamma(key, a).sum())(a[:65])
+            return jax.random.gamma(key, a), jax.random.loggamma(key, a[:64]), in_rows, slopes
+
+        return jax.jit(many)(jax.random.key(7), np.linspace(0.1, 9, 203, dtype=np.float32))
+
+    for ours, theirs in zip(draw(axir), draw(jax), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-4)
+
+
 def test_compiled_numbers_are_the_eager_ones() -> None:
     rates = np.array([0.5, 5.0, 50.0], np.float32)
 

@@ -69,3 +69,31 @@ def test_dimensions_in_any_order(form: Any, compiler: str) -> None:
         found = axir.jit(form)(*pairs)
     for (lhs, rhs, numbers), got, wanted in zip(PRODUCTS, found, expected, strict=True):
         np.testing.assert_array_equal(got, wanted, f"{lhs.shape} {rhs.shape} {numbers}")
+
+
+STRIPS = [  # rows and columns of matrices that are read by rows side by side, and their dtypes
+    ((250, 1101), np.float32),
+    ((517, 700), np.float32),
+    ((1030, 700), np.float16),
+    ((1027, 519), np.int32),
+]
+
+
+def test_rows_of_large_matrices_are_added_up_as_those_of_small_ones() -> None:
+    def step(_: int, x: Any, y: Any) -> Any:
+        products = x @ y, (x[None] @ y)[0], lax.dot_general(y, x, (((0,), (0,)), ((), ())))
+        # What others would do with a large matrix is left to them: here it is part of the loop.
+        return x + 0 * sum(products).sum().astype(x.dtype), products
+
+    def run(*pairs: tuple[Any, Any]) -> Any:
+        return [
+            lax.fori_loop(0, 2, lambda i, c, y=y: step(i, c[0], y), step(0, x, y)) for x, y in pairs
+        ]
+
+    pairs = [
+        (RNG.integers(-3, 4, shape[0]).astype(dtype), RNG.integers(-3, 4, shape).astype(dtype))
+        for shape, dtype in STRIPS
+    ]
+    for made, (x, y) in zip(axir.jit(run)(*pairs), pairs, strict=True):
+        for product in made[1]:
+            np.testing.assert_array_equal(product, x.astype(int) @ y.astype(int))

@@ -302,6 +302,9 @@ def test_iree_begins_when_calls_have_taken_long_enough(monkeypatch: pytest.Monke
         (lambda x, y: jnp.maximum(x + y, 0), 4, False),
         (lambda x, y: x[:, :1] * y[:1], 2, True),
         (lambda x, y: lax.complex(x, y) * lax.complex(y, x), 2, True),
+        (lambda x, y: (jnp.concatenate([x, y]), jnp.concatenate([x, y], 1)), 2, True),
+        (lambda x, y: jnp.take_along_axis(x, y.astype(int), 1), 2, True),
+        (lambda x, y: jnp.exp(jnp.concatenate([x, y])), 2, False),
         (lambda x, y: jnp.exp(x) * y, 2, False),
         (lambda x, y: (x + y, x * y, x - y), 2, False),
         (lambda x, y: (x + y).sum(1), 2, False),
@@ -314,6 +317,18 @@ def test_one_pass_over_memory_stays_where_threads_are_few(
     program = compiled(function, floats(300, 400), floats(300, 400))
     assert isinstance(program._executable, NativeExecutable)
     assert (program._successor is None) == stays
+
+
+@pytest.mark.parametrize(("extent", "stays"), [(70, True), (300, False)])
+def test_calls_of_the_host_for_small_arrays_stay_where_threads_are_few(
+    monkeypatch: pytest.MonkeyPatch, extent: int, stays: bool
+) -> None:
+    monkeypatch.setattr(function_compilation, "thread_count", lambda: 2)
+    for function in (jnp.linalg.solve, lambda x, y: jnp.linalg.solve(x - y, y) + 1):
+        program = compiled(function, floats(extent, extent), floats(extent, extent))
+        assert isinstance(program._executable, NativeExecutable)
+        is_alone = function is jnp.linalg.solve
+        assert (program._successor is None) == (stays or is_alone)
 
 
 def test_iree_compiles_under_the_options_of_whom_it_compiles_for(
