@@ -45,20 +45,29 @@ def _alike(lhs: Value, rhs: Value, wanted: Dtype) -> tuple[Value, Value, Dtype |
 
 @raises("stablehlo.dot_general")
 def _dot_general(context: RaisingContext, operation: ir.Operation, lhs: Value, rhs: Value) -> Value:
-    numbers = dimension_numbers(operation.attributes["dot_dimension_numbers"])
-    return _product(operation, lhs, rhs, numbers)
+    return product(operation, lhs, rhs, dot_dimensions(operation), result_dtype(operation))
 
 
 @raises("stablehlo.dot")
 def _dot(context: RaisingContext, operation: ir.Operation, lhs: Value, rhs: Value) -> Value:
-    numbers = DimensionNumbers(
-        lhs_contracting_dimensions=(lhs.ndim - 1,), rhs_contracting_dimensions=(0,)
+    return product(operation, lhs, rhs, dot_dimensions(operation), result_dtype(operation))
+
+
+def dot_dimensions(operation: ir.Operation) -> DimensionNumbers:
+    """Returns which dimensions of a product are contracted, and which are those of a batch."""
+    if operation.name == "stablehlo.dot_general":
+        return dimension_numbers(operation.attributes["dot_dimension_numbers"])
+    return DimensionNumbers(
+        lhs_contracting_dimensions=(operation.operands[0].type.rank - 1,),
+        rhs_contracting_dimensions=(0,),
     )
-    return _product(operation, lhs, rhs, numbers)
 
 
-def _product(operation: ir.Operation, lhs: Value, rhs: Value, numbers: DimensionNumbers) -> Value:
-    lhs, rhs, preferred = _alike(lhs, rhs, result_dtype(operation))
+def product(
+    operation: ir.Operation, lhs: Value, rhs: Value, numbers: DimensionNumbers, wanted: Dtype
+) -> Value:
+    """Returns a product of arrays of a dtype, with the precision that an operation asks for."""
+    lhs, rhs, preferred = _alike(lhs, rhs, wanted)
     sides = ("lhs", "rhs")
     contracting = tuple(numbers[f"{side}_contracting_dimensions"] for side in sides)
     batching = tuple(numbers[f"{side}_batching_dimensions"] for side in sides)
@@ -119,13 +128,15 @@ def _contracted(
         rhs_contracting_dimensions=tuple(map(right.index, summed)),
     )
     rest = [n for n in left + right if n not in batch and n not in summed]
-    return "".join([*batch, *rest]), _product(operation, lhs, rhs, numbers)
+    found = product(operation, lhs, rhs, numbers, result_dtype(operation))
+    return "".join([*batch, *rest]), found
 
 
 @raises("stablehlo.convolution")
 def _convolution(context: RaisingContext, operation: ir.Operation, lhs: Value, rhs: Value) -> Value:
     read = Convolution.read(operation)
-    return _convolved(operation, lhs, rhs, read, [tuple(pair) for pair in read.padding])
+    padding = [tuple(pair) for pair in read.padding]
+    return convolved(operation, lhs, rhs, read, padding, result_dtype(operation))
 
 
 @raises("stablehlo.dynamic_conv")
@@ -133,17 +144,20 @@ def _dynamic_conv(
     context: RaisingContext, operation: ir.Operation, lhs: Value, rhs: Value, padding: Value
 ) -> Value:
     pairs = [tuple(pair) for pair in known(context, operation, 2).tolist()]
-    return _convolved(operation, lhs, rhs, Convolution.read(operation), pairs)
+    read = Convolution.read(operation)
+    return convolved(operation, lhs, rhs, read, pairs, result_dtype(operation))
 
 
-def _convolved(
+def convolved(
     operation: ir.Operation,
     lhs: Value,
     rhs: Value,
     read: Convolution,
     padding: Sequence[tuple[int, ...]],
+    wanted: Dtype,
 ) -> Value:
-    lhs, rhs, preferred = _alike(lhs, rhs, result_dtype(operation))
+    """Returns a convolution of a dtype by the attributes of an operation, but for the padding."""
+    lhs, rhs, preferred = _alike(lhs, rhs, wanted)
     reversed_axes = tuple(
         axis for axis, is_reversed in zip(read.rhs[2:], read.reversal, strict=True) if is_reversed
     )

@@ -30,7 +30,7 @@ from axir.dialect.program.tracer import Trace, Tracer
 from axir.dialect.text.foreign_signatures import argument_names
 from axir.dialect.text.summary import summarize
 from axir.dialect.text.text_positions import place_in_text
-from axir.passes.framework.errors import RaisingError
+from axir.passes.framework.errors import QuantizationError, RaisingError
 
 from . import (
     arith,
@@ -43,6 +43,7 @@ from . import (
     indexing,
     linear_algebra,
     normalization,
+    quantized_products,
     random_bits,
     reductions,
     shape_arithmetic,
@@ -51,7 +52,6 @@ from . import (
     sorting,
     windows,
 )
-from .attributes import dense
 from .extents import Comparison, as_value, extents_array, followed
 from .open_dimensions import (
     Learned,
@@ -63,7 +63,9 @@ from .open_dimensions import (
     global_names,
     open_shape,
 )
-from .table import RULES, Raised, Region, raised_type, refusal, result_dtype, result_type
+from .quantized_operations import rule_of, touches_quantized
+from .shapes import elements
+from .table import Raised, Region, raised_type, refusal, result_dtype, result_type
 
 __all__ = ["RaisedModule", "raise_module"]
 
@@ -78,6 +80,7 @@ _FAMILIES = (
     indexing,
     linear_algebra,
     normalization,
+    quantized_products,
     random_bits,
     reductions,
     shape_arithmetic,
@@ -309,7 +312,7 @@ class _Raising:
         replacement = self._replaced.pop(op, None)
         if replacement is not None:
             return replacement
-        rule = RULES.get(op.name)
+        rule = rule_of(op)
         if rule is None and op.results and not any(len(list(x.uses)) for x in op.results):
             unused: Param = [None] * len(op.results)  # nobody asks for them
             return unused
@@ -347,7 +350,8 @@ class _Raising:
         in_text = place_in_text(self._module, op)
         if in_text is not None:
             place = f"{in_text}, which comes from {place}" if place else in_text
-        return RaisingError(message, way_out, place or f"op {op.name!r}")
+        kind = QuantizationError if touches_quantized(op) else RaisingError
+        return kind(message, way_out, place or f"op {op.name!r}")
 
     # Extents ------------------------------------------------------------------------------------
 
@@ -439,8 +443,9 @@ class _Raising:
 
     def _computed(self, op: ir.Operation, value: ir.OpResult) -> HostArray | None:
         if op.name in ("stablehlo.constant", "arith.constant"):
-            return dense(op.attributes["value"])
-        if op.name not in RULES or len(op.regions) or not op.name.startswith(_DIALECTS):
+            return elements(op)
+        rule = rule_of(op)
+        if rule is None or len(op.regions) or not op.name.startswith(_DIALECTS):
             return None
         operands = [self.constant(v) for v in op.operands]
         if any(x is None for x in operands) or op.name.startswith("stablehlo.custom"):
@@ -450,7 +455,7 @@ class _Raising:
             for v, x in zip(op.operands, operands, strict=True)
         ]
         with outside_traces():
-            raised: Param = RULES[op.name](self, op, *arrays)
+            raised: Param = rule(self, op, *arrays)
         results = raised if isinstance(raised, (list, tuple)) else [raised]
         return results[value.result_number].host()
 
