@@ -58,8 +58,8 @@ _MOVING = frozenset(
     _HLO + name
     for name in (
         "broadcast broadcast_in_dim concatenate dynamic_broadcast_in_dim dynamic_gather "
-        "dynamic_pad dynamic_reshape dynamic_slice dynamic_update_slice gather pad real_dynamic_slice reshape "
-        "reverse slice torch_index_select transpose"
+        "dynamic_pad dynamic_reshape dynamic_slice dynamic_update_slice gather pad "
+        "real_dynamic_slice reshape reverse slice torch_index_select transpose"
     ).split()
 ) | {"tensor.cast"}
 """What moves elements."""
