@@ -20,6 +20,7 @@ from axir.dialect.core.array import Array, ConcreteArray
 from axir.dialect.core.config import config
 from axir.dialect.core.context import context, describe_location
 from axir.dialect.core.errors import AxirError, ShapeError, WeightsError
+from axir.dialect.core.quantized_types import is_quantized
 from axir.dialect.core.state import attributed, outside_traces, state
 from axir.dialect.core.symbolic_dims import are_same, is_same
 from axir.dialect.core.types import ShapedArray, numpy_dtype
@@ -240,7 +241,8 @@ class _Raising:
             return raised_type(kind)
         except AxirError as error:
             number = argument.arg_number
-            raise self._refusal(op, f"Argument {number}: {error.message}", error.way_out) from None
+            message = f"Argument {number}: {error.message}"
+            raise self._refusal(op, message, error.way_out, is_quantized(kind)) from None
 
     def check_shapes(self) -> None:
         """Raises if a shape was given for what is no argument."""
@@ -345,12 +347,15 @@ class _Raising:
             ) from error
         return results
 
-    def _refusal(self, op: ir.Operation, message: str, way_out: str | None) -> RaisingError:
+    def _refusal(
+        self, op: ir.Operation, message: str, way_out: str | None, of_quantized: bool = False
+    ) -> RaisingError:
         place = describe_location(op.location)
         in_text = place_in_text(self._module, op)
         if in_text is not None:
             place = f"{in_text}, which comes from {place}" if place else in_text
-        kind = QuantizationError if touches_quantized(op) else RaisingError
+        of_quantized = of_quantized or touches_quantized(op)
+        kind = QuantizationError if of_quantized else RaisingError
         return kind(message, way_out, place or f"op {op.name!r}")
 
     # Extents ------------------------------------------------------------------------------------

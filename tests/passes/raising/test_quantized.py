@@ -15,8 +15,10 @@ import pytest
 from support.quantized_types import Q, assert_quantized, tensor
 
 import axir
+from axir.dialect.core.errors import DTypeError, ParseError
 from axir.dialect.text.parsing import parse_module
 from axir.export import load
+from axir.passes.framework.errors import QuantizationError
 from axir.passes.raising.module import raise_module
 
 S8, U8 = Q("i8", 0.05, 3), Q("u8", 0.02, 128)
@@ -364,11 +366,13 @@ def _convolve(x: np.ndarray, w: np.ndarray, window: str, groups: int) -> np.ndar
 
     stride, pad = numbers("stride", [1, 1]), numbers("pad", [[0, 0], [0, 0]])
     dilation, spread = numbers("lhs_dilate", [1, 1]), numbers("rhs_dilate", [1, 1])
-    wide = np.zeros((x.shape[0], *((n - 1) * d + 1 for n, d in zip(x.shape[1:3], dilation)), 4))
+    apart = [(n - 1) * d + 1 for n, d in zip(x.shape[1:3], dilation, strict=True)]
+    wide = np.zeros((x.shape[0], *apart, 4))
     wide[:, :: dilation[0], :: dilation[1]] = x
     wide = np.pad(wide, [(0, 0), *map(tuple, pad), (0, 0)])
-    reach = [(n - 1) * s + 1 for n, s in zip(w.shape[:2], spread)]
-    rows, columns = ((n - r) // s + 1 for n, r, s in zip(wide.shape[1:3], reach, stride))
+    reach = [(n - 1) * s + 1 for n, s in zip(w.shape[:2], spread, strict=True)]
+    extents = zip(wide.shape[1:3], reach, stride, strict=True)
+    rows, columns = ((n - r) // s + 1 for n, r, s in extents)
     found = np.zeros((x.shape[0], rows, columns, w.shape[3]))
     inner, outer = w.shape[2], w.shape[3] // groups
     for i in range(rows):
@@ -446,3 +450,117 @@ def test_compiled_programs_give_the_same(tmp_path: Path) -> None:
         except AssertionError as error:
             wrong.append(f"{name}: {error}")
     assert not wrong
+
+
+# Types that make no sense, and operations that have no meaning -------------------------------------
+
+
+def _passed_on(kind: str) -> str:
+    return f"func.func @main(%x: {kind}) -> {kind} {{\n  return %x : {kind}\n}}"
+
+
+WITHOUT_SENSE = {
+    "i8:f32, 1.0:400": (
+        r"has the zero point 400, which is none of its integers[\s\S]*They are -128 to 127"
+    ),
+    "i8:f32:7, {0.1,0.2}": r"has them along axis 7, but its arrays have 1 axes",
+    "i8:f32:0, {0.1,0.2,0.3}": r"has 3 scales along axis 0, where its arrays have 2 elements",
+    "i5:f32, 1.0": r"has i5 for f32[\s\S]*of 2, 4, 8, 16 or 32 bits",
+    "i8:f8E4M3FN, 1.0": r"has i8 for f8E4M3FN, which StableHLO does not have",
+    "i8:f32:{0:1}, {1.0, 2.0}": r"quantized in a way that StableHLO does not have",
+}
+UNREADABLE = {
+    "i8:f32, 0.0": r"line 1: scale 0\.0[\s\S]*positive, finite numbers",
+    "i8:f32, -1.0": r"scale -1\.0[\s\S]*positive, finite numbers",
+    "i8:f32, 1.0e39": r"scale 1\.0+e\+39 out of[\s\S]*positive, finite numbers",
+    "i8:f32, nan": r"expected floating point literal",
+    "i64:f32, 1.0": r"illegal storage type size: 64[\s\S]*up to 32 bits",
+    "i8<-200:3>:f32, 1.0": r"illegal storage type minimum: -200[\s\S]*bounds within them",
+}
+
+
+@pytest.mark.parametrize("quantized", WITHOUT_SENSE)
+def test_types_without_sense(quantized: str) -> None:
+    kind = f"tensor<2x!quant.uniform<{quantized}>>"
+    message = WITHOUT_SENSE[quantized]
+    with pytest.raises(QuantizationError, match=rf"Argument 0: [\s\S]*{message}"):
+        raise_module(parse_module(_passed_on(kind)))
+    computed = (
+        f"func.func @main(%x: tensor<2xf32>) -> {kind} {{\n"
+        f"  %0 = stablehlo.uniform_quantize %x : (tensor<2xf32>) -> {kind}\n  return %0 : {kind}\n}}"
+    )
+    with pytest.raises(ParseError, match=rf"line 2: [\s\S]*{'' if 'f8' in quantized else message}"):
+        parse_module(computed)
+
+
+@pytest.mark.parametrize("quantized", UNREADABLE)
+def test_types_that_mlir_refuses(quantized: str) -> None:
+    with pytest.raises(ParseError, match=UNREADABLE[quantized]):
+        parse_module(_passed_on(f"tensor<2x!quant.uniform<{quantized}>>"))
+
+
+def test_operations_without_meaning(tmp_path: Path) -> None:
+    kind = tensor((2,), S8)
+    path = tmp_path / "called.mlir"
+    path.write_text(
+        f"func.func @main(%x: {kind}) -> {kind} {{\n"
+        f"  %0 = stablehlo.custom_call @mine(%x) : ({kind}) -> {kind}\n  return %0 : {kind}\n}}"
+    )
+    message = (
+        r"^stablehlo\.custom_call has no meaning for quantized numbers \(float32 by 0\.05:3\)\.\n"
+        r"  at .*called\.mlir:2\n  Dequantize them before it, by stablehlo\.uniform_dequantize"
+    )
+    with pytest.raises(QuantizationError, match=message):
+        load(path)
+
+
+def test_callers_pass_and_get_integers(tmp_path: Path) -> None:
+    given, made = tensor((2, 3), AXIS), tensor((2, 3), U8)
+    path = tmp_path / "passed.mlir"
+    path.write_text(
+        f"func.func @main(%x: {given}) -> {made} {{\n"
+        f"  %0 = stablehlo.uniform_dequantize %x : ({given}) -> tensor<2x3xf32>\n"
+        f"  %1 = stablehlo.uniform_quantize %0 : (tensor<2x3xf32>) -> {made}\n"
+        f"  return %1 : {made}\n}}"
+    )
+    found = load(path)
+    assert str(found) == "<Exported main(arg0: int8[2,3]) -> uint8[2,3]>"
+    x = AXIS.random(np.random.default_rng(0), SHAPE)
+    assert_quantized(np.asarray(found(x)), U8, AXIS.dequantize(x))
+    with pytest.raises(DTypeError, match="must have dtype int8, not float32"):
+        found(np.ones((2, 3), np.float32))
+
+
+def test_quantized_constants() -> None:
+    kind = tensor((2, 3), Q("u8", (0.5, 0.25), (200, 3), axis=0))
+    text = (
+        "func.func @main() -> tensor<2x3xf32> {\n"
+        "  %0 = stablehlo.constant() {value = dense<[[-1, 0, 1], [7, -128, 127]]> : tensor<2x3xi8>}"
+        f" : () -> {kind}\n"
+        f"  %1 = stablehlo.uniform_dequantize %0 : ({kind}) -> tensor<2x3xf32>\n"
+        "  return %1 : tensor<2x3xf32>\n}"
+    )
+    (found,) = raise_module(parse_module(text)).functions["main"].evaluate()
+    wanted = [[27.5, -100.0, -99.5], [1.0, 31.25, 31.0]]
+    np.testing.assert_array_equal(np.asarray(found), wanted)
+
+
+def test_weights_of_quantized_types(tmp_path: Path) -> None:
+    kind = tensor((2, 3), AXIS)
+    words = np.arange(6, dtype=np.int8).reshape(2, 3)
+    path = tmp_path / "weights.mlir"
+    path.write_text(
+        "func.func @main(%x: tensor<3x2xf32>) -> tensor<3x3xf32> {\n"
+        f"  %0 = stablehlo.constant() {{value = dense_resource<w> : tensor<2x3xi8>}} : () -> {kind}\n"
+        f"  %1 = stablehlo.uniform_dequantize %0 : ({kind}) -> tensor<2x3xf32>\n"
+        "  %2 = stablehlo.dot_general %x, %1, contracting_dims = [1] x [0]"
+        " : (tensor<3x2xf32>, tensor<2x3xf32>) -> tensor<3x3xf32>\n"
+        "  return %2 : tensor<3x3xf32>\n}\n"
+        f'{{-# dialect_resources: {{ builtin: {{ w: "0x01000000{words.tobytes().hex()}" }} }} #-}}'
+    )
+    found = load(path)
+    np.testing.assert_array_equal(found.parameters["w"], words)
+    x = np.random.default_rng(0).standard_normal((3, 2)).astype(np.float32)
+    np.testing.assert_allclose(found(x), x @ AXIS.dequantize(words), 1e-5, 1e-6)
+    changed = found.with_parameters({"w": words * 2})
+    np.testing.assert_allclose(changed(x), x @ AXIS.dequantize(words * 2), 1e-5, 1e-6)
