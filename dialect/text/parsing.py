@@ -50,7 +50,7 @@ _WAYS_OUT = {
     "integer literal for a floating point": "Write 1.0, not 1.",
     "does not match type": "Write as many elements as the type has.",
     "out of expressed type range": "Scales of quantized types are positive, finite numbers.",
-    "illegal storage type": "Integers of quantized types have up to 32 bits, and bounds within them.",
+    "illegal storage type": "Their integers have at most 32 bits, and bounds that fit them.",
     "does not reference a valid function": "Correct the name, or add the function.",
     "expected": "Correct the text there: a bracket, a comma or a quote may be missing.",
 }

@@ -452,7 +452,7 @@ def test_compiled_programs_give_the_same(tmp_path: Path) -> None:
     assert not wrong
 
 
-# Types that make no sense, and operations that have no meaning -------------------------------------
+# Types that make no sense, and operations that have no meaning ------------------------------------
 
 
 def _passed_on(kind: str) -> str:
@@ -474,8 +474,8 @@ UNREADABLE = {
     "i8:f32, -1.0": r"scale -1\.0[\s\S]*positive, finite numbers",
     "i8:f32, 1.0e39": r"scale 1\.0+e\+39 out of[\s\S]*positive, finite numbers",
     "i8:f32, nan": r"expected floating point literal",
-    "i64:f32, 1.0": r"illegal storage type size: 64[\s\S]*up to 32 bits",
-    "i8<-200:3>:f32, 1.0": r"illegal storage type minimum: -200[\s\S]*bounds within them",
+    "i64:f32, 1.0": r"illegal storage type size: 64[\s\S]*at most 32 bits",
+    "i8<-200:3>:f32, 1.0": r"illegal storage type minimum: -200[\s\S]*bounds that fit them",
 }
 
 
@@ -487,7 +487,8 @@ def test_types_without_sense(quantized: str) -> None:
         raise_module(parse_module(_passed_on(kind)))
     computed = (
         f"func.func @main(%x: tensor<2xf32>) -> {kind} {{\n"
-        f"  %0 = stablehlo.uniform_quantize %x : (tensor<2xf32>) -> {kind}\n  return %0 : {kind}\n}}"
+        f"  %0 = stablehlo.uniform_quantize %x : (tensor<2xf32>) -> {kind}\n"
+        f"  return %0 : {kind}\n}}"
     )
     with pytest.raises(ParseError, match=rf"line 2: [\s\S]*{'' if 'f8' in quantized else message}"):
         parse_module(computed)
@@ -551,7 +552,8 @@ def test_weights_of_quantized_types(tmp_path: Path) -> None:
     path = tmp_path / "weights.mlir"
     path.write_text(
         "func.func @main(%x: tensor<3x2xf32>) -> tensor<3x3xf32> {\n"
-        f"  %0 = stablehlo.constant() {{value = dense_resource<w> : tensor<2x3xi8>}} : () -> {kind}\n"
+        "  %0 = stablehlo.constant() {value = dense_resource<w> : tensor<2x3xi8>}"
+        f" : () -> {kind}\n"
         f"  %1 = stablehlo.uniform_dequantize %0 : ({kind}) -> tensor<2x3xf32>\n"
         "  %2 = stablehlo.dot_general %x, %1, contracting_dims = [1] x [0]"
         " : (tensor<3x2xf32>, tensor<2x3xf32>) -> tensor<3x3xf32>\n"
