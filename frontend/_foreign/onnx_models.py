@@ -12,6 +12,7 @@ from axir._bundles.exported import Exported
 from axir.dialect.core.annotations import Extent, HostArray, UserObject
 
 from .importing import WITHOUT_IT, Names, imported, needed, text_of, told
+from .onnx_quantization import write_out_quantization
 
 _EXTRA = "onnx"
 _AGAIN = "Write it again, with onnx.save or torch.onnx.export."
@@ -48,6 +49,8 @@ def _lowered(model: UserObject, tensors: _Tensors) -> UserObject:
     passes = needed("torch_mlir.passmanager", _EXTRA)
     onnx.checker.check_model(model)
     model = onnx.shape_inference.infer_shapes(model, data_prop=True)
+    if write_out_quantization(model):
+        model = onnx.shape_inference.infer_shapes(model, data_prop=True)
     context = ir.Context()
     torch_dialect.register_dialect(context)
     info = importer.ModelInfo(model, config=importer.Config())
