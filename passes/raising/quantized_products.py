@@ -1,18 +1,14 @@
-"""Products of quantized arrays: sums of products of integers, whose zero points come in afterwards.
+"""Products of quantized arrays: products of their integers, scaled afterwards.
 
-    sum (l - a) (r - b) = sum l r - a sum r - b sum l + n a b
-
-So the product itself is one of bytes, which are multiplied as they are. It is exact, and becomes
-integers of the result by one factor: the scales of both sides over that of the result. Products of
-a float array with a quantized one are those of floats. What does not live here: which dimensions
-are summed over (`contractions.py`).
+Those of integers are exact, and become integers of the result by one factor: the scales of both
+sides over that of the result. Products of a float array with a quantized one are those of floats.
+What does not live here: products of integers as such (`byte_products.py`).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 from iree.compiler import ir
@@ -22,18 +18,20 @@ from axir.dialect.core.annotations import Dtype, Extent, HostArray
 from axir.dialect.core.array import from_numpy
 from axir.dialect.core.quantized_types import Quantization
 from axir.dialect.core.symbolic_dims import is_symbolic_dim
-from axir.dialect.ops.elementwise.arithmetic import add, mul, sub
-from axir.dialect.ops.elementwise.comparison import xor
-from axir.dialect.ops.elementwise.conversion import bitcast_convert_type, convert_element_type
-from axir.dialect.ops.reductions.reduce import reduce_sum
-from axir.dialect.ops.shape.padding import pad
-from axir.dialect.ops.shape.rearranging import transpose
+from axir.dialect.ops.elementwise.arithmetic import add, mul
+from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.program.rules import Value
 from axir.passes.legalize.convolution_attributes import Convolution
 
-from .attributes import DimensionNumbers
-from .contractions import convolved, dot_dimensions, product
+from .byte_products import (
+    Factors,
+    Zeros,
+    convolution_of_integers,
+    dot_of_integers,
+    places_of,
+)
 from .dynamic_shapes import known
+from .products import convolved, dot_dimensions, product
 from .quantized_numbers import (
     along,
     computed_in,
@@ -44,39 +42,19 @@ from .quantized_numbers import (
     rounded,
 )
 from .quantized_operations import QUANTIZED_RULES
-from .shapes import spread
 from .table import RaisingContext, raises, result_dtype
 
 _Shape = Sequence[Extent]
 
 # A factor this near to 1 is 1: it is that of scales, of which each was rounded to float32.
 _NEARLY_ONE = 2.0**-22
-_SIGN_BIT = 0x80
-
-
-class _Factors(NamedTuple):
-    """Array of integers as a product has it.
-
-    Attributes:
-        values: The integers.
-        zeros: Which ones stand for zero: one, or one for each place along `axis`.
-        axis: The axis along which zero points and scales change.
-    """
-
-    values: Value
-    zeros: HostArray
-    axis: int | None
-
-    @property
-    def is_centred(self) -> bool:
-        return not self.zeros.any()
 
 
 @raises("stablehlo.dot", "stablehlo.dot_general", table=QUANTIZED_RULES)
 def _dot(context: RaisingContext, operation: ir.Operation, lhs: Value, rhs: Value) -> Value:
     left, right, wanted = quantizations([*operation.operands, operation.results[0]])
     numbers = dot_dimensions(operation)
-    places = _places(numbers, lhs.ndim, rhs.ndim)
+    places = places_of(numbers, lhs.ndim, rhs.ndim)
     count = math.prod(lhs.shape[d] for d in numbers["lhs_contracting_dimensions"])
     kind = None if left is None or right is None else _accumulator(left, right, count)
     axes = [side and side.axis for side in (left, right)]
@@ -85,7 +63,7 @@ def _dot(context: RaisingContext, operation: ir.Operation, lhs: Value, rhs: Valu
         floats = _as_floats(operation, lhs, rhs, left, right, wanted)
         made = product(operation, *floats, numbers, _float_result(operation, wanted))
         return made if wanted is None else quantized(made, wanted)
-    total = _dot_of_integers(
+    total = dot_of_integers(
         operation, _factors(lhs, left, kind), _factors(rhs, right, kind), numbers, kind
     )
     sides = [(q, a if a is None else p[a]) for q, a, p in
@@ -121,7 +99,7 @@ def _any_convolution(
         made = convolved(operation, *floats, read, padding, _float_result(operation, wanted))
         return made if wanted is None else quantized(made, wanted)
     factors = _factors(lhs, left, kind), _factors(rhs, right, kind)
-    total = _convolution_of_integers(operation, *factors, read, padding, kind)
+    total = convolution_of_integers(operation, *factors, read, padding, kind)
     place = None if right.axis is None else read.result[1]
     sides = [(left, None), (right, place)]
     return _scaled(total, sides, wanted, _float_result(operation, wanted))
@@ -164,115 +142,17 @@ def _accumulator(left: Quantization, right: Quantization, count: Extent) -> Dtyp
     return dtypes.int64 if most <= np.iinfo(np.int64).max else None
 
 
-def _factors(x: Value, q: Quantization, kind: Dtype) -> _Factors:
+def _factors(x: Value, q: Quantization, kind: Dtype) -> Factors:
     """Returns integers as a product takes them: bytes with a sign, or the type of the sums."""
-    zeros = np.array(q.zero_points, np.int64)
-    if q.storage.itemsize > 1 or kind != dtypes.int32:
-        wide = convert_element_type(x, kind)
-        if zeros.any():
-            wide = sub(wide, along(zeros, q.axis, kind, wide.aval.shape))
-        return _Factors(wide, np.zeros_like(zeros), q.axis)
-    if q.storage == dtypes.uint8:
-        # Signed bytes in the same order are 128 less, and have the sign bit turned.
-        turned = xor(x, spread(from_numpy(np.array(_SIGN_BIT, np.uint8)), x.aval.shape, ()))
-        return _Factors(bitcast_convert_type(turned, dtypes.int8), zeros - _SIGN_BIT, q.axis)
-    return _Factors(convert_element_type(x, dtypes.int8), zeros, q.axis)
-
-
-def _places(numbers: DimensionNumbers, *ranks: int) -> list[list[int | None]]:
-    """Returns for each dimension of both sides which one of the result it becomes, if any."""
-    found: list[list[int | None]] = []
-    free = len(numbers["lhs_batching_dimensions"])
-    for side, rank in zip(("lhs", "rhs"), ranks, strict=True):
-        places: list[int | None] = [None] * rank
-        for place, dimension in enumerate(numbers[f"{side}_batching_dimensions"]):
-            places[dimension] = place
-        for dimension in range(rank):
-            kinds = ("contracting", "batching")
-            if not any(dimension in numbers[f"{side}_{kind}_dimensions"] for kind in kinds):
-                places[dimension], free = free, free + 1
-        found.append(places)
-    return found
-
-
-def _dot_of_integers(
-    operation: ir.Operation,
-    lhs: _Factors,
-    rhs: _Factors,
-    numbers: DimensionNumbers,
-    kind: Dtype,
-) -> Value:
-    if lhs.values.dtype != rhs.values.dtype:
-        lhs, rhs = _centred(lhs, kind), _centred(rhs, kind)
-    if lhs.axis is not None:  # which zero points along a batch would cross
-        lhs = _centred(lhs, kind)
-    total = product(operation, lhs.values, rhs.values, numbers, kind)
-    places = _places(numbers, lhs.values.ndim, rhs.values.ndim)
-    shape = total.aval.shape
-    count = math.prod(lhs.values.shape[d] for d in numbers["lhs_contracting_dimensions"])
-    right_axis = None if rhs.axis is None else places[1][rhs.axis]
-    if not lhs.is_centred:
-        sums = _sums(rhs.values, places[1], kind, shape)
-        total = sub(total, mul(sums, along(lhs.zeros, None, kind, shape)))
-    if not rhs.is_centred:
-        zeros = along(rhs.zeros, right_axis, kind, shape)
-        sums = _sums(lhs.values, places[0], kind, shape)
-        if not lhs.is_centred:
-            sums = sub(sums, along(count * lhs.zeros, None, kind, shape))
-        total = sub(total, mul(sums, zeros))
-    return total
-
-
-def _centred(side: _Factors, kind: Dtype) -> _Factors:
-    """Returns integers of a wide type, of which 0 stands for zero."""
-    wide = convert_element_type(side.values, kind)
-    if not side.is_centred:
-        wide = sub(wide, along(side.zeros, side.axis, kind, wide.aval.shape))
-    return _Factors(wide, np.zeros_like(side.zeros), side.axis)
-
-
-def _sums(x: Value, places: Sequence[int | None], kind: Dtype, shape: _Shape) -> Value:
-    """Returns the sums over what a product contracts, spread over its result."""
-    contracted = tuple(d for d, place in enumerate(places) if place is None)
-    kept = [place for place in places if place is not None]
-    sums = reduce_sum(convert_element_type(x, kind), contracted)
-    order = sorted(range(len(kept)), key=kept.__getitem__)
-    return spread(transpose(sums, tuple(order)), tuple(shape), tuple(sorted(kept)))
-
-
-def _convolution_of_integers(
-    operation: ir.Operation,
-    lhs: _Factors,
-    rhs: _Factors,
-    read: Convolution,
-    padding: list[tuple[int, ...]],
-    kind: Dtype,
-) -> Value:
-    if lhs.values.dtype != rhs.values.dtype or not rhs.is_centred:
-        lhs, rhs = _centred(lhs, kind), _centred(rhs, kind)
-    if lhs.is_centred:
-        return convolved(operation, lhs.values, rhs.values, read, padding, kind)
-    # Padding stands for zero, so it is made of the integer that does.
-    values, read = _padded(lhs, read, padding)
-    total = convolved(operation, values, rhs.values, read, [(0, 0)] * len(padding), kind)
-    shape, feature = total.aval.shape, read.result[1]
-    taps = reduce_sum(convert_element_type(rhs.values, kind), read.rhs[1:])
-    zeros = along(lhs.zeros, None, kind, taps.aval.shape)
-    return sub(total, spread(mul(taps, zeros), shape, (feature,)))
-
-
-def _padded(
-    lhs: _Factors, read: Convolution, padding: list[tuple[int, ...]]
-) -> tuple[Value, Convolution]:
-    """Returns an array with its padding, and between elements what dilates it."""
-    amounts = [(0, 0, 0)] * lhs.values.ndim
-    for axis, (low, high), dilation in zip(read.lhs[2:], padding, read.lhs_dilation, strict=True):
-        amounts[axis] = (low, high, dilation - 1)
-    values = lhs.values
-    if any(amount != (0, 0, 0) for amount in amounts):
-        filling = lhs.zeros.reshape(-1)[0].astype(values.dtype)
-        values = pad(values, from_numpy(np.asarray(filling)), tuple(amounts))
-    return values, read.without_lhs_dilation()
+    numbers = np.array(q.zero_points)
+    zeros = None
+    if numbers.any():
+        is_one = (numbers == numbers[0]).all()
+        values = from_numpy((numbers[0] if is_one else numbers).astype(kind))
+        zeros = Zeros(values, None if is_one else q.axis)
+    found = Factors(x, zeros)
+    is_byte = q.storage.itemsize == 1 and kind == dtypes.int32
+    return found.with_signs() if is_byte else found.centred(kind)
 
 
 def _scaled(
