@@ -144,7 +144,8 @@ def test_convolutions_of_bytes(zero: int) -> None:
         f"{less('x', x, zero)}{less('w', w, 0)}"
         "  %r = stablehlo.convolution(%x_less, %w_less) dim_numbers = "
         "[b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], "
-        "window = {stride = [2, 2], pad = [[1, 1], [1, 1]]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64}"
+        "window = {stride = [2, 2], pad = [[1, 1], [1, 1]]} "
+        "{batch_group_count = 1 : i64, feature_group_count = 1 : i64}"
         f" : ({tensor(x, 'i32')}, {tensor(w, 'i32')}) -> tensor<1x3x3x3xi32>\n"
         "  return %r : tensor<1x3x3x3xi32>\n}"
     )
