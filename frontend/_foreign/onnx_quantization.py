@@ -24,7 +24,7 @@ _MOST_PRODUCTS = (2**31 - 1) // 255**2
 _OPERATORS = frozenset(
     "QuantizeLinear DequantizeLinear DynamicQuantizeLinear MatMulInteger ConvInteger QLinearMatMul "
     "QLinearConv QLinearAdd QLinearMul QLinearSigmoid QLinearLeakyRelu QLinearGlobalAveragePool "
-    "QLinearAveragePool QLinearConcat QLinearSoftmax".split()
+    "QLinearAveragePool QLinearConcat QLinearSoftmax QGemm".split()
 )
 _CONVOLUTION = ("auto_pad", "dilations", "group", "kernel_shape", "pads", "strides")
 
@@ -96,9 +96,7 @@ class _Graph:
         self._kinds: dict[str, tuple[int, list[int | None]]] = {}
         for value in (*graph.input, *graph.value_info, *graph.output):
             tensor = value.type.tensor_type
-            shape = [
-                d.dim_value if d.HasField("dim_value") else None for d in tensor.shape.dim
-            ]
+            shape = [d.dim_value if d.HasField("dim_value") else None for d in tensor.shape.dim]
             self._kinds[value.name] = tensor.elem_type, shape
         for node in graph.node:
             if node.op_type == "Constant":
@@ -371,9 +369,7 @@ def _q_linear_mat_mul(graph: _Graph, node: UserObject) -> None:
 def _q_linear_conv(graph: _Graph, node: UserObject) -> None:
     x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, bias = _inputs(node, 9)
     lhs, rhs = _Integers(x, x_scale, x_zero, 1), _Integers(w, w_scale, w_zero, 0)
-    total = graph.write(
-        "Conv", graph.centred(lhs), graph.centred(rhs), **_convolution(graph, node)
-    )
+    total = graph.write("Conv", graph.centred(lhs), graph.centred(rhs), **_convolution(graph, node))
     rank = len(graph.shape(w) or [0] * 4)
     if bias:
         column = graph.constant(np.array([-1, *[1] * (rank - 2)], np.int64))
@@ -398,6 +394,29 @@ def _requantize(
     factor = graph.write("Div", graph.write("Mul", *scales), like.scale)
     scaled = graph.write("Mul", graph.cast(total, graph._onnx.TensorProto.FLOAT), factor)
     graph.round(scaled, total, like, graph.kind(like.zero), node.output[0])
+
+
+def _q_gemm(graph: _Graph, node: UserObject) -> None:
+    a, a_scale, a_zero, b, b_scale, b_zero, bias, y_scale, y_zero = _inputs(node, 9)
+    if any(f.name == "alpha" and f.f != 1 for f in node.attribute):
+        return graph.keep(node)
+    is_turned = bool(_attribute(node, "transB", 0))
+    lhs, rhs = _Integers(a, a_scale, a_zero, 0), _Integers(b, b_scale, b_zero, 1 - is_turned)
+    left, right = graph.centred(lhs), graph.centred(rhs)
+    if _attribute(node, "transA", 0):
+        left = graph.write("Transpose", left, perm=[1, 0])
+    if is_turned:
+        right = graph.write("Transpose", right, perm=[1, 0])
+    total = graph.write("MatMul", left, right)
+    total = graph.write("Add", total, bias) if bias else total
+    factor = graph.write("Mul", a_scale, b_scale)
+    floats = graph.cast(total, graph._onnx.TensorProto.FLOAT)
+    if not y_scale:
+        graph.write("Mul", floats, factor, output=node.output[0])
+        return None
+    scaled = graph.write("Mul", floats, graph.write("Div", factor, y_scale))
+    like = _Integers("", y_scale, y_zero, 1)
+    return graph.round(scaled, total, like, graph.kind(y_zero), node.output[0])
 
 
 def _computed(operator: str, count: int) -> Callable[[_Graph, UserObject], None]:
@@ -478,9 +497,7 @@ def _conv(graph: _Graph, node: UserObject) -> None:
     inner = math.prod(extent for extent in shape[1:] if extent is not None)
     if not _are_products_of_bytes(graph, lhs, rhs, 0, inner):
         return graph.keep(node)
-    total = graph.write(
-        "Conv", graph.centred(lhs), graph.centred(rhs), **_convolution(graph, node)
-    )
+    total = graph.write("Conv", graph.centred(lhs), graph.centred(rhs), **_convolution(graph, node))
     column = graph.constant(np.array([-1, *[1] * (len(shape) - 2)], np.int64))
     scales = [lhs.scale, rhs.scale]
     if graph.shape(rhs.scale) not in ([], [1]):
@@ -535,6 +552,7 @@ _RULES: dict[str, Callable[[_Graph, UserObject], None]] = {
     "Gemm": _gemm,
     "MatMul": _mat_mul,
     "MatMulInteger": _mat_mul_integer,
+    "QGemm": _q_gemm,
     "QLinearAdd": _computed("Add", 2),
     "QLinearAveragePool": _computed("AveragePool", 1),
     "QLinearConcat": _q_linear_concat,
