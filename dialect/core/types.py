@@ -18,6 +18,7 @@ from .errors import DTypeError, ShapeError
 from .extended_dtypes import KeyDtype, key_dtype
 from .fixed_options import check_layout
 from .manual_axes import NOWHERE, Axes, ManualAxisType, as_encoding, from_encoding
+from .quantized_types import is_quantized_text, quantization, quantization_of_text
 from .symbolic_dims import SymbolicDim, is_symbolic_dim, symbolic_dim_bounds
 from .symbolic_texts import read_extent, write_extent
 
@@ -79,20 +80,16 @@ def element_type(dtype: AnyDtype) -> ir.Type:
 
 
 def numpy_dtype(element: ir.Type) -> Dtype:
-    """Returns the dtype of an MLIR element type."""
+    """Returns the dtype of an MLIR element type; of quantized numbers that of their integers."""
     try:
         return _DTYPES[str(element)]
     except KeyError:
         match = _KEY.fullmatch(str(element))
         if match is not None:
             return key_dtype(match[1])  # type: ignore[return-value]
-        raise DTypeError(
-            f"MLIR type {element} is no array element type.",
-            "It is quantized, a number that stands for another one by a scale: export the model "
-            "before it is quantized, or with its arithmetic on integers."
-            if str(element).startswith("!quant.")
-            else None,
-        ) from None
+        if is_quantized_text(str(element)):
+            return quantization_of_text(str(element)).storage
+        raise DTypeError(f"MLIR type {element} is no array element type.") from None
 
 
 class ShapedArray:
@@ -296,6 +293,7 @@ def type_of_mlir(value_type: ir.Type, weak_type: bool = False) -> ShapedArray:
     """Returns the type that an MLIR ranked tensor type stands for."""
     if not isinstance(value_type, ir.RankedTensorType):
         raise ShapeError(f"MLIR type {value_type} is not a ranked tensor.")
+    quantization(value_type)  # it raises if there is no sense in it
     shape, encoding = tuple(value_type.shape), value_type.encoding
     if not value_type.has_static_shape:
         shape = _open_shape(value_type)

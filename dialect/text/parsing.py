@@ -16,7 +16,8 @@ from iree.compiler import ir
 
 from axir.dialect.core.annotations import HostArray
 from axir.dialect.core.context import context, describe_location
-from axir.dialect.core.errors import ParseError, VerificationError
+from axir.dialect.core.errors import AxirError, ParseError, VerificationError
+from axir.dialect.core.quantized_types import quantization
 
 from .bytecode import BYTECODE, Content, embedded_bytecode, without_foreign_attributes
 from .resources import remember_resources, split
@@ -48,9 +49,13 @@ _WAYS_OUT = {
     "redefinition of": "Give one of them another name.",
     "integer literal for a floating point": "Write 1.0, not 1.",
     "does not match type": "Write as many elements as the type has.",
+    "out of expressed type range": "Scales of quantized types are positive, finite numbers.",
+    "illegal storage type": "Their integers have at most 32 bits, and bounds that fit them.",
     "does not reference a valid function": "Correct the name, or add the function.",
     "expected": "Correct the text there: a bracket, a comma or a quote may be missing.",
 }
+# A type in what MLIR says, as it writes them.
+_QUANTIZED = re.compile(r"'(tensor<[^']*!quant\.[^']*>)'")
 _WAY_OUT = "Correct the text there, or export the module again."
 
 
@@ -170,6 +175,9 @@ def _syntax_error(error: ir.MLIRError, name: str, text: Content = b"") -> ParseE
             line = _line(note.location)
             if line and "see current operation" not in note.message:
                 message += f" ({note.message.splitlines()[0]}: line {line})"
+        reason = _quantization_fault(message)
+        if reason is not None:
+            message, ways_out = reason.message.removesuffix("."), iter([reason.way_out or _WAY_OUT])
         line, column = _line(diagnostic.location), _column(diagnostic.location)
         place = ":".join(filter(None, (name, line, line and column)))
         return ParseError(
@@ -179,6 +187,16 @@ def _syntax_error(error: ir.MLIRError, name: str, text: Content = b"") -> ParseE
             where=place,
         )
     return ParseError(f"{name} is not valid MLIR.", "Export it again.", where=name)
+
+
+def _quantization_fault(message: str) -> AxirError | None:
+    """Returns what is wrong with a quantized type that MLIR refuses without saying why."""
+    for found in _QUANTIZED.findall(message):
+        try:
+            quantization(ir.Type.parse(found, context()))
+        except AxirError as error:
+            return error
+    return None
 
 
 def _shown(text: Content, line: str | None, column: str | None) -> str:

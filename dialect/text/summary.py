@@ -9,6 +9,7 @@ from iree.compiler import ir
 
 from axir.dialect.core.context import describe_location
 from axir.dialect.core.errors import AxirError
+from axir.dialect.core.quantized_types import is_quantized
 from axir.dialect.core.types import ShapedArray, numpy_dtype, type_of_mlir
 
 from .resources import resource_name
@@ -31,6 +32,7 @@ class Summary:
         constants: Bytes of the constants, by the user's line that they come from.
         weights: Types of the constants that are weights with names of their own.
         foreign_calls: What `stablehlo.custom_call` refers to: functions of another program.
+        is_quantized: Whether values are quantized numbers.
     """
 
     dialect: str = "jaxpr"
@@ -38,15 +40,17 @@ class Summary:
     constants: Counter[str] = field(default_factory=Counter)
     weights: dict[str, ShapedArray] = field(default_factory=dict)
     foreign_calls: set[str] = field(default_factory=set)
+    is_quantized: bool = False
 
     @property
     def needs_raising(self) -> bool:
         """Whether a module of StableHLO can be compiled only if it can be raised.
 
         It calls functions of another program, of LAPACK for instance, which only lowering writes
-        out, or holds what exporters write beside StableHLO.
+        out, or holds quantized numbers, or what exporters write beside StableHLO.
         """
-        return bool(self.foreign_calls) or any(x.startswith(_RAISED) for x in self.operations)
+        is_beside = any(x.startswith(_RAISED) for x in self.operations)
+        return bool(self.foreign_calls) or self.is_quantized or is_beside
 
 
 def summarize(module: ir.Module) -> Summary:
@@ -57,6 +61,7 @@ def summarize(module: ir.Module) -> Summary:
         name = op.name
         if name not in _CONTAINERS:
             summary.operations[name] += 1
+        summary.is_quantized = summary.is_quantized or _holds_quantized(op)
         if name == "stablehlo.custom_call":
             summary.foreign_calls.add(ir.StringAttr(op.attributes["call_target_name"]).value)
         if name.endswith(".constant") and "value" in op.attributes:
@@ -78,6 +83,12 @@ def summarize(module: ir.Module) -> Summary:
         is_stablehlo = not others or "stablehlo" in others or "chlo" in others
         summary.dialect = "stablehlo" if is_stablehlo else others[0]
     return summary
+
+
+def _holds_quantized(op: ir.Operation) -> bool:
+    """Tells whether a result of an operation, or an argument of its body, is quantized."""
+    arguments = [x for region in op.regions for block in region.blocks for x in block.arguments]
+    return any(is_quantized(value.type) for value in (*op.results, *arguments))
 
 
 def _constant_bytes(op: ir.Operation) -> int:

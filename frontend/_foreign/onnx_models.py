@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from axir._bundles.exported import Exported
 from axir.dialect.core.annotations import Extent, HostArray, UserObject
 
 from .importing import WITHOUT_IT, Names, imported, needed, text_of, told
+from .onnx_quantization import write_out_quantization
 
 _EXTRA = "onnx"
 _AGAIN = "Write it again, with onnx.save or torch.onnx.export."
@@ -20,6 +23,10 @@ _PIPELINES = (
     "{backend-legal-ops=aten.flatten.using_ints})",
     "builtin.module(torch-backend-to-stablehlo-backend-pipeline)",
 )
+
+
+# Initializers of bytes with fewer elements are zero points.
+_MANY = 64
 
 
 def from_onnx(
@@ -34,7 +41,7 @@ def from_onnx(
     arguments = [value.name for value in graph.input if value.name not in held]
     tensors = _Tensors(graph)
     module = told(f"torch-mlir cannot read {path}", WITHOUT_IT, lambda: _lowered(model, tensors))
-    text = text_of(module)
+    text = with_weights(text_of(module), len(arguments), tensors.integers)
     names = Names(name, arguments, [value.name for value in graph.output])
     return imported(text, str(path), tensors.arrays, names, shapes or {}, tensors.unnamed)
 
@@ -48,6 +55,9 @@ def _lowered(model: UserObject, tensors: _Tensors) -> UserObject:
     passes = needed("torch_mlir.passmanager", _EXTRA)
     onnx.checker.check_model(model)
     model = onnx.shape_inference.infer_shapes(model, data_prop=True)
+    if write_out_quantization(model):
+        tensors.pass_integers(model.graph)
+        model = onnx.shape_inference.infer_shapes(model, data_prop=True)
     context = ir.Context()
     torch_dialect.register_dialect(context)
     info = importer.ModelInfo(model, config=importer.Config())
@@ -61,6 +71,28 @@ def _lowered(model: UserObject, tensors: _Tensors) -> UserObject:
     return module
 
 
+def with_weights(text: str, count: int, names: Sequence[str]) -> str:
+    """Returns the text of a function whose last arguments have become weights.
+
+    Args:
+        text: The module of it.
+        count: How many arguments remain.
+        names: The names of the weights, in the order of the other arguments.
+    """
+    constants = []
+    for number, name in enumerate(names, count):
+        place = r' loc\((?:#loc\d*|"(?:[^"\\]|\\.)*")\)'
+        found = re.search(rf"(?:, )?%arg{number}: (tensor<[^>]*>)(?:{place})?", text)
+        assert found is not None, "torch-mlir numbers arguments"
+        text = text[: found.start()] + text[found.end() :]
+        constant = f'stablehlo.constant dense_resource<"{name}"> : {found[1]}'
+        constants.append(f"    %arg{number} = {constant}\n")
+    if not constants:
+        return text
+    begin = text.index("{\n", text.index("func.func")) + 2
+    return text[:begin] + "".join(constants) + text[begin:]
+
+
 class _Tensors:
     """The tensors of a model by name; constants that have no name of their own get one.
 
@@ -71,18 +103,40 @@ class _Tensors:
     Attributes:
         arrays: What the tensors hold, initializers first.
         unnamed: The names of those that had none.
+        integers: The names of those that torch-mlir is given as arguments.
     """
 
     def __init__(self, graph: UserObject):
         graphs = list(_graphs(graph))
         self.arrays: dict[str, HostArray] = {}
         self.unnamed: list[str] = []
+        self.integers: list[str] = []
         self._given: set[str] = set()
         for tensor in (tensor for each in graphs for tensor in each.initializer):
             self.arrays.setdefault(tensor.name, _array(tensor))
         for tensor in (x.t for each in graphs for x in _attributes(each) if x.HasField("t")):
             if tensor.name in self.arrays:
                 tensor.name = ""
+
+    def pass_integers(self, graph: UserObject) -> None:
+        """Makes arguments of initializers of bytes, which torch-mlir would widen as constants."""
+        onnx = needed("onnx", _EXTRA)
+        kinds = (onnx.TensorProto.INT8, onnx.TensorProto.UINT8)
+        kept = []
+        for tensor in graph.initializer:
+            self.arrays[tensor.name] = _array(tensor)  # it may have got more bits
+            is_plain = tensor.name.isprintable() and not set(tensor.name) & set('"\\')
+            if tensor.data_type in kinds and math.prod(tensor.dims) >= _MANY and is_plain:
+                self.integers.append(tensor.name)
+                shape = list(tensor.dims)
+                kind = onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, shape)
+                given = [value for value in graph.input if value.name != tensor.name]
+                del graph.input[:]
+                graph.input.extend([*given, kind])
+            else:
+                kept.append(tensor)
+        del graph.initializer[:]
+        graph.initializer.extend(kept)
 
     def cache(self, context: UserObject) -> UserObject:
         """Returns what torch-mlir makes tensors with, whose names it would change."""

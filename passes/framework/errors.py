@@ -58,6 +58,10 @@ class RaisingError(AxirError, ValueError):
     """A module of StableHLO holds what the jaxpr dialect has no counterpart for."""
 
 
+class QuantizationError(RaisingError):
+    """An operation on quantized numbers has no meaning, or their type makes no sense."""
+
+
 class PassFailedError(AxirError, RuntimeError):
     """MLIR rejected the module that a pass left behind."""
 

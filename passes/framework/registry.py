@@ -129,6 +129,7 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
     "fuse.shares": ("fuse-convolutions", "fuse-long-sums", "fuse-sums", "fuse-windows"),
     "tune": (
         "absorb-transposes",
+        "convolve-bytes",
         "put-features-last",
         "split-dilated-convolutions",
         "split-reductions",

@@ -66,3 +66,7 @@ class Convolution:
             ir.IntegerAttr(attributes["feature_group_count"]).value,
             ir.IntegerAttr(attributes["batch_group_count"]).value,
         )
+
+    def without_lhs_dilation(self) -> Convolution:
+        """Returns the attributes for an array that has been dilated."""
+        return dataclasses.replace(self, lhs_dilation=[1] * len(self.lhs_dilation))

@@ -6,63 +6,29 @@ from collections.abc import Sequence
 
 from iree.compiler import ir
 
-from axir.dialect.core.annotations import Dtype
-from axir.dialect.ops.contraction.dot_general import dot_general
 from axir.dialect.ops.contraction.ragged_dot import (
     RaggedDotDimensionNumbers,
     ragged_dot_general,
 )
-from axir.dialect.ops.convolution.conv_general_dilated import conv_general_dilated
-from axir.dialect.ops.convolution.types import ConvDimensionNumbers
-from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.fft.fourier_transform import fft
 from axir.dialect.ops.reductions.reduce import reduce_sum
-from axir.dialect.ops.shape.rearranging import rev, transpose
+from axir.dialect.ops.shape.rearranging import transpose
 from axir.dialect.program.rules import Value
 from axir.passes.legalize.convolution_attributes import Convolution
 
-from .attributes import DimensionNumbers, dimension_numbers, integers, text, word, words
+from .attributes import DimensionNumbers, dimension_numbers, integers, text, word
 from .dynamic_shapes import known
+from .products import alike, convolved, dot_dimensions, precision_of, product
 from .table import RaisingContext, raises, refusal, result_dtype
-
-Precision = tuple[str, str] | None
-
-
-def _precision(operation: ir.Operation) -> Precision:
-    """Returns the precision of both operands; None if it is the default."""
-    found = words(operation, "precision_config")
-    if len(found) != 2 or found == ["DEFAULT", "DEFAULT"]:
-        return None
-    return found[0], found[1]
+from .widened_bytes import convolution_of_widened, dot_of_widened
 
 
-def _alike(lhs: Value, rhs: Value, wanted: Dtype) -> tuple[Value, Value, Dtype | None]:
-    """Returns operands of one dtype, and the dtype of the result if it is another one."""
-    if lhs.dtype != rhs.dtype:
-        lhs, rhs = (convert_element_type(x, wanted) for x in (lhs, rhs))
-    return lhs, rhs, None if lhs.dtype == wanted else wanted
-
-
-@raises("stablehlo.dot_general")
-def _dot_general(context: RaisingContext, operation: ir.Operation, lhs: Value, rhs: Value) -> Value:
-    numbers = dimension_numbers(operation.attributes["dot_dimension_numbers"])
-    return _product(operation, lhs, rhs, numbers)
-
-
-@raises("stablehlo.dot")
+@raises("stablehlo.dot", "stablehlo.dot_general")
 def _dot(context: RaisingContext, operation: ir.Operation, lhs: Value, rhs: Value) -> Value:
-    numbers = DimensionNumbers(
-        lhs_contracting_dimensions=(lhs.ndim - 1,), rhs_contracting_dimensions=(0,)
-    )
-    return _product(operation, lhs, rhs, numbers)
-
-
-def _product(operation: ir.Operation, lhs: Value, rhs: Value, numbers: DimensionNumbers) -> Value:
-    lhs, rhs, preferred = _alike(lhs, rhs, result_dtype(operation))
-    sides = ("lhs", "rhs")
-    contracting = tuple(numbers[f"{side}_contracting_dimensions"] for side in sides)
-    batching = tuple(numbers[f"{side}_batching_dimensions"] for side in sides)
-    return dot_general(lhs, rhs, (contracting, batching), _precision(operation), preferred)
+    of_bytes = dot_of_widened(context, operation)
+    if of_bytes is not None:
+        return of_bytes
+    return product(operation, lhs, rhs, dot_dimensions(operation), result_dtype(operation))
 
 
 @raises("chlo.ragged_dot")
@@ -70,7 +36,7 @@ def _ragged_dot(
     context: RaisingContext, operation: ir.Operation, lhs: Value, rhs: Value, sizes: Value
 ) -> Value:
     numbers = dimension_numbers(operation.attributes["ragged_dot_dimension_numbers"])
-    lhs, rhs, preferred = _alike(lhs, rhs, result_dtype(operation))
+    lhs, rhs, preferred = alike(lhs, rhs, result_dtype(operation))
     contracting, batching = (
         tuple(numbers[f"{side}_{kind}_dimensions"] for side in ("lhs", "rhs"))
         for kind in ("contracting", "batching")
@@ -80,7 +46,7 @@ def _ragged_dot(
         numbers["lhs_ragged_dimensions"],
         numbers["rhs_group_dimensions"],
     )
-    return ragged_dot_general(lhs, rhs, sizes, ragged, _precision(operation), preferred)
+    return ragged_dot_general(lhs, rhs, sizes, ragged, precision_of(operation), preferred)
 
 
 @raises("stablehlo.einsum", "stablehlo.unary_einsum")
@@ -119,13 +85,14 @@ def _contracted(
         rhs_contracting_dimensions=tuple(map(right.index, summed)),
     )
     rest = [n for n in left + right if n not in batch and n not in summed]
-    return "".join([*batch, *rest]), _product(operation, lhs, rhs, numbers)
+    found = product(operation, lhs, rhs, numbers, result_dtype(operation))
+    return "".join([*batch, *rest]), found
 
 
 @raises("stablehlo.convolution")
 def _convolution(context: RaisingContext, operation: ir.Operation, lhs: Value, rhs: Value) -> Value:
-    read = Convolution.read(operation)
-    return _convolved(operation, lhs, rhs, read, [tuple(pair) for pair in read.padding])
+    padding = [tuple(pair) for pair in Convolution.read(operation).padding]
+    return _any_convolution(context, operation, lhs, rhs, padding)
 
 
 @raises("stablehlo.dynamic_conv")
@@ -133,33 +100,21 @@ def _dynamic_conv(
     context: RaisingContext, operation: ir.Operation, lhs: Value, rhs: Value, padding: Value
 ) -> Value:
     pairs = [tuple(pair) for pair in known(context, operation, 2).tolist()]
-    return _convolved(operation, lhs, rhs, Convolution.read(operation), pairs)
+    return _any_convolution(context, operation, lhs, rhs, pairs)
 
 
-def _convolved(
+def _any_convolution(
+    context: RaisingContext,
     operation: ir.Operation,
     lhs: Value,
     rhs: Value,
-    read: Convolution,
-    padding: Sequence[tuple[int, ...]],
+    padding: list[tuple[int, ...]],
 ) -> Value:
-    lhs, rhs, preferred = _alike(lhs, rhs, result_dtype(operation))
-    reversed_axes = tuple(
-        axis for axis, is_reversed in zip(read.rhs[2:], read.reversal, strict=True) if is_reversed
-    )
-    return conv_general_dilated(
-        lhs,
-        rev(rhs, reversed_axes) if reversed_axes else rhs,
-        tuple(read.strides),
-        tuple(padding),
-        tuple(read.lhs_dilation),
-        tuple(read.rhs_dilation),
-        ConvDimensionNumbers(read.lhs, read.rhs, read.result),
-        read.feature_groups,
-        read.batch_groups,
-        _precision(operation),
-        preferred,
-    )
+    of_bytes = convolution_of_widened(context, operation, padding)
+    if of_bytes is not None:
+        return of_bytes
+    read = Convolution.read(operation)
+    return convolved(operation, lhs, rhs, read, padding, result_dtype(operation))
 
 
 @raises("stablehlo.fft")

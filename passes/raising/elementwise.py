@@ -22,7 +22,7 @@ from axir.dialect.program.rules import Value
 
 from .attributes import integer, word
 from .integers import bits_differ, from_bits, integer_power, to_bits
-from .table import RaisingContext, raises, raises_elementwise, refusal, result_dtype
+from .table import RaisingContext, raises, raises_elementwise, result_dtype
 
 
 def _power(base: Value, exponent: Value) -> Value:
@@ -141,14 +141,6 @@ def _bitcast(context: RaisingContext, operation: ir.Operation, x: Value) -> Valu
 def _reduce_precision(context: RaisingContext, operation: ir.Operation, x: Value) -> Value:
     bits = integer(operation, "exponent_bits"), integer(operation, "mantissa_bits")
     return precision.reduce_precision(x, *bits)
-
-
-@raises("stablehlo.uniform_quantize", "stablehlo.uniform_dequantize")
-def _quantize(context: RaisingContext, operation: ir.Operation, x: Value) -> Value:
-    raise refusal(
-        f"{operation.name} is of quantized numbers, which stand for others by a scale.",
-        "Export the model before it is quantized, or with its arithmetic on integers.",
-    )
 
 
 _COMPARISONS = {"EQ": eq, "NE": ne, "GE": ge, "GT": gt, "LE": le, "LT": lt}

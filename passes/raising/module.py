@@ -20,6 +20,7 @@ from axir.dialect.core.array import Array, ConcreteArray
 from axir.dialect.core.config import config
 from axir.dialect.core.context import context, describe_location
 from axir.dialect.core.errors import AxirError, ShapeError, WeightsError
+from axir.dialect.core.quantized_types import is_quantized
 from axir.dialect.core.state import attributed, outside_traces, state
 from axir.dialect.core.symbolic_dims import are_same, is_same
 from axir.dialect.core.types import ShapedArray, numpy_dtype
@@ -30,7 +31,7 @@ from axir.dialect.program.tracer import Trace, Tracer
 from axir.dialect.text.foreign_signatures import argument_names
 from axir.dialect.text.summary import summarize
 from axir.dialect.text.text_positions import place_in_text
-from axir.passes.framework.errors import RaisingError
+from axir.passes.framework.errors import QuantizationError, RaisingError
 
 from . import (
     arith,
@@ -43,6 +44,7 @@ from . import (
     indexing,
     linear_algebra,
     normalization,
+    quantized_products,
     random_bits,
     reductions,
     shape_arithmetic,
@@ -51,7 +53,6 @@ from . import (
     sorting,
     windows,
 )
-from .attributes import dense
 from .extents import Comparison, as_value, extents_array, followed
 from .open_dimensions import (
     Learned,
@@ -63,7 +64,9 @@ from .open_dimensions import (
     global_names,
     open_shape,
 )
-from .table import RULES, Raised, Region, raised_type, refusal, result_dtype, result_type
+from .quantized_operations import rule_of, touches_quantized
+from .shapes import elements
+from .table import Raised, Region, raised_type, refusal, result_dtype, result_type
 
 __all__ = ["RaisedModule", "raise_module"]
 
@@ -78,6 +81,7 @@ _FAMILIES = (
     indexing,
     linear_algebra,
     normalization,
+    quantized_products,
     random_bits,
     reductions,
     shape_arithmetic,
@@ -237,7 +241,8 @@ class _Raising:
             return raised_type(kind)
         except AxirError as error:
             number = argument.arg_number
-            raise self._refusal(op, f"Argument {number}: {error.message}", error.way_out) from None
+            message = f"Argument {number}: {error.message}"
+            raise self._refusal(op, message, error.way_out, is_quantized(kind)) from None
 
     def check_shapes(self) -> None:
         """Raises if a shape was given for what is no argument."""
@@ -309,7 +314,7 @@ class _Raising:
         replacement = self._replaced.pop(op, None)
         if replacement is not None:
             return replacement
-        rule = RULES.get(op.name)
+        rule = rule_of(op)
         if rule is None and op.results and not any(len(list(x.uses)) for x in op.results):
             unused: Param = [None] * len(op.results)  # nobody asks for them
             return unused
@@ -342,12 +347,16 @@ class _Raising:
             ) from error
         return results
 
-    def _refusal(self, op: ir.Operation, message: str, way_out: str | None) -> RaisingError:
+    def _refusal(
+        self, op: ir.Operation, message: str, way_out: str | None, of_quantized: bool = False
+    ) -> RaisingError:
         place = describe_location(op.location)
         in_text = place_in_text(self._module, op)
         if in_text is not None:
             place = f"{in_text}, which comes from {place}" if place else in_text
-        return RaisingError(message, way_out, place or f"op {op.name!r}")
+        of_quantized = of_quantized or touches_quantized(op)
+        kind = QuantizationError if of_quantized else RaisingError
+        return kind(message, way_out, place or f"op {op.name!r}")
 
     # Extents ------------------------------------------------------------------------------------
 
@@ -439,8 +448,9 @@ class _Raising:
 
     def _computed(self, op: ir.Operation, value: ir.OpResult) -> HostArray | None:
         if op.name in ("stablehlo.constant", "arith.constant"):
-            return dense(op.attributes["value"])
-        if op.name not in RULES or len(op.regions) or not op.name.startswith(_DIALECTS):
+            return elements(op)
+        rule = rule_of(op)
+        if rule is None or len(op.regions) or not op.name.startswith(_DIALECTS):
             return None
         operands = [self.constant(v) for v in op.operands]
         if any(x is None for x in operands) or op.name.startswith("stablehlo.custom"):
@@ -450,7 +460,7 @@ class _Raising:
             for v, x in zip(op.operands, operands, strict=True)
         ]
         with outside_traces():
-            raised: Param = RULES[op.name](self, op, *arrays)
+            raised: Param = rule(self, op, *arrays)
         results = raised if isinstance(raised, (list, tuple)) else [raised]
         return results[value.result_number].host()
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from iree.compiler import ir
 
 from axir.dialect.core import dtypes
+from axir.dialect.core.annotations import HostArray
 from axir.dialect.core.array import ConcreteArray, from_numpy
+from axir.dialect.core.quantized_types import is_quantized
 from axir.dialect.core.symbolic_dims import are_same, symbolic_dim_bounds
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.conversion import convert_element_type
@@ -30,7 +32,7 @@ _FEW = 16
 @raises("stablehlo.constant", "chlo.constant", "arith.constant")
 def _constant(context: RaisingContext, operation: ir.Operation) -> Value:
     attribute = operation.attributes["value"]
-    array = dense(attribute)
+    array = elements(operation)
     name = resource_name(attribute)
     is_splat = isinstance(attribute, ir.DenseElementsAttr) and attribute.is_splat
     if name is not None or (array.nbytes > SMALL_BYTES and not is_splat):
@@ -39,6 +41,16 @@ def _constant(context: RaisingContext, operation: ir.Operation) -> Value:
         return from_numpy(array)
     made = recorded("constant", (), value=array)
     return from_numpy(array) if made is None else made
+
+
+def elements(operation: ir.Operation) -> HostArray:
+    """Returns the elements of a constant; of quantized numbers these are integers."""
+    found = dense(operation.attributes["value"])
+    if not is_quantized(operation.results[0].type):
+        return found
+    storage = result_type(operation).dtype
+    # MLIR has the integers of unsigned types without a sign.
+    return found.view(storage) if found.dtype.itemsize == storage.itemsize else found
 
 
 @raises("stablehlo.iota")

@@ -13,6 +13,7 @@ from axir.passes.legalize.stages import Stage, looks_for, run_stages
 
 _SUMS = "reduce reduce_window scatter dot_general convolution"
 STAGES: dict[str, Stage] = {
+    "convolve-bytes": looks_for("convolution"),
     "split-dilated-convolutions": looks_for("convolution"),
     "unroll-wide-windows": looks_for("convolution"),
     "tile-convolutions": looks_for("convolution"),
@@ -36,9 +37,9 @@ STAGES: dict[str, Stage] = {
 class TuneForCpu(Pass):
     """Rewrites a StableHLO module into forms that run faster on a CPU.
 
-    1. `split-dilated-convolutions`, which leaves convolutions behind; `unroll-wide-windows`, which
-       leaves matrix products and transpositions; `tile-convolutions`, and `put-features-last`
-       for the convolutions that remain, which `fuse-convolutions` takes.
+    1. `convolve-bytes` and `split-dilated-convolutions`, which leave convolutions behind;
+       `unroll-wide-windows`, which leaves matrix products and transpositions; `tile-convolutions`,
+       and `put-features-last` for the convolutions that remain, which `fuse-convolutions` takes.
     2. `absorb-transposes`, then `tile-products`; of the products that are left, `spread-matvecs`
        takes those with vectors, which leaves reductions behind, and `transpose-rhs` those that
        gain from a transposition.

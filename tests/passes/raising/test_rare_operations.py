@@ -112,22 +112,6 @@ def test_scans(is_reversed: bool) -> None:
             "  return %0#0 : tensor<f32>\n}",
             "stablehlo.infeed exchanges arrays with the program that runs the module",
         ),
-        (
-            "func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {\n"
-            "  %0 = stablehlo.uniform_quantize %x\n"
-            "    : (tensor<2xf32>) -> tensor<2x!quant.uniform<i8:f32, 0.5:3>>\n"
-            "  %1 = stablehlo.uniform_dequantize %0\n"
-            "    : (tensor<2x!quant.uniform<i8:f32, 0.5:3>>) -> tensor<2xf32>\n"
-            "  return %1 : tensor<2xf32>\n}",
-            "stablehlo.uniform_quantize is of quantized numbers",
-        ),
-        (
-            "func.func @main(%x: tensor<2x!quant.uniform<i8:f32, 0.5:3>>) -> tensor<2xf32> {\n"
-            "  %1 = stablehlo.uniform_dequantize %x\n"
-            "    : (tensor<2x!quant.uniform<i8:f32, 0.5:3>>) -> tensor<2xf32>\n"
-            "  return %1 : tensor<2xf32>\n}",
-            "is no array element type",
-        ),
     ],
 )
 def test_what_cannot_be_raised_says_why(text: str, message: str) -> None:

@@ -1,0 +1,567 @@
+"""Quantized operators of ONNX, written as arithmetic on integers and floats before torch-mlir reads.
+
+`QuantizeLinear` and its relatives become casts, sums, products and rounding, by their formulas in
+ONNX's specification, and products of what was dequantized become products of integers, which are
+scaled afterwards. What does not live here: quantized numbers of StableHLO (`passes/raising`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from axir.dialect.core.annotations import HostArray, UserObject
+
+from .importing import ModelImportError, needed
+
+_EXTRA = "onnx"
+# Sums of so many products of two bytes and their zero points stay within 32 bits.
+_MOST_PRODUCTS = (2**31 - 1) // 255**2
+_OPERATORS = frozenset(
+    "QuantizeLinear DequantizeLinear DynamicQuantizeLinear MatMulInteger ConvInteger QLinearMatMul "
+    "QLinearConv QLinearAdd QLinearMul QLinearSigmoid QLinearLeakyRelu QLinearGlobalAveragePool "
+    "QLinearAveragePool QLinearConcat QLinearSoftmax QGemm".split()
+)
+_CONVOLUTION = ("auto_pad", "dilations", "group", "kernel_shape", "pads", "strides")
+
+
+def write_out_quantization(model: UserObject) -> bool:
+    """Changes a model so that it has no operators of quantization; tells whether it had some.
+
+    Args:
+        model: A model whose shapes have been inferred.
+
+    Raises:
+        ModelImportError: if it quantizes in blocks whose scales it computes.
+    """
+    graphs = _graphs(model.graph)
+    kinds = {tensor.data_type for graph in graphs for tensor in _tensors(graph)}
+    names = map(needed("onnx", _EXTRA).TensorProto.DataType.Name, kinds)
+    is_narrow = any(name.endswith(("INT2", "INT4")) for name in names)
+    operators = (node.op_type for graph in graphs for node in graph.node)
+    if not is_narrow and not any(name in _OPERATORS for name in operators):
+        return False
+    for graph in graphs:
+        _Graph(graph).rewrite()
+    return True
+
+
+def _graphs(graph: UserObject) -> list[UserObject]:
+    """Returns a graph and those in it, of loops and branches."""
+    found = [graph]
+    for node in graph.node:
+        for attribute in node.attribute:
+            inner = [*attribute.graphs, *([attribute.g] if attribute.HasField("g") else ())]
+            found += [each for outer in inner for each in _graphs(outer)]
+    return found
+
+
+def _tensors(graph: UserObject) -> list[UserObject]:
+    """Returns the constants of a graph."""
+    attributes = (attribute for node in graph.node for attribute in node.attribute)
+    return [*graph.initializer, *(a.t for a in attributes if a.HasField("t"))]
+
+
+class _Integers(NamedTuple):
+    """An array of integers, and what they stand for.
+
+    Attributes:
+        name: The array.
+        scale: The name of the scales.
+        zero: The name of the zero points; none if they are 0.
+        axis: Along which axis these change.
+        block: How many neighbours along it share one; 0 if each has its own.
+    """
+
+    name: str
+    scale: str
+    zero: str
+    axis: int
+    block: int = 0
+
+
+class _Graph:
+    """Rewrites the nodes of a graph."""
+
+    def __init__(self, graph: UserObject):
+        self._onnx = needed("onnx", _EXTRA)
+        self._graph = graph
+        self._written: list[UserObject] = []
+        self._number = 0
+        self._arrays = {tensor.name: tensor for tensor in graph.initializer}
+        self._kinds: dict[str, tuple[int, list[int | None]]] = {}
+        for value in (*graph.input, *graph.value_info, *graph.output):
+            tensor = value.type.tensor_type
+            shape = [d.dim_value if d.HasField("dim_value") else None for d in tensor.shape.dim]
+            self._kinds[value.name] = tensor.elem_type, shape
+        for node in graph.node:
+            if node.op_type == "Constant":
+                for attribute in node.attribute:
+                    if attribute.name == "value":
+                        self._arrays[node.output[0]] = attribute.t
+        for name, tensor in self._arrays.items():
+            self._kinds[name] = tensor.data_type, list(tensor.dims)
+            self._widen(tensor)
+        self._results = {value.name for value in graph.output}
+        self._dequantized: dict[str, _Integers] = {}
+
+    def rewrite(self) -> None:
+        """Replaces the nodes."""
+        for node in list(self._graph.node):
+            rule = _RULES.get(node.op_type)
+            if rule is None:
+                self._written.append(node)
+            else:
+                rule(self, node)
+        del self._graph.node[:]
+        self._graph.node.extend(self._written)
+        del self._graph.value_info[:]
+
+    def _widen(self, tensor: UserObject) -> None:
+        """Gives a constant of fewer than 8 bits 8 bits, for torch-mlir does not read these."""
+        kind = self._wider.get(tensor.data_type)
+        if kind is not None and kind != self._onnx.TensorProto.INT32:
+            array = self._onnx.numpy_helper.to_array(tensor)
+            dtype = self._onnx.helper.tensor_dtype_to_np_dtype(kind)
+            wide = self._onnx.numpy_helper.from_array(array.astype(dtype), tensor.name)
+            tensor.CopyFrom(wide)
+
+    @cached_property
+    def _wider(self) -> dict[int, int]:
+        """Types of integers that torch-mlir does not convert to, and those that have them."""
+        proto = self._onnx.TensorProto
+        names = {
+            "INT2": "INT8", "INT4": "INT8", "UINT2": "UINT8", "UINT4": "UINT8",
+            "INT16": "INT32", "UINT16": "INT32",
+        }  # fmt: skip
+        return {
+            getattr(proto, few): getattr(proto, many)
+            for few, many in names.items()
+            if hasattr(proto, few)
+        }
+
+    # What is known of values ----------------------------------------------------------------------
+
+    def kind(self, name: str) -> int:
+        """Returns the type of elements; 0 if it is not known."""
+        return self._kinds.get(name, (0, []))[0]
+
+    def shape(self, name: str) -> list[int | None] | None:
+        """Returns a shape, with None for open extents; None if it is not known."""
+        return self._kinds[name][1] if name in self._kinds else None
+
+    def is_integer(self, kind: int) -> bool:
+        """Tells whether a type is one of integers; types that are not known are taken for one."""
+        return "FLOAT" not in self._onnx.TensorProto.DataType.Name(kind)
+
+    def array(self, name: str) -> HostArray | None:
+        """Returns a constant; None for what is computed."""
+        if name not in self._arrays:
+            return None
+        found: HostArray = self._onnx.numpy_helper.to_array(self._arrays[name])
+        return found
+
+    def remember(self, name: str, integers: _Integers) -> None:
+        """Notes of which integers a value has the numbers."""
+        self._dequantized[name] = integers
+
+    def numbers_of(self, name: str) -> _Integers | None:
+        """Returns of which integers a value has the numbers; None if it does not have them."""
+        return self._dequantized.get(name)
+
+    # Writing --------------------------------------------------------------------------------------
+
+    def keep(self, node: UserObject) -> None:
+        """Writes a node as it is."""
+        self._written.append(node)
+
+    def write(self, operator: str, *inputs: str, output: str = "", **attributes: UserObject) -> str:
+        """Writes a node; returns its only output."""
+        name = output or self._free_name(operator)
+        node = self._onnx.helper.make_node(operator, list(inputs), [name], **attributes)
+        self._written.append(node)
+        return name
+
+    def constant(self, value: HostArray) -> str:
+        """Writes a small constant; returns its name."""
+        name = self._free_name("constant")
+        tensor = self._onnx.numpy_helper.from_array(np.asarray(value))
+        self.write("Constant", output=name, value=tensor)
+        self._arrays[name] = tensor
+        self._kinds[name] = tensor.data_type, list(tensor.dims)
+        return name
+
+    def cast(self, name: str, kind: int, output: str = "") -> str:
+        """Writes a conversion."""
+        return self.write("Cast", name, output=output, to=kind)
+
+    def _free_name(self, hint: str) -> str:
+        self._number += 1
+        return f"axir/{self._graph.name}/{hint}{self._number}"
+
+    # Scales and zero points -----------------------------------------------------------------------
+
+    def spread(self, name: str, x: str, axis: int, block: int) -> str:
+        """Returns scales or zero points in a shape that broadcasts over an array."""
+        shape, extents = self.shape(name) or [], self.shape(x)
+        if extents is None or (not block and len(shape) != 1) or shape in ([], [1]):
+            return name
+        axis %= len(extents)
+        if block:
+            return self._repeated(name, axis, block, extents[axis])
+        wanted = [-1 if place == axis else 1 for place in range(len(extents))]
+        if wanted == [-1]:
+            return name
+        return self.write("Reshape", name, self.constant(np.array(wanted, np.int64)))
+
+    def _repeated(self, name: str, axis: int, block: int, extent: int | None) -> str:
+        known = self.array(name)
+        if known is None or extent is None:
+            raise ModelImportError(
+                "A model quantizes an array in blocks by scales that it computes.",
+                "Quantize it by scales that are constants.",
+            )
+        whole = np.repeat(known, block, axis)
+        return self.constant(np.take(whole, range(extent), axis))
+
+    def wide(self, name: str) -> str:
+        """Returns integers as those of 32 bits."""
+        return self.cast(name, self._onnx.TensorProto.INT32)
+
+    def centred(self, x: _Integers) -> str:
+        """Returns integers of 32 bits, of which 0 stands for zero."""
+        wide = self.wide(x.name)
+        if not x.zero or self.is_zero(x.zero):
+            return wide
+        return self.write("Sub", wide, self.wide(self.spread(x.zero, x.name, x.axis, x.block)))
+
+    def is_zero(self, name: str) -> bool:
+        """Tells whether a constant is known to be 0."""
+        known = self.array(name)
+        return known is not None and not known.astype(np.int64).any()
+
+    def dequantize(self, x: _Integers, output: str = "") -> str:
+        """Writes the numbers that integers stand for."""
+        kind = self.kind(x.scale) or self._onnx.TensorProto.FLOAT
+        numbers = self.cast(self.centred(x), kind)
+        scale = self.spread(x.scale, x.name, x.axis, x.block)
+        return self.write("Mul", numbers, scale, output=output)
+
+    def quantize(self, x: str, like: _Integers, kind: int, output: str) -> None:
+        """Writes the integers that stand for numbers."""
+        scale = self.spread(like.scale, x, like.axis, like.block)
+        self.round(self.write("Div", x, scale), x, like, kind, output)
+
+    def round(self, scaled: str, x: str, like: _Integers, kind: int, output: str) -> None:
+        """Writes the integers that stand for numbers which were divided by their scale."""
+        helper = self._onnx.helper
+        rounded = self.write("Round", scaled)
+        number = self.kind(like.scale) or self._onnx.TensorProto.FLOAT
+        if like.zero and not self.is_zero(like.zero):
+            zero = self.cast(self.spread(like.zero, x, like.axis, like.block), number)
+            rounded = self.write("Add", rounded, zero)
+        dtype = helper.tensor_dtype_to_np_dtype(kind)
+        floats = helper.tensor_dtype_to_np_dtype(number)
+        low, high = (self.constant(np.array(bound).astype(floats)) for bound in _bounds(dtype))
+        if output not in self._results:
+            kind = self._wider.get(kind, kind)
+        self.cast(self.write("Clip", rounded, low, high), kind, output)
+
+
+def _bounds(dtype: np.dtype) -> tuple[int, int]:
+    import ml_dtypes  # late: what has no operators of quantization needs none of it
+
+    info = ml_dtypes.iinfo(dtype)
+    return int(info.min), int(info.max)
+
+
+def _attribute(node: UserObject, name: str, default: int) -> int:
+    for attribute in node.attribute:
+        if attribute.name == name:
+            return int(attribute.i)
+    return default
+
+
+def _inputs(node: UserObject, count: int) -> list[str]:
+    """Returns the inputs of a node, with empty names for those that are left out."""
+    return [*node.input, *[""] * (count - len(node.input))]
+
+
+# Operators ----------------------------------------------------------------------------------------
+
+
+def _quantize_linear(graph: _Graph, node: UserObject) -> None:
+    x, scale, zero = _inputs(node, 3)
+    given = graph.kind(zero) if zero else _attribute(node, "output_dtype", 0)
+    kind = given or graph._onnx.TensorProto.UINT8
+    like = _Integers(node.output[0], scale, zero, _attribute(node, "axis", 1),
+                     _attribute(node, "block_size", 0))  # fmt: skip
+    if not graph.is_integer(kind):
+        return graph.keep(node)
+    if graph.kind(x) == graph._onnx.TensorProto.INT32:
+        x = graph.cast(x, graph.kind(scale))
+    graph.quantize(x, like, kind, node.output[0])
+
+
+def _dequantize_linear(graph: _Graph, node: UserObject) -> None:
+    x, scale, zero = _inputs(node, 3)
+    if not graph.is_integer(graph.kind(x)):
+        return graph.keep(node)
+    integers = _Integers(x, scale, zero, _attribute(node, "axis", 1),
+                         _attribute(node, "block_size", 0))  # fmt: skip
+    graph.dequantize(integers, node.output[0])
+    return graph.remember(node.output[0], integers)
+
+
+def _dynamic_quantize_linear(graph: _Graph, node: UserObject) -> None:
+    (x,), (y, scale, zero) = node.input, node.output
+    proto = graph._onnx.TensorProto
+    none, one, most = (graph.constant(np.float32(n)) for n in (0, 1, 255))
+    high = graph.write("Max", graph.write("ReduceMax", x, keepdims=0), none)
+    low = graph.write("Min", graph.write("ReduceMin", x, keepdims=0), none)
+    step = graph.write("Div", graph.write("Sub", high, low), most)
+    graph.write("Where", graph.write("Equal", step, none), one, step, output=scale)
+    place = graph.write("Div", graph.write("Sub", none, low), scale)
+    place = graph.write("Clip", graph.write("Round", place), none, most)
+    graph.cast(place, proto.UINT8, zero)
+    scaled = graph.write("Round", graph.write("Div", x, scale))
+    shifted = graph.write("Clip", graph.write("Add", scaled, place), none, most)
+    graph.cast(shifted, proto.UINT8, y)
+
+
+def _mat_mul_integer(graph: _Graph, node: UserObject) -> None:
+    a, b, a_zero, b_zero = _inputs(node, 4)
+    graph.write(
+        "MatMul",
+        graph.centred(_Integers(a, "", a_zero, -2)),
+        graph.centred(_Integers(b, "", b_zero, -1)),
+        output=node.output[0],
+    )
+
+
+def _conv_integer(graph: _Graph, node: UserObject) -> None:
+    x, w, x_zero, w_zero = _inputs(node, 4)
+    graph.write(
+        "Conv",
+        graph.centred(_Integers(x, "", x_zero, 1)),
+        graph.centred(_Integers(w, "", w_zero, 0)),
+        output=node.output[0],
+        **_convolution(graph, node),
+    )
+
+
+def _convolution(graph: _Graph, node: UserObject) -> dict[str, UserObject]:
+    value = graph._onnx.helper.get_attribute_value
+    return {a.name: value(a) for a in node.attribute if a.name in _CONVOLUTION}
+
+
+def _q_linear_mat_mul(graph: _Graph, node: UserObject) -> None:
+    a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero = node.input
+    lhs, rhs = _Integers(a, a_scale, a_zero, -2), _Integers(b, b_scale, b_zero, -1)
+    total = graph.write("MatMul", graph.centred(lhs), graph.centred(rhs))
+    _requantize(graph, node, total, [lhs, rhs], _Integers("", y_scale, y_zero, -1))
+
+
+def _q_linear_conv(graph: _Graph, node: UserObject) -> None:
+    x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, bias = _inputs(node, 9)
+    lhs, rhs = _Integers(x, x_scale, x_zero, 1), _Integers(w, w_scale, w_zero, 0)
+    total = graph.write("Conv", graph.centred(lhs), graph.centred(rhs), **_convolution(graph, node))
+    rank = len(graph.shape(w) or [0] * 4)
+    if bias:
+        column = graph.constant(np.array([-1, *[1] * (rank - 2)], np.int64))
+        total = graph.write("Add", total, graph.write("Reshape", bias, column))
+    _requantize(graph, node, total, [lhs, rhs], _Integers("", y_scale, y_zero, 1))
+
+
+def _requantize(
+    graph: _Graph,
+    node: UserObject,
+    total: str,
+    sides: Sequence[_Integers],
+    like: _Integers,
+) -> None:
+    """Writes the integers of the result for sums of products of integers."""
+    scales = [graph.spread(side.scale, side.name, side.axis, 0) for side in sides]
+    if node.op_type == "QLinearConv" and scales[1] != sides[1].scale:
+        # Along the features of the result, which are its second axis.
+        rank = len(graph.shape(sides[1].name) or [0] * 4)
+        column = graph.constant(np.array([-1, *[1] * (rank - 2)], np.int64))
+        scales[1] = graph.write("Reshape", sides[1].scale, column)
+    factor = graph.write("Div", graph.write("Mul", *scales), like.scale)
+    scaled = graph.write("Mul", graph.cast(total, graph._onnx.TensorProto.FLOAT), factor)
+    graph.round(scaled, total, like, graph.kind(like.zero), node.output[0])
+
+
+def _q_gemm(graph: _Graph, node: UserObject) -> None:
+    a, a_scale, a_zero, b, b_scale, b_zero, bias, y_scale, y_zero = _inputs(node, 9)
+    if any(f.name == "alpha" and f.f != 1 for f in node.attribute):
+        return graph.keep(node)
+    is_turned = bool(_attribute(node, "transB", 0))
+    lhs, rhs = _Integers(a, a_scale, a_zero, 0), _Integers(b, b_scale, b_zero, 1 - is_turned)
+    left, right = graph.centred(lhs), graph.centred(rhs)
+    if _attribute(node, "transA", 0):
+        left = graph.write("Transpose", left, perm=[1, 0])
+    if is_turned:
+        right = graph.write("Transpose", right, perm=[1, 0])
+    total = graph.write("MatMul", left, right)
+    total = graph.write("Add", total, bias) if bias else total
+    factor = graph.write("Mul", a_scale, b_scale)
+    floats = graph.cast(total, graph._onnx.TensorProto.FLOAT)
+    if not y_scale:
+        graph.write("Mul", floats, factor, output=node.output[0])
+        return None
+    scaled = graph.write("Mul", floats, graph.write("Div", factor, y_scale))
+    like = _Integers("", y_scale, y_zero, 1)
+    return graph.round(scaled, total, like, graph.kind(y_zero), node.output[0])
+
+
+def _computed(operator: str, count: int) -> Callable[[_Graph, UserObject], None]:
+    """Returns the rule of an operator on the numbers of so many quantized arrays.
+
+    ONNX Runtime has these: each array is followed by its scale and zero point, and after all of
+    them come those of the result.
+    """
+
+    def rule(graph: _Graph, node: UserObject) -> None:
+        inputs = _inputs(node, 3 * count + 2)
+        arrays = [
+            graph.dequantize(_Integers(*inputs[3 * n : 3 * n + 3], axis=0)) for n in range(count)
+        ]
+        _apply(graph, node, operator, arrays, inputs[3 * count :])
+
+    return rule
+
+
+def _q_linear_concat(graph: _Graph, node: UserObject) -> None:
+    scale, zero, *rest = node.input
+    triples = [rest[n : n + 3] for n in range(0, len(rest), 3)]
+    arrays = [graph.dequantize(_Integers(*triple, axis=0)) for triple in triples]
+    _apply(graph, node, "Concat", arrays, [scale, zero])
+
+
+def _apply(
+    graph: _Graph, node: UserObject, operator: str, arrays: Sequence[str], made: Sequence[str]
+) -> None:
+    value = graph._onnx.helper.get_attribute_value
+    attributes = {a.name: value(a) for a in node.attribute if a.name not in ("channels_last",)}
+    attributes.pop("opset", None)
+    found = graph.write(operator, *arrays, **attributes)
+    scale, zero = made
+    kind = graph.kind(zero) or graph.kind(node.input[0])
+    graph.quantize(found, _Integers("", scale, zero, 0), kind, node.output[0])
+
+
+# Products of dequantized arrays ---------------------------------------------------------------------
+
+
+def _mat_mul(graph: _Graph, node: UserObject) -> None:
+    sides = [graph.numbers_of(name) for name in node.input]
+    lhs, rhs = sides
+    shape = graph.shape(node.input[1])
+    if lhs is None or rhs is None or shape is None or len(shape) < 2:
+        return graph.keep(node)
+    if not _are_products_of_bytes(graph, lhs, rhs, len(shape) - 1, shape[-2]):
+        return graph.keep(node)
+    total = graph.write("MatMul", graph.centred(lhs), graph.centred(rhs))
+    return _scale(graph, total, [lhs.scale, rhs.scale], node.output[0])
+
+
+def _gemm(graph: _Graph, node: UserObject) -> None:
+    a, b, bias = _inputs(node, 3)
+    lhs, rhs, shape = graph.numbers_of(a), graph.numbers_of(b), graph.shape(b)
+    factors = [f for f in node.attribute if f.name in ("alpha", "beta") and f.f != 1]
+    is_plain = not factors and not _attribute(node, "transA", 0)
+    if lhs is None or rhs is None or shape is None or not is_plain:
+        return graph.keep(node)
+    is_turned = _attribute(node, "transB", 0)
+    free, inner = (0, shape[1]) if is_turned else (1, shape[0])
+    if not _are_products_of_bytes(graph, lhs, rhs, free, inner):
+        return graph.keep(node)
+    right = graph.centred(rhs)
+    if is_turned:
+        right = graph.write("Transpose", right, perm=[1, 0])
+    total = graph.write("MatMul", graph.centred(lhs), right)
+    scaled = "" if bias else node.output[0]
+    return _scale(graph, total, [lhs.scale, rhs.scale], scaled, bias, node.output[0])
+
+
+def _conv(graph: _Graph, node: UserObject) -> None:
+    x, w, bias = _inputs(node, 3)
+    lhs, rhs, shape = graph.numbers_of(x), graph.numbers_of(w), graph.shape(w)
+    if lhs is None or rhs is None or shape is None or None in shape:
+        return graph.keep(node)
+    inner = math.prod(extent for extent in shape[1:] if extent is not None)
+    if not _are_products_of_bytes(graph, lhs, rhs, 0, inner):
+        return graph.keep(node)
+    total = graph.write("Conv", graph.centred(lhs), graph.centred(rhs), **_convolution(graph, node))
+    column = graph.constant(np.array([-1, *[1] * (len(shape) - 2)], np.int64))
+    scales = [lhs.scale, rhs.scale]
+    if graph.shape(rhs.scale) not in ([], [1]):
+        scales[1] = graph.write("Reshape", rhs.scale, column)
+    if bias:
+        bias = graph.write("Reshape", bias, column)
+    scaled = "" if bias else node.output[0]
+    return _scale(graph, total, scales, scaled, bias, node.output[0])
+
+
+def _are_products_of_bytes(
+    graph: _Graph, lhs: _Integers, rhs: _Integers, free: int, count: int | None
+) -> bool:
+    """Tells whether a product of numbers is one of bytes, times a factor for each column.
+
+    Args:
+        graph: The graph.
+        lhs: The integers of the left side, of one scale.
+        rhs: Those of the right side, of one scale or of one for each place along `free`.
+        free: The axis of the right side that the product keeps.
+        count: How many products are summed.
+    """
+    if lhs.block or rhs.block or count is None or count > _MOST_PRODUCTS:
+        return False
+    if graph.kind(lhs.scale) != graph._onnx.TensorProto.FLOAT:
+        return False
+    proto = graph._onnx.TensorProto
+    bytes_ = (proto.INT8, proto.UINT8, proto.INT4, proto.UINT4)
+    if graph.kind(lhs.name) not in bytes_ or graph.kind(rhs.name) not in bytes_:
+        return False
+    if graph.shape(lhs.scale) not in ([], [1]):
+        return False
+    rank = len(graph.shape(rhs.name) or [])
+    return graph.shape(rhs.scale) in ([], [1]) or (rank > 0 and rhs.axis % rank == free)
+
+
+def _scale(
+    graph: _Graph, total: str, scales: Sequence[str], output: str, bias: str = "", end: str = ""
+) -> None:
+    """Writes the numbers for sums of products of integers, and adds a bias."""
+    floats = graph.cast(total, graph._onnx.TensorProto.FLOAT)
+    scaled = graph.write("Mul", floats, graph.write("Mul", *scales), output=output)
+    if bias:
+        graph.write("Add", scaled, bias, output=end)
+
+
+_RULES: dict[str, Callable[[_Graph, UserObject], None]] = {
+    "Conv": _conv,
+    "ConvInteger": _conv_integer,
+    "DequantizeLinear": _dequantize_linear,
+    "DynamicQuantizeLinear": _dynamic_quantize_linear,
+    "Gemm": _gemm,
+    "MatMul": _mat_mul,
+    "MatMulInteger": _mat_mul_integer,
+    "QGemm": _q_gemm,
+    "QLinearAdd": _computed("Add", 2),
+    "QLinearAveragePool": _computed("AveragePool", 1),
+    "QLinearConcat": _q_linear_concat,
+    "QLinearConv": _q_linear_conv,
+    "QLinearGlobalAveragePool": _computed("GlobalAveragePool", 1),
+    "QLinearLeakyRelu": _computed("LeakyRelu", 1),
+    "QLinearMatMul": _q_linear_mat_mul,
+    "QLinearMul": _computed("Mul", 2),
+    "QLinearSigmoid": _computed("Sigmoid", 1),
+    "QLinearSoftmax": _computed("Softmax", 1),
+    "QuantizeLinear": _quantize_linear,
+}

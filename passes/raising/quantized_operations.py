@@ -1,0 +1,242 @@
+"""Operations of StableHLO on quantized numbers, which become arithmetic on integers and floats.
+
+A quantized value becomes the array of its integers. What moves elements moves these, and what
+compares or chooses among numbers of one type compares these, for scales are positive. What computes
+is applied to the numbers that they stand for, and the result is quantized. What does not live here:
+products (`quantized_products.py`), and the formulas (`quantized_numbers.py`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from iree.compiler import ir
+
+from axir.dialect.core import dtypes
+from axir.dialect.core.quantized_types import Quantization, is_quantized, quantization
+from axir.dialect.ops.elementwise.arithmetic import add, sub
+from axir.dialect.ops.elementwise.conversion import convert_element_type
+from axir.dialect.program.rules import Value
+from axir.passes.framework.errors import QuantizationError
+
+from .attributes import integer, integers
+from .quantized_numbers import (
+    along,
+    computed_in,
+    dequantized,
+    narrowed,
+    quantizations,
+    quantized,
+    requantized,
+)
+from .shapes import iota
+from .table import RULES, Raised, RaiseRule, RaisingContext, raises, result_type
+
+QUANTIZED_RULES: dict[str, RaiseRule] = {}
+"""The rules of operations on quantized numbers that are none of those below."""
+
+_HLO = "stablehlo."
+
+_COMPUTING = frozenset(
+    _HLO + name
+    for name in (
+        "abs add atan2 batch_norm_grad batch_norm_inference batch_norm_training cbrt ceil cholesky "
+        "clamp cosine divide exponential exponential_minus_one floor log "
+        "log_plus_one logistic maximum minimum multiply negate power reduce_precision remainder "
+        "round_nearest_afz round_nearest_even rsqrt select sign sine sqrt subtract tan tanh "
+        "triangular_solve"
+    ).split()
+)
+"""What is computed with the numbers that integers stand for."""
+
+_ORDERING = frozenset(_HLO + name for name in ("clamp", "compare", "maximum", "minimum", "select"))
+"""What integers of one type answer as the numbers do that they stand for."""
+
+_MOVING = frozenset(
+    _HLO + name
+    for name in (
+        "broadcast broadcast_in_dim concatenate dynamic_broadcast_in_dim dynamic_gather "
+        "dynamic_pad dynamic_reshape dynamic_slice dynamic_update_slice gather pad "
+        "real_dynamic_slice reshape reverse slice torch_index_select transpose"
+    ).split()
+) | {"tensor.cast"}
+"""What moves elements."""
+
+_CARRYING = frozenset(
+    _HLO + name
+    for name in (
+        "after_all all_gather all_reduce all_to_all bitcast_convert case collective_broadcast "
+        "collective_permute composite constant get_dimension_size get_tuple_element if map "
+        "optimization_barrier reduce_scatter select_and_scatter sort tuple while"
+    ).split()
+) | {"func.call"}
+"""What takes values as they are, or has bodies that say what is computed."""
+
+_AXIS = "iota_dimension"
+
+
+def rule_of(operation: ir.Operation) -> RaiseRule | None:
+    """Returns the rule of an operation; None if it has none."""
+    rule = RULES.get(operation.name)
+    if not touches_quantized(operation):
+        return rule
+    name = operation.name
+    if name in QUANTIZED_RULES:
+        return QUANTIZED_RULES[name]
+    if rule is None or name in _CARRYING:
+        return rule
+    if name in _ORDERING and _is_of_one_type(_quantized_operands(operation)):
+        return rule
+    if name in _MOVING:
+        return rule if _moves_integers(operation) else _computed
+    return _computed if name in _COMPUTING | _ORDERING else _refused
+
+
+def touches_quantized(operation: ir.Operation) -> bool:
+    """Tells whether an operand or a result of an operation is quantized."""
+    return any(is_quantized(value.type) for value in (*operation.operands, *operation.results))
+
+
+def _refused(context: RaisingContext, operation: ir.Operation, *values: Value) -> Raised:
+    shown = next(filter(None, quantizations([*operation.operands, *operation.results])))
+    raise QuantizationError(
+        f"{operation.name} has no meaning for quantized numbers ({shown}).",
+        "Dequantize them before it, by stablehlo.uniform_dequantize, and quantize what it returns.",
+        where="",
+    )
+
+
+def _computed(context: RaisingContext, operation: ir.Operation, *values: Value) -> Raised:
+    """Applies the operation to the numbers that integers stand for, and quantizes the results."""
+    given = quantizations(operation.operands)
+    mixed = any(q is None and dtypes.is_float(x.dtype) for q, x in zip(given, values, strict=True))
+    floats = [
+        x if q is None else dequantized(x, q, q.expressed if mixed else None)
+        for x, q in zip(values, given, strict=True)
+    ]
+    raised = RULES[operation.name](context, operation, *floats)
+    results = list(raised) if isinstance(raised, (list, tuple)) else [raised]
+    wanted = quantizations(operation.results)
+    return [x if q is None else quantized(x, q) for x, q in zip(results, wanted, strict=True)]
+
+
+# Types --------------------------------------------------------------------------------------------
+
+
+def _quantized_operands(operation: ir.Operation) -> list[Quantization | None]:
+    """Returns the quantizations of operands that hold numbers, and of results that do."""
+    operands = list(operation.operands)
+    if operation.name == "stablehlo.select":
+        operands = operands[1:]
+    is_comparison = operation.name == "stablehlo.compare"
+    return quantizations([*operands, *([] if is_comparison else operation.results)])
+
+
+def _is_of_one_type(found: Sequence[Quantization | None]) -> bool:
+    return found[0] is not None and all(q == found[0] for q in found[1:])
+
+
+def _moves_integers(operation: ir.Operation) -> bool:
+    """Tells whether a move of the integers is that of the numbers which they stand for."""
+    result = quantization(operation.results[0].type)
+    given = [q for q in quantizations(operation.operands) if q is not None]
+    if result is None or not given:
+        return False
+    if result.axis is None:
+        return all(q == result for q in given)
+    if len(given) != 1 or given[0].axis is None or given[0]._replace(axis=result.axis) != result:
+        return False
+    return _moved_axis(operation, given[0].axis) == result.axis
+
+
+def _moved_axis(operation: ir.Operation, axis: int) -> int | None:
+    """Returns which axis of the result an axis has become; None if it is not known to be one."""
+    operand, result = operation.operands[0].type, operation.results[0].type
+    if operation.name == "stablehlo.transpose":
+        return integers(operation, "permutation").index(axis)
+    if operation.name in ("stablehlo.broadcast_in_dim", "stablehlo.dynamic_broadcast_in_dim"):
+        return integers(operation, "broadcast_dimensions")[axis]
+    if operation.name == "stablehlo.reshape" and result.has_static_shape:
+        before = math.prod(operand.shape[:axis])
+        sizes = [math.prod(result.shape[:n]) for n in range(result.rank)]
+        fitting = [n for n, size in enumerate(sizes) if size == before]
+        extent = operand.shape[axis]
+        return next((n for n in fitting if result.shape[n] == extent), None)
+    return None
+
+
+# Rules --------------------------------------------------------------------------------------------
+
+
+@raises("stablehlo.uniform_quantize", table=QUANTIZED_RULES)
+def _quantize(context: RaisingContext, operation: ir.Operation, x: Value) -> Value:
+    given, wanted = quantizations([operation.operands[0], operation.results[0]])
+    if wanted is None:
+        raise _missing(operation, "returns")
+    return quantized(x, wanted) if given is None else requantized(x, given, wanted)
+
+
+@raises("stablehlo.uniform_dequantize", table=QUANTIZED_RULES)
+def _dequantize(context: RaisingContext, operation: ir.Operation, x: Value) -> Value:
+    given = quantization(operation.operands[0].type)
+    if given is None:
+        raise _missing(operation, "takes")
+    return dequantized(x, given, given.expressed)
+
+
+def _missing(operation: ir.Operation, what: str) -> QuantizationError:
+    return QuantizationError(
+        f"{operation.name} {what} numbers that are not quantized.",
+        "Give them a type of !quant.uniform.",
+        where="",
+    )
+
+
+@raises("stablehlo.add", table=QUANTIZED_RULES)
+def _add(context: RaisingContext, operation: ir.Operation, lhs: Value, rhs: Value) -> Raised:
+    found = quantizations([*operation.operands, *operation.results])
+    q = found[2]
+    if q is None or not _is_of_one_type(found):
+        return _computed(context, operation, lhs, rhs)
+    wide = dtypes.int32 if q.storage.itemsize <= 2 else dtypes.int64
+    total = add(convert_element_type(lhs, wide), convert_element_type(rhs, wide))
+    if any(q.zero_points):
+        total = sub(total, along(np.array(q.zero_points), q.axis, wide, total.aval.shape))
+    return narrowed(total, q)
+
+
+@raises("stablehlo.is_finite", table=QUANTIZED_RULES)
+def _is_finite(context: RaisingContext, operation: ir.Operation, x: Value) -> Value:
+    return along(np.array([True]), None, dtypes.bool_, x.aval.shape)
+
+
+@raises("stablehlo.iota", table=QUANTIZED_RULES)
+def _iota(context: RaisingContext, operation: ir.Operation) -> Value:
+    q = quantization(operation.results[0].type)
+    assert q is not None, "its result is what is quantized"
+    places = iota(result_type(operation).update(dtype=computed_in(q)), integer(operation, _AXIS))
+    return quantized(places, q)
+
+
+@raises("stablehlo.reduce", "stablehlo.reduce_window", "stablehlo.scatter", table=QUANTIZED_RULES)
+def _folded(context: RaisingContext, operation: ir.Operation, *values: Value) -> Raised:
+    """Applies an operation with a body, which may be of a type with more digits than arrays have.
+
+    Arrays become integers of the body's types; initial values are of these types already.
+    """
+    body = quantizations(operation.regions[0].blocks[0].arguments)
+    count = len(operation.results)
+    places = [*range(count)]
+    if operation.name == "stablehlo.scatter":
+        places = [*places, *range(count + 1, 2 * count + 1)]
+        body = [*body[:count], *body[count:]]
+    else:
+        body = body[count:]
+    arrays = list(values)
+    for place, wanted in zip(places, body, strict=True):
+        given = quantization(operation.operands[place].type)
+        if given is not None and wanted is not None:
+            arrays[place] = requantized(arrays[place], given, wanted)
+    return RULES[operation.name](context, operation, *arrays)
