@@ -19,6 +19,7 @@ from axir.dialect.core.errors import (
     ShapeError,
     TreeError,
 )
+from axir.dialect.core.symbolic_dims import as_extent, is_same, is_symbolic_dim
 from axir.dialect.ops.control_flow.closed_bodies import Body
 from axir.dialect.ops.control_flow.scan import bind_scan
 from axir.dialect.ops.elementwise.family import as_value
@@ -155,7 +156,7 @@ def _length(slices: Sequence[UserObject], structure: tree.TreeDef, length: UserO
             )
         return slices[0].shape[0]
     count = _integer(length, "length")
-    if count < 0 or (extents and count not in extents):
+    if count < 0 or not all(is_same(extent, count) for extent in extents):
         raise ParameterError(
             f"scan: length={count} does not fit"
             + (f" xs, whose first axis has {next(iter(extents))}." if extents else "."),
@@ -183,7 +184,7 @@ def _no_common_length(slices: Sequence[UserObject], structure: tree.TreeDef) -> 
 def unroll_count(unroll: UserObject, length: int) -> int:
     """Returns how many passes to write out."""
     if unroll is True:
-        return max(length, 1)
+        return 1 if is_symbolic_dim(length) else max(length, 1)
     count = _integer(unroll, "unroll")
     if count < 0:
         raise ParameterError(
@@ -197,7 +198,7 @@ def _integer(value: UserObject, name: str) -> int:
     if isinstance(value, (float, np.floating)) and value.is_integer():
         return int(value)
     try:
-        return as_index(value)
+        return as_extent(value)
     except ConcretizationTypeError:
         raise
     except TypeError:
