@@ -21,7 +21,7 @@ from axir.dialect.core.config import config
 from axir.dialect.core.context import context, describe_location
 from axir.dialect.core.errors import AxirError, ShapeError, WeightsError
 from axir.dialect.core.state import attributed, outside_traces, state
-from axir.dialect.core.symbolic_dims import are_same, is_same
+from axir.dialect.core.symbolic_dims import are_same, is_extent, is_same
 from axir.dialect.core.types import ShapedArray, numpy_dtype
 from axir.dialect.ops.calls.jit_call import call
 from axir.dialect.program.function import Function
@@ -31,6 +31,7 @@ from axir.dialect.text.foreign_signatures import argument_names
 from axir.dialect.text.summary import summarize
 from axir.dialect.text.text_positions import place_in_text
 from axir.passes.framework.errors import RaisingError
+from axir.passes.transforms.simplify import prune_function
 
 from . import (
     arith,
@@ -62,6 +63,7 @@ from .open_dimensions import (
     given_constraints,
     global_names,
     open_shape,
+    written_shape,
 )
 from .table import RULES, Raised, Region, raised_type, refusal, result_dtype, result_type
 
@@ -216,14 +218,20 @@ class _Raising:
         ]
         for _ in attributed([op]):
             with Trace(symbol, writes_descriptions=True) as trace:
-                return trace.finish(self._run(block, [trace.add_input(t) for t in types]))
+                raised = trace.finish(self._run(block, [trace.add_input(t) for t in types]))
+                is_open = any(v.type.is_open for v in raised.inputs)
+                # What computes extents is expressions by now, and nobody's operand.
+                return prune_function(raised) if is_open else raised
         raise AssertionError("a function has been raised")
 
     def _argument_type(self, op: ir.Operation, argument: ir.Value, name: str) -> ShapedArray:
         kind = argument.type
         if isinstance(kind, ir.RankedTensorType) and not kind.has_static_shape:
             given = self._shapes.get(name)
-            wanted = open_shape(kind, name) if given is None else filled(kind, given, name)
+            if given is not None:
+                wanted = filled(kind, given, name)
+            else:
+                wanted = written_shape(op, argument) or open_shape(kind, name)
             extents = [self._learned.extent(extent) for extent in wanted]
             return ShapedArray(extents, numpy_dtype(kind.element_type))
         if str(kind) == "!stablehlo.token":
@@ -323,7 +331,7 @@ class _Raising:
             raised = rule(self, op, *operands)
             results = list(raised) if isinstance(raised, (list, tuple)) else [raised]
             _check(op, results)
-            self._follow(op, results)
+            results = self._follow(op, results)
         except (SameDimension, WeightsError):
             raise
         except RaisingError as error:
@@ -351,15 +359,26 @@ class _Raising:
 
     # Extents ------------------------------------------------------------------------------------
 
-    def _follow(self, op: ir.Operation, results: Sequence[Raised]) -> None:
-        """Notes which extents the result of an operation holds, if an operand holds some."""
+    def _follow(self, op: ir.Operation, results: list[Raised]) -> list[Raised]:
+        """Notes which extents the result of an operation holds, if an operand holds some.
+
+        Returns:
+            The results; extents that are computed of others are expressions instead.
+        """
         if len(results) != 1 or type(results[0]) is not Tracer or results[0] in self._extents:
-            return
+            return results
         held = [self._values.get(v) for v in op.operands]
-        if any(type(x) is Tracer and x in self._extents for x in held):
-            found = followed(op, self._whole_extents)
-            if found is not None:
-                self._extents[results[0]] = found
+        if not any(type(x) is Tracer and x in self._extents for x in held):
+            return results
+        found = followed(op, self._whole_extents)
+        if found is None:
+            return results
+        [result] = results
+        if all(map(is_extent, found.reshape(-1).tolist())):
+            result = as_value(found, result_dtype(op, 0))
+        if type(result) is Tracer:
+            self._extents[result] = found
+        return [result]
 
     def extents(self, value: ir.Value) -> HostArray | None:
         """Returns the extents that a value holds, of known and open dimensions; else None.

@@ -26,11 +26,11 @@ from axir.dialect.core.symbolic_dims import (
 from axir.dialect.core.symbolic_texts import constraint, read_extent, with_constraints
 from axir.dialect.program.rules import Value
 
+from axir.passes.transforms.open_modules import DIMENSIONS, GLOBAL
+
 from .attributes import dimension_numbers, integer
 from .extents import is_name
 
-# Where JAX says which dimension an argument of a function is.
-_GLOBAL = "jax.global_constant"
 # Names that nobody gave: they yield to others.
 _NUMBERED = re.compile(r".*_\d+")
 # Operations whose operands, those of rank 0 apart, have one shape.
@@ -122,6 +122,27 @@ def open_shape(kind: ir.RankedTensorType, name: str) -> list[Extent]:
     ]
 
 
+def written_shape(op: ir.Operation, argument: ir.Value) -> list[Extent] | None:
+    """Returns the shape of an argument that axir wrote as StableHLO; None for others.
+
+    Raises:
+        ShapeError: if it is none of the argument's type.
+    """
+    entries = _entries(op)
+    known = entries[argument.arg_number] if entries else {}
+    if DIMENSIONS not in known:
+        return None
+    texts = [ir.StringAttr(text).value for text in ir.ArrayAttr(known[DIMENSIONS])]
+    kind = argument.type
+    if len(texts) != sum(extent < 0 for extent in kind.shape):
+        raise ShapeError(
+            f"{kind} has other dimensions that are open than its {DIMENSIONS} {texts}.",
+            "Correct the one or the other.",
+        )
+    named = iter(texts)
+    return [read_extent(next(named)) if extent < 0 else extent for extent in kind.shape]
+
+
 def filled(kind: ir.RankedTensorType, given: Sequence[Extent], name: str) -> list[Extent]:
     """Returns the shape of an argument whose open extents are given: numbers, or texts of extents.
 
@@ -162,10 +183,15 @@ def check_dimensions(op: ir.Operation, values: Sequence[Value]) -> None:
 def global_names(op: ir.Operation) -> list[str | None]:
     """Returns for each argument of a function the dimension of JAX's that it is, or None."""
     count = len(list(op.regions[0].blocks[0].arguments))
+    entries = _entries(op) or [{}] * count
+    return [ir.StringAttr(x[GLOBAL]).value if GLOBAL in x else None for x in entries]
+
+
+def _entries(op: ir.Operation) -> list[ir.DictAttr] | None:
+    """Returns what a function says of its arguments; None if it says nothing."""
     if "arg_attrs" not in op.attributes:
-        return [None] * count
-    entries = map(ir.DictAttr, ir.ArrayAttr(op.attributes["arg_attrs"]))
-    return [ir.StringAttr(x[_GLOBAL]).value if _GLOBAL in x else None for x in entries]
+        return None
+    return list(map(ir.DictAttr, ir.ArrayAttr(op.attributes["arg_attrs"])))
 
 
 def check_name(name: str, extents: HostArray) -> None:
