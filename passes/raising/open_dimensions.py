@@ -25,7 +25,6 @@ from axir.dialect.core.symbolic_dims import (
 )
 from axir.dialect.core.symbolic_texts import constraint, read_extent, with_constraints
 from axir.dialect.program.rules import Value
-
 from axir.passes.transforms.open_modules import DIMENSIONS, GLOBAL
 
 from .attributes import dimension_numbers, integer

@@ -260,9 +260,10 @@ def _map_batches(f: UserFunction, xs: PyTree, size: int) -> UserObject:
         )
     slices, structure = flatten_values(xs, "map")
     length = _length(slices, structure, None)
-    whole = length - length % size
+    count = length // size
+    whole = count * size
     batches = structure.unflatten(
-        reshape(slice_in_dim(x, 0, whole), (whole // size, size, *x.shape[1:])) for x in slices
+        reshape(slice_in_dim(x, 0, whole), (count, size, *x.shape[1:])) for x in slices
     )
     batched = scan(Adapted(f, "map batches", lambda _, x: ((), vmap(f)(x))), (), batches)[1]
     results = tree.map(lambda y: reshape(y, (whole, *y.shape[2:])), batched)
