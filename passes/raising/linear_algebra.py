@@ -42,7 +42,7 @@ def _cholesky(context: RaisingContext, operation: ir.Operation, x: Value) -> Val
 
 
 def _wide(x: Value) -> Value:
-    """Returns numbers of half precision as float32, in which axir computes with matrices of them."""
+    """Returns numbers of half precision as float32, of which there are matrices in axir."""
     is_half = x.dtype in (dtypes.float16, dtypes.bfloat16)
     return convert_element_type(x, dtypes.float32) if is_half else x
 

@@ -21,7 +21,7 @@ from axir.dialect.core.config import config
 from axir.dialect.core.context import context, describe_location
 from axir.dialect.core.errors import AxirError, ShapeError, WeightsError
 from axir.dialect.core.state import attributed, outside_traces, state
-from axir.dialect.core.symbolic_dims import are_same, is_extent, is_same
+from axir.dialect.core.symbolic_dims import SymbolicDim, are_same, is_extent, is_same
 from axir.dialect.core.types import ShapedArray, numpy_dtype
 from axir.dialect.ops.calls.jit_call import call
 from axir.dialect.program.function import Function
@@ -53,19 +53,21 @@ from . import (
     windows,
 )
 from .attributes import dense
-from .extents import Comparison, as_value, extents_array, followed
+from .extents import Comparison, as_value, computes_extents, extents_array, followed
 from .open_dimensions import (
+    DimensionArgument,
+    Discovery,
     Learned,
-    SameDimension,
-    check_dimensions,
     check_name,
     filled,
     given_constraints,
     global_names,
     open_shape,
+    plain_name,
     written_shape,
 )
 from .table import RULES, Raised, Region, raised_type, refusal, result_dtype, result_type
+from .wanted_dimensions import check_dimensions, wanted_bounds
 
 __all__ = ["RaisedModule", "raise_module"]
 
@@ -137,8 +139,8 @@ def raise_module(module: ir.Module, shapes: Shapes = MappingProxyType({})) -> Ra
         with context(), ir.Location.unknown(), config(jax_enable_x64=True), outside_traces():
             try:
                 functions = {symbol: raising.function(symbol) for symbol in raising.public}
-            except SameDimension as same:
-                learned = learned.with_equal(same.name, same.extent)
+            except Discovery as found:
+                learned = found.added_to(learned)
                 continue
             except RaisingError:
                 if raising.assumed <= set(learned.constraints):
@@ -165,6 +167,8 @@ class _Raising:
         self._constants: dict[ir.Value, HostArray | None] = {}
         # The extents that values of the trace hold.
         self._extents: dict[Value, HostArray] = {}
+        # Arguments that are integers, by what they became.
+        self._numbers: dict[Value, str] = {}
         self._module = module
         self._shapes = shapes
         self._ops: dict[str, ir.Operation] = {}
@@ -218,11 +222,24 @@ class _Raising:
         ]
         for _ in attributed([op]):
             with Trace(symbol, writes_descriptions=True) as trace:
-                raised = trace.finish(self._run(block, [trace.add_input(t) for t in types]))
+                inputs = [trace.add_input(t) for t in types]
+                if symbol in self.public:
+                    self._note_numbers(inputs, names)
+                raised = trace.finish(self._run(block, inputs))
                 is_open = any(v.type.is_open for v in raised.inputs)
                 # What computes extents is expressions by now, and nobody's operand.
                 return prune_function(raised) if is_open else raised
         raise AssertionError("a function has been raised")
+
+    def _note_numbers(self, inputs: Sequence[Tracer], names: Sequence[str]) -> None:
+        """Notes which arguments are integers, and those that are known to be dimensions."""
+        for x, name in zip(inputs, names, strict=True):
+            if x.ndim or x.dtype.kind != "i":
+                continue
+            self._numbers[x] = name
+            if name in self._learned.arguments:
+                extent = self._learned.extent(SymbolicDim(plain_name(name)))
+                self._extents[x] = extents_array([extent], ())
 
     def _argument_type(self, op: ir.Operation, argument: ir.Value, name: str) -> ShapedArray:
         kind = argument.type
@@ -327,12 +344,13 @@ class _Raising:
             )
         try:
             operands = [self._values[v] for v in op.operands]
-            check_dimensions(op, operands)
+            check_dimensions(op, operands, self.extents)
+            self.assumed.update(wanted_bounds(op, operands))
             raised = rule(self, op, *operands)
             results = list(raised) if isinstance(raised, (list, tuple)) else [raised]
             _check(op, results)
             results = self._follow(op, results)
-        except (SameDimension, WeightsError):
+        except (Discovery, WeightsError):
             raise
         except RaisingError as error:
             if error.where:
@@ -397,6 +415,19 @@ class _Raising:
             return self._extents[held]
         known = self.constant(value)
         return None if known is None else known.astype(object)
+
+    def want_extents(self, value: ir.Value) -> None:
+        """Raises `DimensionArgument` if a shape is computed of an integer that is an argument."""
+        pending, seen = [value], set()
+        while pending:
+            current = pending.pop()
+            held = self._values.get(current)
+            if type(held) is Tracer and held in self._numbers and held not in self._extents:
+                raise DimensionArgument(self._numbers[held])
+            op = _owner(current)
+            if op is not None and op not in seen and computes_extents(op):
+                seen.add(op)
+                pending += op.operands
 
     def extents_value(self, extents: Sequence[Extent], shape: Sequence[int], dtype: Dtype) -> Value:
         """Returns extents as a value, whose extents are known to who asks later."""
