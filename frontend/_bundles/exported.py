@@ -391,7 +391,7 @@ class Exported(Calls):
         return Exported(entry, function, self.parameters, *trees_of(signature, self.fun_name))
 
     def stablehlo(self) -> str:
-        """Returns the program as portable StableHLO text."""
+        """Returns the program as portable StableHLO text; dimensions that are open are so there."""
         function = self.function
         if self.batch is not None:
             function = of_rows(function, self.batch, SymbolicDim(self.batch.symbol))

@@ -364,6 +364,9 @@ class LowerToStableHLO(Pass):
     Algorithm:
         1. Lower each public function: one `lower` rule per op, in order, locations kept.
         2. Lower each function that a call names, once, as a private function.
+        3. Where dimensions are open, types become `tensor<?xf32>`, operations those that take
+           extents as operands, and the public function computes the sizes from its arguments, as
+           `jax.export` writes it (`open_modules.py`).
 
     Before:
         ```mlir

@@ -19,7 +19,7 @@ from iree.compiler import ir
 from axir.dialect.core.annotations import Dtype, Extent
 from axir.dialect.core.symbolic_dims import Applied, SymbolicDim, symbolic_dim_bounds
 
-from .core import build, constant, integer, integers, tensor_type
+from .core import attribute, build, constant, integer, integers, tensor_type
 
 EXTENT = np.dtype(np.int64)
 """The dtype of extents, which products of 32 bits might not fit."""
@@ -100,14 +100,11 @@ def _binary(name: str, a: ir.Value, b: ir.Value) -> ir.Value:
     return build(name, f"stablehlo.{name}", (a, b), (a.type,)).result
 
 
-_COMPARED = "#stablehlo<comparison_direction {}>"
-
-
 def compared(a: ir.Value, b: ir.Value, direction: str) -> ir.Value:
     """Returns whether a comparison of two extents holds."""
     attributes = {
-        "comparison_direction": ir.Attribute.parse(_COMPARED.format(direction)),
-        "compare_type": ir.Attribute.parse("#stablehlo<comparison_type SIGNED>"),
+        "comparison_direction": attribute(f"#stablehlo<comparison_direction {direction}>"),
+        "compare_type": attribute("#stablehlo<comparison_type SIGNED>"),
     }
     kinds = [tensor_type((), ir.IntegerType.get_signless(1))]
     return build("compare", "stablehlo.compare", (a, b), kinds, attributes).result

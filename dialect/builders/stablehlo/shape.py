@@ -56,16 +56,20 @@ def reshape(operand: ir.Value, shape: Sequence[int]) -> ir.Value:
 def transpose(operand: ir.Value, permutation: Sequence[int]) -> ir.Value:
     """Result dimension i is operand dimension `permutation[i]`."""
     attributes = {"permutation": integers(permutation)}
-    kinds = _open_type([shape_of(operand)[axis] for axis in permutation], operand)
+    kinds = None
+    if not operand.type.has_static_shape:
+        kinds = _open_type([shape_of(operand)[axis] for axis in permutation], operand)
     return build("transpose", "stablehlo.transpose", (operand,), kinds, attributes).result
 
 
 def concatenate(operands: Sequence[ir.Value], dimension: int) -> ir.Value:
     """Returns the operands one after the other along `dimension`."""
     attributes = {"dimension": integer(dimension)}
-    shape = list(shape_of(operands[0]))
-    shape[dimension] = builtins.sum(shape_of(operand)[dimension] for operand in operands)
-    kinds = _open_type(shape, operands[0])
+    kinds = None
+    if not all(operand.type.has_static_shape for operand in operands):
+        shape = list(shape_of(operands[0]))
+        shape[dimension] = builtins.sum(shape_of(operand)[dimension] for operand in operands)
+        kinds = _open_type(shape, operands[0])
     return build("concatenate", "stablehlo.concatenate", operands, kinds, attributes).result
 
 

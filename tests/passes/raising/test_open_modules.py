@@ -150,5 +150,6 @@ def test_the_command_line_writes_it(tmp_path: Path) -> None:
     arguments = ["opt", str(tmp_path / "f.mlir"), "--to", "stablehlo", "-o", str(path)]
     cli(arguments, standalone_mode=False)
     assert "dynamic_broadcast_in_dim" in path.read_text()
+    assert "jax.uses_shape_polymorphism = true" in path.read_text()
     x = np.ones((3, 2), np.float32)
     np.testing.assert_array_equal(load(path)(x), 0 * x)
