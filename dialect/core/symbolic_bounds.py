@@ -20,6 +20,7 @@ from .symbolic_dims import (
     multiplied,
     terms_of,
 )
+from .symbolic_periods import periodic_bounds
 
 Bounds = tuple[float, float]
 # How often an extent is replaced by others before nothing is known of it.
@@ -37,6 +38,7 @@ def bounds(extent: SymbolicDim) -> Bounds:
         4. What is left is a polynomial in names and atoms, each in an interval. Each is written as
            its lower end plus a number that is not negative: then the bounds of all terms add up.
         5. Constraints, added with a factor that cancels a term, may give better bounds.
+        6. So may it that quotients of a single number repeat themselves (`symbolic_periods.py`).
     """
     return _bounds_of(extent, extent.constraints)
 
@@ -45,6 +47,9 @@ def bounds(extent: SymbolicDim) -> Bounds:
 def _bounds_of(extent: SymbolicDim, constraints: tuple[str, ...]) -> Bounds:
     facts = _Facts.of(extent)
     low, high = facts.bounds(dict(extent.terms), _MOST_REPLACEMENTS)
+    found = periodic_bounds(extent.terms, lambda product: facts._interval({product: 1}))
+    if found is not None:
+        low, high = max(low, found[0]), min(high, found[1])
     # Of integers.
     return _rounded(low, math.ceil), _rounded(high, math.floor)
 

@@ -95,6 +95,13 @@ class SymbolicDimError(AxirError, ValueError):
     is_choice_of_user = False
 
 
+class SymbolicLookupError(SymbolicDimError, TypeError):
+    """A symbolic dimension was looked up in a set or dictionary, which compares by hashes.
+
+    It is a `TypeError` as that of all that cannot be hashed, which libraries reckon with.
+    """
+
+
 class SymbolicDim:
     """An extent that is not known; equal to those that are the same for all sizes.
 
@@ -187,6 +194,20 @@ class SymbolicDim:
         raise self._undecided("==", other)
 
     def __hash__(self) -> int:
+        """Returns what is equal for extents that are known to be equal.
+
+        Raises:
+            SymbolicLookupError: in code of users: what has another hash is never compared, though
+                it may be equal for some sizes.
+        """
+        if not _is_called_by_axir():
+            error = SymbolicLookupError(
+                f"Whether {self} is found in a set or a dictionary depends on its size.",
+                "Compare with ==, which is an error only where sizes decide, or look up the text: "
+                "sizes[str(x.shape[0])].",
+            )
+            error.is_choice_of_user = True
+            raise error
         # Types are kept apart by constraints: what is remembered of one must not serve another.
         if self._hash is None:
             # Of the text: the hashes of -1 and -2 are equal, and comparing may be an error.
@@ -348,9 +369,14 @@ class SymbolicDim:
 def _is_called_by_axir() -> bool:
     """Tells whether what asks this file for something is code of axir."""
     frame = sys._getframe(1)
-    while frame.f_globals.get("__name__") == __name__ and frame.f_back is not None:
+    while frame.f_back is not None and _is_between(str(frame.f_globals.get("__name__"))):
         frame = frame.f_back
     return str(frame.f_globals.get("__name__")).startswith("axir.")
+
+
+def _is_between(module: str) -> bool:
+    """Tells whether a module is this one, or one of Python's, which asks for somebody else."""
+    return module == __name__ or module.partition(".")[0] in sys.stdlib_module_names
 
 
 def _rebuilt(terms: Terms, scope: SymbolicScope | None) -> SymbolicDim:

@@ -15,7 +15,7 @@ from axir.dialect.core.late_modules import late_module
 
 if TYPE_CHECKING:
     from .collectives import axis_reductions
-    from .control_flow import flat_loops, lowered_scan, scan
+    from .control_flow import closed_bodies, flat_loops, lowered_scan, scan
     from .elementwise import arithmetic, conversion
     from .indexing import scatter, static_slicing
     from .reductions import reduce
@@ -24,6 +24,7 @@ else:
     axis_reductions = late_module("axir.dialect.ops.collectives.axis_reductions")
     arithmetic = late_module("axir.dialect.ops.elementwise.arithmetic")
     broadcasting = late_module("axir.dialect.ops.shape.broadcasting")
+    closed_bodies = late_module("axir.dialect.ops.control_flow.closed_bodies")
     conversion = late_module("axir.dialect.ops.elementwise.conversion")
     flat_loops = late_module("axir.dialect.ops.control_flow.flat_loops")
     lowered_scan = late_module("axir.dialect.ops.control_flow.lowered_scan")
@@ -37,6 +38,7 @@ __all__ = [
     "arithmetic",
     "axis_reductions",
     "broadcasting",
+    "closed_bodies",
     "conversion",
     "flat_loops",
     "lowered_scan",

@@ -82,6 +82,8 @@ def summarize(module: ir.Module) -> Summary:
         others = [name for name, _ in dialects.most_common() if name not in _BESIDE]
         is_stablehlo = not others or "stablehlo" in others or "chlo" in others
         summary.dialect = "stablehlo" if is_stablehlo else others[0]
+    elif not dialects and _leaves_extents_open(module):
+        summary.dialect = "stablehlo"
     return summary
 
 
@@ -89,6 +91,22 @@ def _holds_quantized(op: ir.Operation) -> bool:
     """Tells whether a result of an operation, or an argument of its body, is quantized."""
     arguments = [x for region in op.regions for block in region.blocks for x in block.arguments]
     return any(is_quantized(value.type) for value in (*op.results, *arguments))
+
+
+def _leaves_extents_open(module: ir.Module) -> bool:
+    """Tells whether arguments have types that do not say what their open extents are."""
+    kinds = [
+        kind
+        for view in module.body.operations
+        if view.operation.name == "func.func"
+        for kind in ir.FunctionType(
+            ir.TypeAttr(view.operation.attributes["function_type"]).value
+        ).inputs
+    ]
+    return any(
+        isinstance(kind, ir.RankedTensorType) and not kind.has_static_shape and not kind.encoding
+        for kind in kinds
+    )
 
 
 def _constant_bytes(op: ir.Operation) -> int:

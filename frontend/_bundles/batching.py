@@ -18,6 +18,7 @@ from axir.dialect.core.annotations import HostArray, UserObject
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import ShapeError
 from axir.dialect.core.memo import derived
+from axir.dialect.core.symbolic_dims import as_extent
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.function import Function
 from axir.passes.transforms.vmap import batch_function
@@ -114,7 +115,7 @@ def row_count(name: str, values: Sequence[UserObject], batch: Batch, names: Sequ
         if is_open
     }
     if len(extents) == 1 and -1 not in extents:
-        return int(extents.pop())
+        return as_extent(extents.pop())
     counts: dict[str, int] = {}
     for value, is_open, argument in zip(values, batch.arguments, names, strict=True):
         if is_open:

@@ -98,11 +98,11 @@ class Calls(Facts):
         if key not in self._arguments_of:
             if len(self._arguments_of) >= _MOST_KEYS:
                 self._arguments_of.clear()
-            if isinstance(key, int):
+            if isinstance(key, tuple):
+                self._arguments_of[key] = in_sizes(own, key)
+            else:
                 assert batch is not None
                 self._arguments_of[key] = in_rows(own, batch.arguments, key)
-            else:
-                self._arguments_of[key] = in_sizes(own, key)
         return self._arguments_of[key]
 
     def run_flat(self, values: list[UserObject]) -> list[UserObject]:
@@ -131,11 +131,11 @@ class Calls(Facts):
 
     def function_of(self, key: Key) -> Function:
         """Returns the function of so many rows, or for sizes."""
-        if isinstance(key, int):
-            batch = self.entry.batch
-            return self.function if batch is None else of_rows(self.function, batch, key)
-        made = instantiate_function(self.function, key)
-        return with_captures(made, len(self.function.inputs), self.function.captured)
+        if isinstance(key, tuple):
+            made = instantiate_function(self.function, key)
+            return with_captures(made, len(self.function.inputs), self.function.captured)
+        batch = self.entry.batch
+        return self.function if batch is None else of_rows(self.function, batch, key)
 
     def _taking_parameters(self, key: Key) -> Function:
         """Returns the function whose parameters are arguments after the others."""

@@ -77,7 +77,8 @@ def _variables(fun: UserFunction) -> Iterator[tuple[str, UserObject]]:
     elif isinstance(fun, FunctionType):
         variables = inspect.getclosurevars(fun)
         yield from variables.nonlocals.items()
-        yield from variables.globals.items()
+        if not str(fun.__module__).startswith("axir."):  # what axir keeps is nobody's parameter
+            yield from variables.globals.items()
     else:
         yield from getattr(fun, "__dict__", {}).items()
 

@@ -391,8 +391,11 @@ class Exported(Calls):
         return Exported(entry, function, self.parameters, *trees_of(signature, self.fun_name))
 
     def stablehlo(self) -> str:
-        """Returns the program as portable StableHLO text."""
-        return str(lower_functions({"main": embed_captures(self.function)}))
+        """Returns the program as portable StableHLO text; dimensions that are open are so there."""
+        function = self.function
+        if self.batch is not None:
+            function = of_rows(function, self.batch, SymbolicDim(self.batch.symbol))
+        return str(lower_functions({"main": embed_captures(function)}, allows_open=True))
 
     def save(self, path: str | Path) -> None:
         """Writes the function to a file.

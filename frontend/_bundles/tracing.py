@@ -132,6 +132,8 @@ def _lowered(
             lowered, batch = _rows(called, leaves, in_tree, is_open, dimension.name, checks_rows)
         except DependentRowsError as error:
             refused = error
+        except AxirError as error:  # what it needs more rows for is told of the symbolic dimension
+            refused = dependent(_name(called), f"one row is refused: {error.message}")
         else:
             if not (checks_rows and _number_matters(called, leaves, in_tree)):
                 return _Lowered(lowered, batch)
@@ -144,6 +146,10 @@ def _lowered(
     except AxirError as error:
         raise error from refused
     return _Lowered(lowered, None, refused)
+
+
+def _name(called: _Called) -> str:
+    return getattr(called.function, "__name__", "the function")
 
 
 def _number_matters(called: _Called, leaves: Sequence[UserObject], in_tree: tree.TreeDef) -> bool:

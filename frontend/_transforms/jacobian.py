@@ -13,9 +13,14 @@ from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import Options, P, UserFunction, UserObject
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import GradientError
+from axir.dialect.core.symbolic_dims import is_symbolic_dim
 from axir.dialect.core.types import ShapedArray
-from axir.dialect.ops.elementwise.family import full, instantiate
+from axir.dialect.ops.elementwise.arithmetic import add
+from axir.dialect.ops.elementwise.comparison import eq
+from axir.dialect.ops.elementwise.conversion import convert_element_type
+from axir.dialect.ops.elementwise.family import as_value, full, instantiate
 from axir.dialect.ops.indexing.dynamic_slicing import slice_in_dim
+from axir.dialect.ops.shape.constants import broadcasted_iota
 from axir.dialect.ops.shape.rearranging import moveaxis, reshape
 from axir.dialect.program.function_tracing import trace_function
 from axir.dialect.program.named_axes import BatchFrame
@@ -32,12 +37,24 @@ def _basis(types: Sequence[ShapedArray]) -> tuple[list[Value], int]:
     offset = 0
     stacked: list[Value] = []
     for t in types:
+        if is_symbolic_dim(total):
+            stacked.append(_open_rows(t, total, offset))
+            offset += t.size
+            continue
         rows = np.zeros((total, t.size), t.dtype)
         rows[offset + np.arange(t.size), np.arange(t.size)] = 1
         host = rows.reshape(total, *t.shape)
         stacked.append(ConcreteArray(ShapedArray(host.shape, t.dtype), host))
         offset += t.size
     return stacked, total
+
+
+def _open_rows(kind: ShapedArray, total: int, offset: int) -> Value:
+    """Returns the unit vectors of one factor, of which it is not known how many there are."""
+    shape = (total, kind.size)
+    places, columns = (broadcasted_iota(dtypes.int32, shape, axis) for axis in (0, 1))
+    is_one = eq(places, add(columns, convert_element_type(as_value(offset), dtypes.int32)))
+    return reshape(convert_element_type(is_one, kind.dtype), (total, *kind.shape))
 
 
 def _numbers(tangents: Sequence[UserObject], values: Sequence[Value]) -> list[Value]:

@@ -15,7 +15,7 @@ from axir._bundles.modules import module_of
 from axir._programs.compiled_modules import verify_module
 from axir._programs.files import write_file, write_module_file
 from axir.dialect.core.annotations import UserObject
-from axir.dialect.text.signature import annotate, signatures
+from axir.dialect.text.signature import annotate, has_open_dimensions, signatures
 from axir.dialect.text.summary import summarize
 from axir.passes.framework.base import Pass
 from axir.passes.framework.module_functions import linear_arguments, swap_with_main
@@ -53,7 +53,10 @@ class _Stage(Pass):
         if self.stage.name == "transpose":
             marked = {symbol: linear_arguments(module, symbol) for symbol in before}
         self.stage.run(module)
-        named = signatures_after(self.stage, before, signatures(module), marked)
+        # StableHLO does not say which dimensions are open in its types, and none changes.
+        is_open = self.stage.name == _LOWERING and has_open_dimensions(module)
+        after = before if is_open else signatures(module)
+        named = signatures_after(self.stage, before, after, marked)
         for symbol, signature in named.items():
             annotate(module, symbol, signature)
         if self.is_printed:

@@ -17,8 +17,10 @@ from axir.dialect.core.dtypes import is_key
 from axir.dialect.core.errors import AxirError, DTypeError, ParameterError, ShapeError
 from axir.dialect.core.extended_dtypes import KeyDtype, dtype_of_generator, keys_of, words_of
 from axir.dialect.core.places import place_of_part
+from axir.dialect.core.symbolic_dims import is_symbolic_dim
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.conversion import convert_element_type
+from axir.dialect.ops.elementwise.family import as_value
 from axir.dialect.ops.random.random_keys import random_unwrap, random_wrap
 from axir.dialect.ops.shape.broadcasting import broadcast_in_dim, broadcast_shapes
 from axir.dialect.ops.shape.movement import integers
@@ -33,6 +35,8 @@ def to_value(name: str, argument: str, x: ArrayLike) -> Value:
     """Returns an argument as an `Array` or `Tracer`; lists and other objects are refused."""
     if type(x) is ConcreteArray or type(x) is Tracer:
         return x
+    if is_symbolic_dim(x):
+        return as_value(x)
     return as_array(x, f"argument {argument} of random.{name}")
 
 

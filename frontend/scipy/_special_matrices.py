@@ -11,9 +11,12 @@ from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import ArrayLike, DTypeLike, Options, UserObject
 from axir.dialect.core.array import as_array
 from axir.dialect.core.errors import ParameterError, ShapeError
+from axir.dialect.core.symbolic_dims import is_open
 from axir.dialect.ops.elementwise.comparison import select_n
+from axir.dialect.ops.elementwise.family import as_value
 from axir.dialect.ops.linalg.matrices import conjugated
 from axir.dialect.ops.shape.concatenation import concatenate
+from axir.dialect.ops.shape.constants import broadcasted_iota
 from axir.dialect.ops.shape.padding import pad
 from axir.dialect.ops.shape.rearranging import reshape
 from axir.dialect.program.rules import Value
@@ -47,7 +50,9 @@ def _reference(name: str, *arguments: Options, **options: Options) -> np.ndarray
 
 def _places(
     rows: int, columns: int, rule: Callable[[UserObject, UserObject], UserObject]
-) -> np.ndarray:
+) -> UserObject:
+    if is_open((rows, columns)):
+        return rule(*(broadcasted_iota(dtypes.int32, (rows, columns), axis) for axis in (0, 1)))
     return np.asarray(rule(*np.ogrid[:rows, :columns]), np.int32)
 
 
@@ -82,8 +87,8 @@ def _joined(r: Value, c: Value) -> Value:
     return concatenate([r[..., :-1], c], c.ndim - 1)
 
 
-def _pick(values: Value, places: np.ndarray) -> Value:
-    picked = take(values, as_array(places.reshape(-1)), axis=-1)
+def _pick(values: Value, places: UserObject) -> Value:
+    picked = take(values, as_value(places.reshape(-1)), axis=-1)
     return reshape(picked, (*values.shape[:-1], *places.shape))
 
 

@@ -100,3 +100,5 @@ def replace_with_module(
         op.operation.detach_from_parent()
     for op in list(new.body.operations):
         module.body.append(op.operation.detach_from_parent())
+    for name in new.operation.attributes:
+        module.operation.attributes[name] = new.operation.attributes[name]

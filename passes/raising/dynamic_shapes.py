@@ -28,6 +28,7 @@ def known(context: RaisingContext, operation: ir.Operation, number: int) -> Host
     if found is None:
         found = context.extents(operation.operands[number])
     if found is None or None in found.reshape(-1).tolist():
+        context.want_extents(operation.operands[number])
         raise refusal(
             f"Operand {number} of {operation.name} is computed when the program runs, but it says "
             "of which shape or where the result is.",

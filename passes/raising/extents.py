@@ -109,6 +109,11 @@ def followed(op: ir.Operation, extents: Callable[[ir.Value], Extents | None]) ->
     return found if is_known else None
 
 
+def computes_extents(op: ir.Operation) -> bool:
+    """Tells whether an operation is one that computes extents of others, few integers of few."""
+    return op.name in _RULES and all(_is_small(v.type) for v in (*op.operands, *op.results))
+
+
 def _is_small(kind: ir.Type) -> bool:
     """Tells whether a type is one of few integers; those of the dialect `shape` are such."""
     element = _element(kind)

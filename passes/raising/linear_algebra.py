@@ -15,6 +15,7 @@ from axir.dialect.core import dtypes
 from axir.dialect.core.array import from_numpy
 from axir.dialect.ops.elementwise import conversion
 from axir.dialect.ops.elementwise.arithmetic import add
+from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.indexing.static_slicing import slice_in_dim
 from axir.dialect.ops.linalg.cholesky import cholesky
 from axir.dialect.ops.linalg.eig import eig
@@ -36,7 +37,14 @@ from .table import RaisingContext, raises, raises_calls_of, refusal, result_type
 
 @raises("stablehlo.cholesky")
 def _cholesky(context: RaisingContext, operation: ir.Operation, x: Value) -> Value:
-    return _factored(x, flag(operation, "lower"))
+    factor = _factored(_wide(x), flag(operation, "lower"))
+    return convert_element_type(factor, x.dtype)
+
+
+def _wide(x: Value) -> Value:
+    """Returns numbers of half precision as float32, of which there are matrices in axir."""
+    is_half = x.dtype in (dtypes.float16, dtypes.bfloat16)
+    return convert_element_type(x, dtypes.float32) if is_half else x
 
 
 def _factored(x: Value, is_lower: bool) -> Value:
@@ -50,15 +58,16 @@ def _triangular_solve(
     context: RaisingContext, operation: ir.Operation, a: Value, b: Value
 ) -> Value:
     kind = word(operation.attributes["transpose_a"])
-    return triangular_solve(
-        a,
-        b,
+    solution = triangular_solve(
+        _wide(a),
+        _wide(b),
         left_side=flag(operation, "left_side"),
         lower=flag(operation, "lower"),
         transpose_a=kind in ("TRANSPOSE", "ADJOINT"),
         conjugate_a=kind == "ADJOINT",
         unit_diagonal=flag(operation, "unit_diagonal"),
     )
+    return convert_element_type(solution, b.dtype)
 
 
 # LAPACK -----------------------------------------------------------------------------------------

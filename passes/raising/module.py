@@ -22,7 +22,7 @@ from axir.dialect.core.context import context, describe_location
 from axir.dialect.core.errors import AxirError, ShapeError, WeightsError
 from axir.dialect.core.quantized_types import is_quantized
 from axir.dialect.core.state import attributed, outside_traces, state
-from axir.dialect.core.symbolic_dims import are_same, is_same
+from axir.dialect.core.symbolic_dims import SymbolicDim, are_same, is_extent, is_same
 from axir.dialect.core.types import ShapedArray, numpy_dtype
 from axir.dialect.ops.calls.jit_call import call
 from axir.dialect.program.function import Function
@@ -32,6 +32,7 @@ from axir.dialect.text.foreign_signatures import argument_names
 from axir.dialect.text.summary import summarize
 from axir.dialect.text.text_positions import place_in_text
 from axir.passes.framework.errors import QuantizationError, RaisingError
+from axir.passes.transforms.simplify import prune_function
 
 from . import (
     arith,
@@ -53,20 +54,23 @@ from . import (
     sorting,
     windows,
 )
-from .extents import Comparison, as_value, extents_array, followed
+from .extents import Comparison, as_value, computes_extents, extents_array, followed
 from .open_dimensions import (
+    DimensionArgument,
+    Discovery,
     Learned,
-    SameDimension,
-    check_dimensions,
     check_name,
     filled,
     given_constraints,
     global_names,
     open_shape,
+    plain_name,
+    written_shape,
 )
 from .quantized_operations import rule_of, touches_quantized
 from .shapes import elements
 from .table import Raised, Region, raised_type, refusal, result_dtype, result_type
+from .wanted_dimensions import check_dimensions, wanted_bounds
 
 __all__ = ["RaisedModule", "raise_module"]
 
@@ -139,8 +143,8 @@ def raise_module(module: ir.Module, shapes: Shapes = MappingProxyType({})) -> Ra
         with context(), ir.Location.unknown(), config(jax_enable_x64=True), outside_traces():
             try:
                 functions = {symbol: raising.function(symbol) for symbol in raising.public}
-            except SameDimension as same:
-                learned = learned.with_equal(same.name, same.extent)
+            except Discovery as found:
+                learned = found.added_to(learned)
                 continue
             except RaisingError:
                 if raising.assumed <= set(learned.constraints):
@@ -167,6 +171,8 @@ class _Raising:
         self._constants: dict[ir.Value, HostArray | None] = {}
         # The extents that values of the trace hold.
         self._extents: dict[Value, HostArray] = {}
+        # Arguments that are integers, by what they became.
+        self._numbers: dict[Value, str] = {}
         self._module = module
         self._shapes = shapes
         self._ops: dict[str, ir.Operation] = {}
@@ -220,14 +226,33 @@ class _Raising:
         ]
         for _ in attributed([op]):
             with Trace(symbol, writes_descriptions=True) as trace:
-                return trace.finish(self._run(block, [trace.add_input(t) for t in types]))
+                inputs = [trace.add_input(t) for t in types]
+                if symbol in self.public:
+                    self._note_numbers(inputs, names)
+                raised = trace.finish(self._run(block, inputs))
+                is_open = any(v.type.is_open for v in raised.inputs)
+                # What computes extents is expressions by now, and nobody's operand.
+                return prune_function(raised) if is_open else raised
         raise AssertionError("a function has been raised")
+
+    def _note_numbers(self, inputs: Sequence[Tracer], names: Sequence[str]) -> None:
+        """Notes which arguments are integers, and those that are known to be dimensions."""
+        for x, name in zip(inputs, names, strict=True):
+            if x.ndim or x.dtype.kind != "i":
+                continue
+            self._numbers[x] = name
+            if name in self._learned.arguments:
+                extent = self._learned.extent(SymbolicDim(plain_name(name)))
+                self._extents[x] = extents_array([extent], ())
 
     def _argument_type(self, op: ir.Operation, argument: ir.Value, name: str) -> ShapedArray:
         kind = argument.type
         if isinstance(kind, ir.RankedTensorType) and not kind.has_static_shape:
             given = self._shapes.get(name)
-            wanted = open_shape(kind, name) if given is None else filled(kind, given, name)
+            if given is not None:
+                wanted = filled(kind, given, name)
+            else:
+                wanted = written_shape(op, argument) or open_shape(kind, name)
             extents = [self._learned.extent(extent) for extent in wanted]
             return ShapedArray(extents, numpy_dtype(kind.element_type))
         if str(kind) == "!stablehlo.token":
@@ -324,12 +349,13 @@ class _Raising:
             )
         try:
             operands = [self._values[v] for v in op.operands]
-            check_dimensions(op, operands)
+            check_dimensions(op, operands, self.extents)
+            self.assumed.update(wanted_bounds(op, operands))
             raised = rule(self, op, *operands)
             results = list(raised) if isinstance(raised, (list, tuple)) else [raised]
             _check(op, results)
-            self._follow(op, results)
-        except (SameDimension, WeightsError):
+            results = self._follow(op, results)
+        except (Discovery, WeightsError):
             raise
         except RaisingError as error:
             if error.where:
@@ -360,15 +386,26 @@ class _Raising:
 
     # Extents ------------------------------------------------------------------------------------
 
-    def _follow(self, op: ir.Operation, results: Sequence[Raised]) -> None:
-        """Notes which extents the result of an operation holds, if an operand holds some."""
+    def _follow(self, op: ir.Operation, results: list[Raised]) -> list[Raised]:
+        """Notes which extents the result of an operation holds, if an operand holds some.
+
+        Returns:
+            The results; extents that are computed of others are expressions instead.
+        """
         if len(results) != 1 or type(results[0]) is not Tracer or results[0] in self._extents:
-            return
+            return results
         held = [self._values.get(v) for v in op.operands]
-        if any(type(x) is Tracer and x in self._extents for x in held):
-            found = followed(op, self._whole_extents)
-            if found is not None:
-                self._extents[results[0]] = found
+        if not any(type(x) is Tracer and x in self._extents for x in held):
+            return results
+        found = followed(op, self._whole_extents)
+        if found is None:
+            return results
+        [result] = results
+        if all(map(is_extent, found.reshape(-1).tolist())):
+            result = as_value(found, result_dtype(op, 0))
+        if type(result) is Tracer:
+            self._extents[result] = found
+        return [result]
 
     def extents(self, value: ir.Value) -> HostArray | None:
         """Returns the extents that a value holds, of known and open dimensions; else None.
@@ -387,6 +424,19 @@ class _Raising:
             return self._extents[held]
         known = self.constant(value)
         return None if known is None else known.astype(object)
+
+    def want_extents(self, value: ir.Value) -> None:
+        """Raises `DimensionArgument` if a shape is computed of an integer that is an argument."""
+        pending, seen = [value], set()
+        while pending:
+            current = pending.pop()
+            held = self._values.get(current)
+            if type(held) is Tracer and held in self._numbers and held not in self._extents:
+                raise DimensionArgument(self._numbers[held])
+            op = _owner(current)
+            if op is not None and op not in seen and computes_extents(op):
+                seen.add(op)
+                pending += op.operands
 
     def extents_value(self, extents: Sequence[Extent], shape: Sequence[int], dtype: Dtype) -> Value:
         """Returns extents as a value, whose extents are known to who asks later."""

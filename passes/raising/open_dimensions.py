@@ -8,13 +8,12 @@ holds from the beginning: the module is raised again.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from iree.compiler import ir
 
 from axir.dialect.core.annotations import Extent, HostArray
-from axir.dialect.core.array import Array
 from axir.dialect.core.errors import ShapeError
 from axir.dialect.core.symbolic_dims import (
     SymbolicDim,
@@ -24,23 +23,20 @@ from axir.dialect.core.symbolic_dims import (
     value_of,
 )
 from axir.dialect.core.symbolic_texts import constraint, read_extent, with_constraints
-from axir.dialect.program.rules import Value
+from axir.passes.transforms.open_modules import DIMENSIONS, GLOBAL
 
-from .attributes import dimension_numbers, integer
 from .extents import is_name
 
-# Where JAX says which dimension an argument of a function is.
-_GLOBAL = "jax.global_constant"
-# Names that nobody gave: they yield to others.
-_NUMBERED = re.compile(r".*_\d+")
-# Operations whose operands, those of rank 0 apart, have one shape.
-_ALIKE = frozenset(
-    "add and atan2 clamp compare complex divide maximum minimum multiply or power remainder select "
-    "shift_left shift_right_arithmetic shift_right_logical subtract xor".split()
-)
+
+class Discovery(Exception):
+    """An operation told more of open dimensions than was known: the module is raised again."""
+
+    def added_to(self, learned: Learned) -> Learned:
+        """Returns what is known with it."""
+        raise NotImplementedError
 
 
-class SameDimension(Exception):
+class SameDimension(Discovery):
     """Two open dimensions turned out to be one, or a number.
 
     Attributes:
@@ -52,6 +48,28 @@ class SameDimension(Exception):
         super().__init__(f"{name} is {extent}")
         self.name, self.extent = name, extent
 
+    def added_to(self, learned: Learned) -> Learned:
+        """Returns what is known if the name is something else."""
+        return learned.with_equal(self.name, self.extent)
+
+
+class DimensionArgument(Discovery):
+    """A shape is computed of a number that a function takes: it is an open dimension.
+
+    Older programs of JAX take their dimensions so, before the arrays that have them.
+
+    Attributes:
+        name: The name of the argument.
+    """
+
+    def __init__(self, name: str):
+        super().__init__(f"{name} is a dimension")
+        self.name = name
+
+    def added_to(self, learned: Learned) -> Learned:
+        """Returns what is known if the argument is a dimension."""
+        return learned._replace(arguments=learned.arguments | {self.name})
+
 
 class Learned(NamedTuple):
     """What is known of the names of open dimensions.
@@ -59,10 +77,12 @@ class Learned(NamedTuple):
     Attributes:
         equal: By name the extent that it is.
         constraints: What holds of the others.
+        arguments: Names of arguments that are dimensions themselves.
     """
 
     equal: Mapping[str, Extent]
     constraints: tuple[str, ...]
+    arguments: frozenset[str] = frozenset()
 
     def extent(self, extent: Extent) -> Extent:
         """Returns an extent of names that are known to be different."""
@@ -77,7 +97,7 @@ class Learned(NamedTuple):
         bare = with_constraints(extent, ())
         equal = {n: value_of(x, {name: bare}) for n, x in self.equal.items()}
         renamed = [_renamed(text, name, bare) for text in self.constraints]
-        known = Learned({**equal, name: bare}, ())
+        known = Learned({**equal, name: bare}, (), self.arguments)
         return known.with_constraints(text for text in renamed if text is not None)
 
     def with_constraints(self, texts: Iterable[str]) -> Learned:
@@ -112,14 +132,40 @@ def _read(extent: Extent) -> Extent:
     return read_extent(extent) if isinstance(extent, str) else extent
 
 
+def plain_name(name: str) -> str:
+    """Returns the name of an argument as one of dimensions."""
+    plain = re.sub(r"\W+", "_", name).strip("_") or "arg"
+    return plain if plain.isidentifier() else f"arg_{plain}"
+
+
 def open_shape(kind: ir.RankedTensorType, name: str) -> list[Extent]:
     """Returns the shape of an argument, with a name for each dimension that is open."""
-    plain = re.sub(r"\W+", "_", name).strip("_") or "arg"
-    plain = plain if plain.isidentifier() else f"arg_{plain}"
+    plain = plain_name(name)
     return [
         SymbolicDim(f"{plain}_{axis}") if extent < 0 else extent
         for axis, extent in enumerate(kind.shape)
     ]
+
+
+def written_shape(op: ir.Operation, argument: ir.Value) -> list[Extent] | None:
+    """Returns the shape of an argument that axir wrote as StableHLO; None for others.
+
+    Raises:
+        ShapeError: if it is none of the argument's type.
+    """
+    entries = _entries(op)
+    known = entries[argument.arg_number] if entries else {}
+    if DIMENSIONS not in known:
+        return None
+    texts = [ir.StringAttr(text).value for text in ir.ArrayAttr(known[DIMENSIONS])]
+    kind = argument.type
+    if len(texts) != sum(extent < 0 for extent in kind.shape):
+        raise ShapeError(
+            f"{kind} has other dimensions that are open than its {DIMENSIONS} {texts}.",
+            "Correct the one or the other.",
+        )
+    named = iter(texts)
+    return [read_extent(next(named)) if extent < 0 else extent for extent in kind.shape]
 
 
 def filled(kind: ir.RankedTensorType, given: Sequence[Extent], name: str) -> list[Extent]:
@@ -140,32 +186,18 @@ def filled(kind: ir.RankedTensorType, given: Sequence[Extent], name: str) -> lis
     return extents
 
 
-def check_dimensions(op: ir.Operation, values: Sequence[Value]) -> None:
-    """Raises `SameDimension` if an operation tells more of open dimensions than is known.
-
-    Its operands must be alike along some dimensions, or the program means nothing.
-    """
-    arrays = [x for x in values if isinstance(x, Array)]
-    if not any(x.type.is_open for x in arrays):
-        return
-    for one, other in _pairs(op, arrays):
-        if is_same(one, other):
-            continue
-        if is_name(one) and (not is_name(other) or not _NUMBERED.fullmatch(str(other))):
-            raise SameDimension(str(one), other)
-        if is_name(other):
-            raise SameDimension(str(other), one)
-        if not is_symbolic_dim(one) and not is_symbolic_dim(other):
-            return  # numbers that differ: the operation's own rule says so
-
-
 def global_names(op: ir.Operation) -> list[str | None]:
     """Returns for each argument of a function the dimension of JAX's that it is, or None."""
     count = len(list(op.regions[0].blocks[0].arguments))
+    entries = _entries(op) or [{}] * count
+    return [ir.StringAttr(x[GLOBAL]).value if GLOBAL in x else None for x in entries]
+
+
+def _entries(op: ir.Operation) -> list[ir.DictAttr] | None:
+    """Returns what a function says of its arguments; None if it says nothing."""
     if "arg_attrs" not in op.attributes:
-        return [None] * count
-    entries = map(ir.DictAttr, ir.ArrayAttr(op.attributes["arg_attrs"]))
-    return [ir.StringAttr(x[_GLOBAL]).value if _GLOBAL in x else None for x in entries]
+        return None
+    return list(map(ir.DictAttr, ir.ArrayAttr(op.attributes["arg_attrs"])))
 
 
 def check_name(name: str, extents: HostArray) -> None:
@@ -173,25 +205,3 @@ def check_name(name: str, extents: HostArray) -> None:
     (extent,) = extents.reshape(-1).tolist()
     if is_name(extent) and str(extent) != name and name.isidentifier():
         raise SameDimension(str(extent), SymbolicDim(name))
-
-
-def _pairs(op: ir.Operation, values: Sequence[Array]) -> Iterator[tuple[Extent, Extent]]:
-    """Yields extents that an operation wants to be equal."""
-    dialect, _, name = op.name.partition(".")
-    if dialect != "stablehlo":
-        return
-    shapes = [x.type.shape for x in values if x.type.shape]
-    if name in _ALIKE and len({len(shape) for shape in shapes}) == 1:
-        for shape in shapes[1:]:
-            yield from zip(shapes[0], shape, strict=True)
-    elif name == "concatenate":
-        joined = integer(op, "dimension")
-        for shape in shapes[1:]:
-            pairs = zip(shapes[0], shape, strict=True)
-            yield from (pair for axis, pair in enumerate(pairs) if axis != joined)
-    elif name == "dot_general" and len(shapes) == 2:
-        numbers = dimension_numbers(op.attributes["dot_dimension_numbers"])
-        kinds = ("batching_dimensions", "contracting_dimensions")
-        for kind in kinds:
-            lhs, rhs = (numbers[f"{side}_{kind}"] for side in ("lhs", "rhs"))
-            yield from ((shapes[0][a], shapes[1][b]) for a, b in zip(lhs, rhs, strict=True))

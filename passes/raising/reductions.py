@@ -94,7 +94,7 @@ def _started(combine: Traceable, reduced: Value, init: Value, monoid: str) -> Va
 
 def is_identity(monoid: str, init: Value) -> bool:
     """Tells whether a value is known to be the neutral element of an operation."""
-    if type(init) is not ConcreteArray:
+    if monoid not in IDENTITIES or type(init) is not ConcreteArray:
         return False
     return bool(init.host() == IDENTITIES[monoid](init.dtype))
 

@@ -43,6 +43,10 @@ class RaisingContext(Protocol):
         """Returns the extents that a value holds, of known and open dimensions; else None."""
         ...
 
+    def want_extents(self, value: ir.Value) -> None:
+        """Says that a value tells of which shape something is, and is not known to."""
+        ...
+
     def extents_value(self, extents: Sequence[Extent], shape: Sequence[int], dtype: Dtype) -> Value:
         """Returns extents as a value, whose extents are known to who asks later."""
         ...

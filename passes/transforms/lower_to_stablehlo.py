@@ -7,7 +7,7 @@ gets wrong is not this pass's business (`legalize/`).
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -26,6 +26,8 @@ from axir.dialect.program.walk import Environment
 from axir.passes.framework.base import Pass
 from axir.passes.framework.module_functions import replace_with_module
 
+from . import open_modules
+from .instantiate import symbols_of
 from .key_words import moves_keys, on_words
 from .wide_elements import computes_wide, on_wide_elements
 
@@ -96,7 +98,9 @@ class _EquationLowering:
     def call(self, function: Function, *values: ir.Value) -> list[ir.Value]:
         """Calls a function, which is lowered once however often it is called."""
         symbol = self._module.symbol_of(function)
-        return hlo.call(symbol, list(values), [v.type.words.mlir for v in function.outputs])
+        known = hlo.current_names()
+        sizes = [known[name] for name in self._module.names_of(function)]
+        return hlo.call(symbol, [*sizes, *values], [v.type.words.mlir for v in function.outputs])
 
     def inline(self, function: Function, *values: ir.Value) -> list[ir.Value]:
         """Writes the ops of a function in place, as the body of a region needs it."""
@@ -125,8 +129,10 @@ class _ModuleLowering:
         host_functions: list[HostCall] | None = None,
         is_portable: bool = False,
         mesh_axes: Sequence[tuple[Hashable, int]] | None = None,
+        allows_open: bool = False,
     ):
         self.module = module
+        self._allows_open = allows_open
         self.mesh_axes = mesh_axes
         self.is_portable = is_portable
         self.donated = donated
@@ -176,9 +182,64 @@ class _ModuleLowering:
         while self.pending:
             self.lower_function(*self.pending.pop(0))
 
+    def names_of(self, function: Function) -> list[str]:
+        """Returns the names of open dimensions whose sizes a function takes first."""
+        return sorted(symbols_of(function)) if self._allows_open else []
+
     def lower_function(self, function: Function, symbol: str, is_public: bool) -> None:
-        check_sizes_known(function)
-        arguments = [v.type.words.mlir for v in (*function.inputs, *function.captures)]
+        if not self._allows_open:
+            check_sizes_known(function)
+        names = self.names_of(function)
+        if names and is_public:
+            self._lower_entry(function, symbol, names)
+            return
+        kinds = [ShapedArray((), hlo.EXTENT)] * len(names)
+        kinds += [v.type.words for v in (*function.inputs, *function.captures)]
+        given: list[ir.Attribute] = open_modules.size_attributes(names)
+        given += [ir.DictAttr.get({})] * (len(kinds) - len(names))
+        if is_public:
+            mark = ir.DictAttr.get({DONATED: ir.UnitAttr.get()})
+            given = [mark if i in self.donated else x for i, x in enumerate(given)]
+
+        def write(*values: ir.Value) -> list[ir.Value]:
+            sizes, rest = values[: len(names)], values[len(names) :]
+            if not names:
+                return self.lower_body(function, rest)
+            with hlo.computing_extents(dict(zip(names, sizes, strict=True))):
+                return self.lower_body(function, rest)
+
+        self._write_function(function, symbol, is_public, kinds, given, write)
+
+    def _lower_entry(self, function: Function, symbol: str, names: Sequence[str]) -> None:
+        """Writes what takes arrays, for a function that takes sizes, too."""
+        body = f"{symbol}_of_sizes"
+        while body in self.taken:
+            body += "_"
+        self.add(function, body, is_public=False)
+        kinds = [v.type.words for v in (*function.inputs, *function.captures)]
+        given = [open_modules.open_attribute(kind) for kind in kinds]
+        for number in self.donated:
+            given[number][DONATED] = ir.UnitAttr.get()
+
+        def write(*values: ir.Value) -> list[ir.Value]:
+            sizes = open_modules.write_entry(names, kinds, values)
+            results = [v.type.words.mlir for v in function.outputs]
+            return hlo.call(body, [*sizes, *values], results)
+
+        self._write_function(
+            function, symbol, True, kinds, list(map(ir.DictAttr.get, given)), write
+        )
+
+    def _write_function(
+        self,
+        function: Function,
+        symbol: str,
+        is_public: bool,
+        kinds: Sequence[ShapedArray],
+        given: Sequence[ir.Attribute],
+        write: Callable[..., list[ir.Value]],
+    ) -> None:
+        arguments = [kind.mlir for kind in kinds]
         results = [v.type.words.mlir for v in function.outputs]
         attributes: dict[str, ir.Attribute] = {
             "sym_name": ir.StringAttr.get(symbol),
@@ -186,11 +247,8 @@ class _ModuleLowering:
         }
         if not is_public:
             attributes["sym_visibility"] = ir.StringAttr.get("private")
-        elif self.donated:
-            mark = ir.DictAttr.get({DONATED: ir.UnitAttr.get()})
-            attributes["arg_attrs"] = ir.ArrayAttr.get(
-                [mark if i in self.donated else ir.DictAttr.get({}) for i in range(len(arguments))]
-            )
+        if any(map(len, map(ir.DictAttr, given))):
+            attributes["arg_attrs"] = ir.ArrayAttr.get(list(given))
         op = ir.Operation.create(
             "func.func",
             attributes=attributes,
@@ -201,8 +259,7 @@ class _ModuleLowering:
         locations = [function.location] * len(arguments)
         block = ir.Block.create_at_start(op.regions[0], arguments, locations)
         with ir.InsertionPoint(block), function.location:
-            values = self.lower_body(function, list(block.arguments))
-            ir.Operation.create("func.return", operands=values)
+            ir.Operation.create("func.return", operands=write(*block.arguments))
 
     def lower_body(self, function: Function, values: Sequence[ir.Value]) -> list[ir.Value]:
         lowered = _Lowered.of(function, values)
@@ -232,13 +289,24 @@ class _ModuleLowering:
                     f"The MLIR translation rule of '{primitive.name}' gave {value!r}, not a value.",
                     "Return operation.result, or operation.results.",
                 )
-            if value.type != variable.type.words.mlir:
+            wanted = variable.type.words.mlir
+            if value.type != wanted and _are_alike(value.type, wanted):
+                value.set_type(wanted)  # which says the same of open extents in other words
+            if value.type != wanted:
                 raise MissingRuleError(
                     f"The MLIR translation rule of '{primitive.name}' gave {value.type}, but its "
-                    f"abstract evaluation says {variable.type.words.mlir}.",
+                    f"abstract evaluation says {wanted}.",
                     "Make the two rules agree.",
                 )
         return results
+
+
+def _are_alike(kind: ir.Type, other: ir.Type) -> bool:
+    """Tells whether types are the same but for what they say of extents that are not known."""
+    both = (kind, other)
+    if not all(isinstance(x, ir.RankedTensorType) and not x.has_static_shape for x in both):
+        return False
+    return [*kind.shape] == [*other.shape] and kind.element_type == other.element_type
 
 
 def check_sizes_known(function: Function) -> None:
@@ -260,6 +328,7 @@ def lower_functions(
     host_functions: list[HostCall] | None = None,
     is_portable: bool = False,
     mesh_axes: Sequence[tuple[Hashable, int]] | None = None,
+    allows_open: bool = False,
 ) -> ir.Module:
     """Lowers functions to a StableHLO module in which they are public under given symbols.
 
@@ -273,15 +342,18 @@ def lower_functions(
             which has such functions of its own, but neither LAPACK nor the evaluator.
         mesh_axes: Names and extents of the axes of a mesh each of whose devices runs the code, on
             its parts: collectives over these become host functions that communicate.
+        allows_open: Whether functions with open dimensions become such of StableHLO.
     """
     with context(), ir.Location.unknown():
         module = ir.Module.create()
         lowering = _ModuleLowering(
-            module, platform, donated, host_functions, is_portable, mesh_axes
+            module, platform, donated, host_functions, is_portable, mesh_axes, allows_open
         )
         for symbol, function in functions.items():
             lowering.add(function, symbol, is_public=True)
         lowering.run()
+        if any(map(lowering.names_of, functions.values())):
+            open_modules.finish(module)
         return module
 
 
@@ -292,6 +364,9 @@ class LowerToStableHLO(Pass):
     Algorithm:
         1. Lower each public function: one `lower` rule per op, in order, locations kept.
         2. Lower each function that a call names, once, as a private function.
+        3. Where dimensions are open, types become `tensor<?xf32>`, operations those that take
+           extents as operands, and the public function computes the sizes from its arguments, as
+           `jax.export` writes it (`open_modules.py`).
 
     Before:
         ```mlir
@@ -314,4 +389,7 @@ class LowerToStableHLO(Pass):
 
     def run(self, module: ir.Module) -> None:
         """Replaces the functions of the module by their StableHLO."""
-        replace_with_module(module, lambda functions: lower_functions(functions, self.platform))
+        replace_with_module(module, self._lowered)
+
+    def _lowered(self, functions: Mapping[str, Function]) -> ir.Module:
+        return lower_functions(functions, self.platform, allows_open=True)

@@ -117,7 +117,8 @@ class _Simplifier:
             return False
         if primitive.evaluate is None or primitive.is_staged or is_effectful(equation):
             return False
-        return all(v.type.size <= _LARGEST_FOLDED for v in equation.results)
+        types = [v.type for v in equation.results]
+        return all(not t.is_open and t.size <= _LARGEST_FOLDED for t in types)
 
     def should_inline(self, callee: Function) -> bool:
         if self.inline == "auto":

@@ -36,15 +36,11 @@ from .core import (
     constant,
     element_bytes,
     element_type_of,
-    full,
-    full_like,
-    iota,
     is_complex,
     is_float,
     is_integer,
     is_narrow_tensor,
     is_unsigned,
-    scalar_like,
     shape_of,
     size_of,
     tensor_type,
@@ -120,6 +116,16 @@ from .elementwise import (
     xor,
     zeta,
 )
+from .extents import (
+    EXTENT,
+    ExtentValues,
+    compared,
+    computing_extents,
+    current_names,
+    extent,
+    extents,
+)
+from .filled import full, full_like, iota, scalar_like
 from .linalg import (
     cholesky,
     convolution,
@@ -153,6 +159,8 @@ from .structured import (
 )
 
 __all__ = [
+    "EXTENT",
+    "ExtentValues",
     "StableHLOError",
     "abs",
     "acos",
@@ -180,7 +188,9 @@ __all__ = [
     "cholesky",
     "clamp",
     "compare",
+    "compared",
     "complex",
+    "computing_extents",
     "concatenate",
     "conj",
     "constant",
@@ -189,6 +199,7 @@ __all__ = [
     "cosh",
     "cosine",
     "count_leading_zeros",
+    "current_names",
     "custom_call",
     "digamma",
     "divide",
@@ -202,6 +213,8 @@ __all__ = [
     "erfc",
     "exponential",
     "exponential_minus_one",
+    "extent",
+    "extents",
     "fft",
     "floor",
     "full",

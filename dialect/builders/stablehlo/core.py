@@ -15,7 +15,8 @@ from axir.dialect.core.annotations import NestedNumbers, Returning, UserObject
 from axir.dialect.core.attributes import dense
 from axir.dialect.core.context import context
 from axir.dialect.core.errors import AxirError
-from axir.dialect.core.types import element_type, numpy_dtype
+from axir.dialect.core.symbolic_dims import is_open
+from axir.dialect.core.types import ShapedArray, element_type, numpy_dtype, type_of_mlir
 
 # An `ir.Type`, or anything `numpy.dtype` accepts.
 ElementType: TypeAlias = UserObject
@@ -33,13 +34,14 @@ def element_type_of(value: ir.Value) -> ir.Type:
 
 
 def shape_of(value: ir.Value) -> tuple[int, ...]:
-    """Returns the shape of a tensor value."""
-    return tuple(value.type.shape)
+    """Returns the shape of a tensor value; symbolic dimensions where they are not known."""
+    kind = value.type
+    return tuple(kind.shape) if kind.has_static_shape else type_of_mlir(kind).shape
 
 
 def size_of(value: ir.Value) -> int:
     """Returns how many elements a tensor value has."""
-    return math.prod(value.type.shape)
+    return math.prod(shape_of(value))
 
 
 def element_bytes(element: ir.Type) -> int:
@@ -61,6 +63,8 @@ def as_element_type(element: ElementType) -> ir.Type:
 
 def tensor_type(shape: Sequence[int], element: ElementType) -> ir.RankedTensorType:
     """Returns the ranked tensor type of a shape and an element type."""
+    if is_open(shape):
+        return ShapedArray(shape, numpy_dtype(as_element_type(element))).mlir
     return ir.RankedTensorType.get(list(shape), as_element_type(element))
 
 
@@ -205,30 +209,3 @@ def constant(value: NestedNumbers, element: ElementType | None = None) -> ir.Val
         array = array.astype(numpy_dtype(as_element_type(element)), copy=False)
     value = dense(array)
     return build("constant", "stablehlo.constant", (), [value.type], {"value": value}).result
-
-
-def full(value: NestedNumbers, shape: Sequence[int], element: ElementType) -> ir.Value:
-    """Returns a splat constant."""
-    result_type = tensor_type(shape, element)
-    with np.errstate(over="ignore"):  # beyond the range is infinity
-        data = np.asarray(value).astype(numpy_dtype(result_type.element_type)).reshape(1)
-    data = data if math.prod(shape) else data[:0]
-    dense = ir.DenseElementsAttr.get(data, type=result_type)
-    return build("full", "stablehlo.constant", (), [result_type], {"value": dense}).result
-
-
-def full_like(operand: ir.Value, value: NestedNumbers) -> ir.Value:
-    """Returns a splat constant of `value` in the shape and element type of `operand`."""
-    return full(value, operand.type.shape, element_type_of(operand))
-
-
-scalar_like = full_like
-"""The constant `value` as an operand for an elementwise operation with `operand` (StableHLO does
-not broadcast).
-"""
-
-
-def iota(shape: Sequence[int], dimension: int, element: ElementType) -> ir.Value:
-    """Numbers that count along `dimension`, from zero."""
-    attributes = {"iota_dimension": integer(dimension)}
-    return build("iota", "stablehlo.iota", (), [tensor_type(shape, element)], attributes).result

@@ -13,11 +13,31 @@ from .core import (
     build,
     element_type_of,
     integer,
+    shape_of,
     tensor_type,
 )
 
 Unary = Callable[[ir.Value], ir.Value]
 Binary = Callable[[ir.Value, ir.Value], ir.Value]
+
+
+def _real_part(element: ir.Type) -> ir.Type:
+    return element.element_type if isinstance(element, ir.ComplexType) else element
+
+
+def _truth_value(element: ir.Type) -> ir.Type:
+    return ir.IntegerType.get_signless(1)
+
+
+# What MLIR infers of the element type, where it would lose what is known of an open shape.
+_INFERRED: dict[str, Callable[[ir.Type], ir.Type]] = {
+    "abs": _real_part,
+    "complex": lambda element: ir.ComplexType.get(element),
+    "imag": _real_part,
+    "is_finite": _truth_value,
+    "is_inf": _truth_value,
+    "real": _real_part,
+}
 
 
 def _unary(name: str, dialect: str = "stablehlo", *, is_inferred: bool = False) -> Unary:
@@ -27,7 +47,10 @@ def _unary(name: str, dialect: str = "stablehlo", *, is_inferred: bool = False) 
     operation = f"{dialect}.{name}"
 
     def builder(operand: ir.Value) -> ir.Value:
-        return build(name, operation, (operand,), None if is_inferred else (operand.type,)).result
+        kinds = None if is_inferred else (operand.type,)
+        if kinds is None and not operand.type.has_static_shape:
+            kinds = (tensor_type(shape_of(operand), _INFERRED[name](element_type_of(operand))),)
+        return build(name, operation, (operand,), kinds).result
 
     builder.__name__ = builder.__qualname__ = name
     builder.__doc__ = f"`{operation}`, elementwise."
@@ -41,7 +64,10 @@ def _binary(name: str, dialect: str = "stablehlo", *, is_inferred: bool = False)
     operation = f"{dialect}.{name}"
 
     def builder(lhs: ir.Value, rhs: ir.Value) -> ir.Value:
-        return build(name, operation, (lhs, rhs), None if is_inferred else (lhs.type,)).result
+        kinds = None if is_inferred else (lhs.type,)
+        if kinds is None and not lhs.type.has_static_shape:
+            kinds = (tensor_type(shape_of(lhs), _INFERRED[name](element_type_of(lhs))),)
+        return build(name, operation, (lhs, rhs), kinds).result
 
     builder.__name__ = builder.__qualname__ = name
     builder.__doc__ = f"`{operation}`, elementwise."
@@ -133,7 +159,7 @@ def compare(
         "comparison_direction": attribute(f"#stablehlo<comparison_direction {direction}>"),
         "compare_type": attribute(f"#stablehlo<comparison_type {kind}>"),
     }
-    result_type = tensor_type(lhs.type.shape, ir.IntegerType.get_signless(1))
+    result_type = tensor_type(shape_of(lhs), ir.IntegerType.get_signless(1))
     return build("compare", "stablehlo.compare", (lhs, rhs), (result_type,), attributes).result
 
 
@@ -154,7 +180,7 @@ def convert(operand: ir.Value, element: ElementType) -> ir.Value:
     target = as_element_type(element)
     if element_type_of(operand) == target:
         return operand
-    result_type = tensor_type(operand.type.shape, target)
+    result_type = tensor_type(shape_of(operand), target)
     return build("convert", "stablehlo.convert", (operand,), (result_type,)).result
 
 
@@ -165,7 +191,7 @@ def bitcast_convert(
 
     When the widths differ, `shape` tells of the trailing dimension of parts that comes or goes.
     """
-    result_type = tensor_type(operand.type.shape if shape is None else shape, element)
+    result_type = tensor_type(shape_of(operand) if shape is None else shape, element)
     if result_type == operand.type:
         return operand
     return build("bitcast_convert", "stablehlo.bitcast_convert", (operand,), (result_type,)).result

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 from iree.compiler import ir
 
+from axir.dialect.core.symbolic_dims import is_open
+
 from .core import (
     ElementType,
     attribute,
@@ -16,8 +18,11 @@ from .core import (
     integers,
     padding_pairs,
     precision_config,
+    shape_of,
     tensor_type,
 )
+from .filled import full
+from .shape import pad
 
 ConvSpec = Sequence[int]
 
@@ -37,13 +42,13 @@ def dot_general(
     result's (and the accumulator's) element type, by default lhs's; `precision` is DEFAULT, HIGH
     or HIGHEST, or one for each operand.
     """
-    sizes = [lhs.type.shape[axis] for axis in batch[0]]
+    sizes = [shape_of(lhs)[axis] for axis in batch[0]]
     for operand, contracted, batched in (
         (lhs, contracting[0], batch[0]),
         (rhs, contracting[1], batch[1]),
     ):
         used = {*contracted, *batched}
-        sizes += [size for axis, size in enumerate(operand.type.shape) if axis not in used]
+        sizes += [size for axis, size in enumerate(shape_of(operand)) if axis not in used]
     numbers = (
         f"#stablehlo.dot<lhs_batching_dimensions = {list(batch[0])}, "
         f"rhs_batching_dimensions = {list(batch[1])}, "
@@ -73,25 +78,28 @@ def convolution(
     batch_group_count: int = 1,
     element: ElementType | None = None,
     precision: str | Sequence[str] | None = None,
+    shape: Sequence[int] | None = None,
 ) -> ir.Value:
     """Returns a convolution of `lhs` with the kernel `rhs`.
 
     `dimension_numbers` are three tuples of axes: (batch, feature, *spatial) of lhs, (output
     feature, input feature, *spatial) of rhs, (batch, feature, *spatial) of the result. `element`
-    is the result's element type, by default lhs's.
+    is the result's element type, by default lhs's. `shape` is that of the result, which is told
+    where it is open.
     """
     rank = len(window_strides)
     lhs_spec, rhs_spec, result_spec = (tuple(spec) for spec in dimension_numbers)
     lhs_dilation = lhs_dilation if lhs_dilation is not None else [1] * rank
     rhs_dilation = rhs_dilation if rhs_dilation is not None else [1] * rank
-    sizes = [0] * (rank + 2)
-    sizes[result_spec[0]] = lhs.type.shape[lhs_spec[0]] // batch_group_count
-    sizes[result_spec[1]] = rhs.type.shape[rhs_spec[0]]
-    for axis in range(rank):
-        base = _dilated(lhs.type.shape[lhs_spec[axis + 2]], lhs_dilation[axis]) + sum(padding[axis])
-        window = _dilated(rhs.type.shape[rhs_spec[axis + 2]], rhs_dilation[axis])
-        fits = base >= window and base > 0
-        sizes[result_spec[axis + 2]] = (base - window) // window_strides[axis] + 1 if fits else 0
+    if any(map(is_open, padding)):
+        lhs = _padded(lhs, lhs_spec, padding, lhs_dilation)
+        lhs_dilation, padding = [1] * rank, [(0, 0)] * rank
+    sizes = shape
+    if sizes is None:
+        kernel = (shape_of(rhs), rhs_spec, rhs_dilation)
+        given = (shape_of(lhs), lhs_spec, lhs_dilation)
+        settings = (window_strides, padding, batch_group_count)
+        sizes = _convolved(given, kernel, result_spec, *settings)
     numbers = (
         f"#stablehlo.conv<{_layout(lhs_spec, 'bf')}x{_layout(rhs_spec, 'oi')}"
         f"->{_layout(result_spec, 'bf')}>"
@@ -110,6 +118,37 @@ def convolution(
     result_type = tensor_type(sizes, element_type_of(lhs) if element is None else element)
     name = "convolution"
     return build(name, "stablehlo.convolution", (lhs, rhs), (result_type,), attributes).result
+
+
+def _padded(
+    lhs: ir.Value, spec: ConvSpec, padding: Sequence[Sequence[int]], dilation: Sequence[int]
+) -> ir.Value:
+    """Returns an operand with zeros around and between its elements."""
+    amounts: list[tuple[int, int, int]] = [(0, 0, 0)] * len(spec)
+    for axis, (low, high), step in zip(spec[2:], padding, dilation, strict=True):
+        amounts[axis] = (low, high, step - 1)
+    return pad(lhs, full(0, (), element_type_of(lhs)), *zip(*amounts, strict=True))
+
+
+def _convolved(
+    lhs: tuple[Sequence[int], ConvSpec, Sequence[int]],
+    rhs: tuple[Sequence[int], ConvSpec, Sequence[int]],
+    spec: ConvSpec,
+    strides: Sequence[int],
+    padding: Sequence[Sequence[int]],
+    batch_group_count: int,
+) -> list[int]:
+    """Returns the shape of a convolution of shapes with their axes and dilations."""
+    (lhs_shape, lhs_spec, lhs_dilation), (rhs_shape, rhs_spec, rhs_dilation) = lhs, rhs
+    sizes = [0] * len(spec)
+    sizes[spec[0]] = lhs_shape[lhs_spec[0]] // batch_group_count
+    sizes[spec[1]] = rhs_shape[rhs_spec[0]]
+    for axis, stride in enumerate(strides):
+        base = _dilated(lhs_shape[lhs_spec[axis + 2]], lhs_dilation[axis]) + sum(padding[axis])
+        window = _dilated(rhs_shape[rhs_spec[axis + 2]], rhs_dilation[axis])
+        fits = base >= window and base > 0
+        sizes[spec[axis + 2]] = (base - window) // stride + 1 if fits else 0
+    return sizes
 
 
 def _dilated(size: int, dilation: int) -> int:

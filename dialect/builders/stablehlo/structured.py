@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 from iree.compiler import ir
 
+from axir.dialect.core.symbolic_dims import is_open
+
 from .core import (
     Body,
     ElementType,
@@ -16,8 +18,11 @@ from .core import (
     integer,
     integers,
     padding_pairs,
+    shape_of,
     tensor_type,
 )
+from .extents import extents
+from .shape import concatenate, pad, reshape
 
 
 def _scalar_types(values: Sequence[ir.Value]) -> list[ir.Type]:
@@ -33,7 +38,7 @@ def reduce(
     identities.
     """
     operands, inits = as_values(operands), as_values(inits)
-    kept = [size for axis, size in enumerate(operands[0].type.shape) if axis not in set(dimensions)]
+    kept = [size for axis, size in enumerate(shape_of(operands[0])) if axis not in set(dimensions)]
     result_types = [tensor_type(kept, element_type_of(operand)) for operand in operands]
     bodies = [(_scalar_types([*inits, *operands]), body)]
     attributes = {"dimensions": integers(dimensions)}
@@ -53,19 +58,32 @@ def reduce_window(
     base_dilations: Sequence[int] | None = None,
     window_dilations: Sequence[int] | None = None,
     padding: Sequence[Sequence[int]] | None = None,
+    shape: Sequence[int] | None = None,
 ) -> list[ir.Value]:
-    """Reduces each window of the operands; see `reduce` for `body`. Padding reads `inits`."""
+    """Reduces each window of the operands; see `reduce` for `body`. Padding reads `inits`.
+
+    `shape` is that of the results, which is told where it is open.
+    """
     operands, inits = as_values(operands), as_values(inits)
+    if is_open(window_dimensions):
+        windows = (window_dimensions, window_strides, base_dilations, window_dilations)
+        return _open_windows(operands, inits, windows, padding, body, shape)
+    if any(map(is_open, padding or ())):
+        low, high = zip(*padding, strict=True)
+        between = [n - 1 for n in base_dilations or [1] * len(low)]
+        both = zip(operands, inits, strict=True)
+        operands = [pad(x, init, low, high, between) for x, init in both]
+        base_dilations = padding = None
     ones = [1] * len(window_dimensions)
     strides, base, dilations = (
         list(given) if given is not None else ones
         for given in (window_strides, base_dilations, window_dilations)
     )
     pairs = [list(pair) for pair in padding] if padding is not None else [[0, 0] for _ in ones]
-    shape = [
+    shape = shape or [
         _window_count(size, *settings)
         for size, *settings in zip(
-            operands[0].type.shape, window_dimensions, strides, base, dilations, pairs, strict=True
+            shape_of(operands[0]), window_dimensions, strides, base, dilations, pairs, strict=True
         )
     ]
     attributes = {
@@ -79,6 +97,55 @@ def reduce_window(
     bodies = [(_scalar_types([*inits, *operands]), body)]
     name, values = "reduce_window", (*operands, *inits)
     return list(build(name, f"stablehlo.{name}", values, result_types, attributes, bodies).results)
+
+
+def _open_windows(
+    operands: Sequence[ir.Value],
+    inits: Sequence[ir.Value],
+    windows: Sequence[Sequence[int] | None],
+    padding: Sequence[Sequence[int]] | None,
+    body: Body,
+    shape: Sequence[int] | None,
+) -> list[ir.Value]:
+    """Reduces windows whose extents are open, by the call that refinement of shapes knows."""
+    rank = len(windows[0] or ())
+    numbers = [extents(given if given is not None else [1] * rank) for given in windows]
+    pairs = [extents(pair) for pair in padding or [(0, 0)] * rank]
+    rows = concatenate([reshape(pair, (1, 2)) for pair in pairs], 0)
+    reducer = _function("reducer", _scalar_types([*inits, *operands]), body, inits)
+    attributes = {
+        "call_target_name": ir.StringAttr.get("stablehlo.dynamic_reduce_window"),
+        "called_computations": ir.ArrayAttr.get([ir.FlatSymbolRefAttr.get(reducer)]),
+        "api_version": integer(2, 32),
+    }
+    kinds = [tensor_type(shape or (), element_type_of(operand)) for operand in operands]
+    values = (*operands, *inits, *numbers, rows)
+    name = "reduce_window"
+    return list(build(name, "stablehlo.custom_call", values, kinds, attributes).results)
+
+
+def _function(name: str, types: Sequence[ir.Type], body: Body, results: Sequence[ir.Value]) -> str:
+    """Writes a private function beside the one that is being written; returns its symbol."""
+    owner = ir.InsertionPoint.current.block.owner
+    while owner.operation.parent is not None:
+        owner = owner.operation.parent
+    block = owner.regions[0].blocks[0]
+    taken = {ir.StringAttr(op.operation.attributes["sym_name"]).value for op in block.operations}
+    symbol, number = name, 0
+    while symbol in taken:
+        symbol, number = f"{name}_{number}", number + 1
+    kind = ir.FunctionType.get(list(types), [value.type for value in results])
+    attributes = {
+        "sym_name": ir.StringAttr.get(symbol),
+        "function_type": ir.TypeAttr.get(kind),
+        "sym_visibility": ir.StringAttr.get("private"),
+    }
+    point = ir.InsertionPoint(block)
+    made = ir.Operation.create("func.func", attributes=attributes, regions=1, ip=point)
+    inner = ir.Block.create_at_start(made.regions[0], list(types))
+    with ir.InsertionPoint(inner):
+        ir.Operation.create("func.return", operands=as_values(body(*inner.arguments)))
+    return symbol
 
 
 def _window_count(

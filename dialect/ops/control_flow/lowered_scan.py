@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -17,6 +17,7 @@ import numpy as np
 from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
+from axir.dialect.core.symbolic_dims import is_symbolic_dim
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.rules import Value
 
@@ -52,6 +53,9 @@ class LoweredScan:
 
     def write(self, carry: Sequence[Value]) -> list[Value]:
         """Writes the loop from a first carry; returns the last one, then the stacks."""
+        if is_symbolic_dim(self.length):
+            loop = replace(self, unroll=1)
+            return loop._passes(None, carry, _constant(self.length), self.length)
         if self.length <= self.unroll:
             return self._written_out(carry)
         whole = self.length - self.length % self.unroll
@@ -162,7 +166,7 @@ def _put(place: Any, zero: Any, stack: Any, piece: Any) -> ir.Value:
 
 
 def _constant(value: int) -> ir.Value:
-    return hlo.constant(value, _INDEX)
+    return hlo.extent(value, _INDEX)
 
 
 def _later(index: ir.Value, distance: int) -> ir.Value:

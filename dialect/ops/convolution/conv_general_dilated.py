@@ -58,20 +58,27 @@ def _lower(
     if computed == dtypes.bool_:
         # A sum of conjunctions is a disjunction: at least one product is not zero.
         lhs, rhs = (hlo.convert(x, dtypes.float32) for x in (lhs, rhs))
-        result = _convolution(lhs, rhs, dimension_numbers, dtypes.float32, **params)
+        result = _convolution(lhs, rhs, dimension_numbers, dtypes.float32, out.shape, **params)
         return hlo.compare(result, hlo.full_like(result, 0), "NE")
     # Narrow operands stay so where they only widen: there are instructions for these.
     is_widening = dtypes.kind(lhs_type.dtype) == dtypes.kind(computed)
     if lhs_type.dtype != computed and not (is_widening and lhs_type.dtype.itemsize <= 2):
         lhs, rhs = hlo.convert(lhs, computed), hlo.convert(rhs, computed)
-    result = _convolution(lhs, rhs, dimension_numbers, computed, **params)
+    result = _convolution(lhs, rhs, dimension_numbers, computed, out.shape, **params)
     return result if computed == out.dtype else hlo.convert(result, out.dtype)
 
 
 def _convolution(
-    lhs: ir.Value, rhs: ir.Value, numbers: Any, element: np.dtype, **params: Param
+    lhs: ir.Value,
+    rhs: ir.Value,
+    numbers: Any,
+    element: np.dtype,
+    shape: Sequence[int],
+    **params: Param,
 ) -> ir.Value:
-    return hlo.convolution(lhs, rhs, dimension_numbers=numbers, element=element, **params)
+    return hlo.convolution(
+        lhs, rhs, dimension_numbers=numbers, element=element, shape=shape, **params
+    )
 
 
 # Samples ---------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ import numpy as np
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import PaddingLike, Param, Params, PrecisionLike, UserObject
 from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError
+from axir.dialect.core.symbolic_dims import as_extent
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.contraction.types import computation_dtype
 
@@ -189,13 +190,13 @@ class PaddingError(ParameterError, RuntimeError, TypeError):
 
 
 def padding_pairs(name: str, padding: UserObject, count: int) -> Padding:
-    """Returns explicit padding as pairs of Python integers.
+    """Returns explicit padding as pairs of integers.
 
     Raises:
         PaddingError: for anything but one pair for each of the `count` spatial dimensions.
     """
     try:
-        pairs = tuple((index(low), index(high)) for low, high in padding)
+        pairs = tuple((as_extent(low), as_extent(high)) for low, high in padding)
     except (TypeError, ValueError):
         pairs = None
     if pairs is None or len(pairs) != count:

@@ -379,6 +379,7 @@ def _lower(
         index_vector_dim=indices_type.ndim - 1,
         slice_sizes=slice_sizes,
         indices_are_sorted=indices_are_sorted,
+        shape=out.shape,
     )
     if mode != FILL:
         return result

@@ -14,6 +14,7 @@ from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.core import dtypes
+from axir.dialect.core.symbolic_dims import symbolic_dim_bounds
 from axir.dialect.core.types import ShapedArray
 
 _LARGEST_INT32 = 2**31 - 1
@@ -29,7 +30,8 @@ class LoweredIndices:
     """
 
     def __init__(self, indices: ir.Value, indices_type: ShapedArray, limits: Sequence[int]):
-        self._dtype = np.dtype(np.int32 if max(limits, default=0) < _LARGEST_INT32 else np.int64)
+        is_small = all(symbolic_dim_bounds(limit)[1] < _LARGEST_INT32 for limit in limits)
+        self._dtype = np.dtype(np.int32 if is_small else np.int64)
         self._limits = limits
         self.shape = indices_type.shape
         if indices_type.dtype.itemsize < 4:
@@ -38,7 +40,7 @@ class LoweredIndices:
         self._given, self._given_type = indices, indices_type
 
     def _row(self, offset: int = 0) -> ir.Value:
-        row = hlo.constant(np.array(self._limits, np.int64) + offset, self._given_type.dtype)
+        row = hlo.extents([limit + offset for limit in self._limits], self._given_type.dtype)
         return hlo.broadcast_in_dim(row, self.shape, (len(self.shape) - 1,))
 
     def _zeros(self) -> ir.Value:
@@ -79,6 +81,6 @@ class LoweredIndices:
     def outside_unless(self, fits: Any, extents: Sequence[int]) -> ir.Value:
         """Returns the indices; the vectors whose window does not fit point beyond every end."""
         fits = hlo.broadcast_in_dim(fits, self.shape, tuple(range(len(self.shape) - 1)))
-        row = hlo.constant(np.array(extents, self._dtype))
+        row = hlo.extents(extents, self._dtype)
         beyond = hlo.broadcast_in_dim(row, self.shape, (len(self.shape) - 1,))
         return hlo.select(fits, self.clipped(), beyond)

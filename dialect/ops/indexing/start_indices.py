@@ -16,7 +16,7 @@ from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import Positions, UserObject
 from axir.dialect.core.array import Array, ConcreteArray, scalar
 from axir.dialect.core.errors import DTypeError, OutOfBoundsError, ParameterError, ShapeError
-from axir.dialect.core.symbolic_dims import as_traced, is_symbolic_dim
+from axir.dialect.core.symbolic_dims import as_traced, is_symbolic_dim, symbolic_dim_bounds
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.arithmetic import add
 from axir.dialect.ops.elementwise.comparison import lt, select_n
@@ -98,9 +98,10 @@ def lower_starts(
     for start, extent, size in zip(starts, shape, sizes, strict=True):
         highest = extent - size
         # Large unsigned indices would turn negative, hence are clamped before the cast.
-        if dtypes.is_unsigned(dtype) and highest <= np.iinfo(dtype).max:
+        most = symbolic_dim_bounds(highest)[1]
+        if dtypes.is_unsigned(dtype) and most <= np.iinfo(dtype).max:
             start = hlo.minimum(start, hlo.full_like(start, highest))
-        lowered.append(hlo.convert(start, dtypes.int64 if highest > _INDEX_LIMIT else dtypes.int32))
+        lowered.append(hlo.convert(start, dtypes.int64 if most > _INDEX_LIMIT else dtypes.int32))
     return lowered
 
 

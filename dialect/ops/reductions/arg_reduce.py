@@ -15,6 +15,7 @@ from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import DTypeLike, Param, Scalar, UserFunction
 from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError
+from axir.dialect.core.symbolic_dims import check_decided, symbolic_dim_bounds
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.family import (
     FLOAT,
@@ -55,6 +56,7 @@ def _infer(
         raise DTypeError(
             f"{name}: index_dtype must be an integer type, not {index_dtype}.", "Pass numpy.int32."
         )
+    check_decided((x.shape[axes[0]],), 0)
     if x.shape[axes[0]] == 0:
         raise ShapeError(f"{name}: axis {axes[0]} of the operand {x} is empty: it has no extremum.")
     return ShapedArray(without(x.shape, axes), index_dtype)
@@ -75,7 +77,8 @@ def _lowering(direction: str, identity: Callable[[np.dtype], Scalar | np.ndarray
     ) -> MlirValues:
         (operand,) = context.types_in
         # Positions are compared, so they must not wrap while they are.
-        fits = operand.shape[axes[0]] - 1 <= np.iinfo(index_dtype).max
+        most = symbolic_dim_bounds(operand.shape[axes[0]])[1]
+        fits = most - 1 <= np.iinfo(index_dtype).max
         dtype = index_dtype if fits else dtypes.int64
         positions = hlo.iota(operand.shape, axes[0], dtype)
         inits = [hlo.full(identity(operand.dtype), (), operand.dtype), hlo.full(0, (), dtype)]

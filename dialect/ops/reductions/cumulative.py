@@ -10,6 +10,7 @@ from iree.compiler import ir
 from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import Param, Returning, Scalar, UserFunction
+from axir.dialect.core.symbolic_dims import is_symbolic_dim
 from axir.dialect.core.symbolic_zeros import Zero
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.arithmetic import (
@@ -230,7 +231,8 @@ def _window_lowering(
         edge = [0, extent - 1] if reverse else [extent - 1, 0]
         padding = [edge if d == axis else [0, 0] for d in range(operand.ndim)]
         init = hlo.full(identity(wide), (), wide)
-        result = hlo.reduce_window([value], [init], window, build, padding=padding)[0]
+        shape = operand.shape
+        (result,) = hlo.reduce_window([value], [init], window, build, padding=padding, shape=shape)
         return result if wide == dtype else hlo.convert(result, dtype)
 
     return lower
@@ -256,7 +258,8 @@ def _lower_cumlogsumexp(
 ) -> MlirValues:
     """Lowers to one window for a long axis; the tree of a scan would be slices by the hundred."""
     (operand,) = context.types_in
-    if operand.shape[axis] > _LONG and not dtypes.is_complex(operand.dtype):
+    extent = operand.shape[axis]
+    if not is_symbolic_dim(extent) and extent > _LONG and not dtypes.is_complex(operand.dtype):
         return _log_add_exp_windows(context, x, axis=axis, reverse=reverse)
 
     def body(value: Value) -> list[Value]:

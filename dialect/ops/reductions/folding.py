@@ -12,8 +12,10 @@ import numpy as np
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import Scalar
 from axir.dialect.core.errors import AxisError, DTypeError
+from axir.dialect.core.symbolic_dims import is_symbolic_dim
 from axir.dialect.ops.elementwise.family import random_values
-from axir.dialect.ops.later_ops import static_slicing
+from axir.dialect.ops.later_ops import closed_bodies, static_slicing
+from axir.dialect.ops.later_ops import scan as loops
 from axir.dialect.ops.shape import movement
 from axir.dialect.ops.shape.concatenation import concatenate
 from axir.dialect.ops.shape.rearranging import (
@@ -152,6 +154,8 @@ def scan(combine: Combine, values: Sequence[Value], axis: int) -> list[Value]:
     """
     values = list(values)
     extent = values[0].shape[axis]
+    if is_symbolic_dim(extent):
+        return scan_in_order(combine, values, [axis] * len(values))
     if extent < 2:
         return values
     paired = extent - extent % 2
@@ -165,6 +169,40 @@ def scan(combine: Combine, values: Sequence[Value], axis: int) -> list[Value]:
     later = [static_slicing.slice_in_dim(x, 2, extent, 2, axis) for x in values]
     even = [concatenate([a, b], axis) for a, b in zip(first, combine(before, later), strict=True)]
     return [_interleave(a, b, axis) for a, b in zip(even, odd, strict=True)]
+
+
+def scan_in_order(combine: Combine, values: Sequence[Value], axes: Sequence[int]) -> list[Value]:
+    """Returns what `scan` does, one element after the other: for extents that are not known.
+
+    Args:
+        combine: As for `scan`; the lists that it gets are of one element along the axis.
+        values: Arrays.
+        axes: Along which axis of each to scan.
+    """
+    places = list(zip(values, axes, strict=True))
+    first = [static_slicing.slice_in_dim(x, 0, 1, 1, axis) for x, axis in places]
+    later = [
+        _to_front(static_slicing.slice_in_dim(x, 1, None, 1, axis), axis) for x, axis in places
+    ]
+
+    def step(*parts: Value) -> list[Value]:
+        slices = [expand_dims(x, (axis,)) for x, axis in zip(parts[len(axes) :], axes, strict=True)]
+        return [*combine(list(parts[: len(axes)]), slices)] * 2
+
+    types = [x.type.strip_weak_type() for x in first]
+    types += [x.type.strip_weak_type().update(shape=x.shape[1:]) for x in later]
+    body = closed_bodies.trace_body(step, types, "combine")
+    _, rest = loops.bind_scan(body, [], first, later, length=later[0].shape[0])
+    moved = [_from_front(squeeze(x, (n + 1,)), n) for x, n in zip(rest, axes, strict=True)]
+    return [concatenate(pair, axis) for *pair, axis in zip(first, moved, axes, strict=True)]
+
+
+def _to_front(x: Value, axis: int) -> Value:
+    return transpose(x, (axis, *(n for n in range(x.ndim) if n != axis)))
+
+
+def _from_front(x: Value, axis: int) -> Value:
+    return transpose(x, (*range(1, axis + 1), 0, *range(axis + 1, x.ndim)))
 
 
 def _interleave(even: Value, odd: Value, axis: int) -> Value:

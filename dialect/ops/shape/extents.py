@@ -54,7 +54,7 @@ _dim_as_value: Primitive = declare(
     evaluate=_evaluate,
     jvp=zero_tangent,
     simplify=_simplify,
-    lower=lambda context, *, extent, dtype: hlo.constant(np.array(extent, dtype)),
+    lower=lambda context, *, extent, dtype: hlo.extent(extent, dtype),
     samples=_samples,
     unsupported={
         "transpose": "it has no operands, so nothing can be linear in one.",

@@ -11,6 +11,7 @@ from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.core import dtypes
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import DTypeError, ParameterError
+from axir.dialect.core.symbolic_dims import is_same, operation
 from axir.dialect.core.symbolic_zeros import Zero, is_undefined_primal
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.arithmetic import sub
@@ -60,7 +61,9 @@ def _infer_pad(
                 "Take every n-th element with slice and strides.",
             )
         extent = operand.shape[dimension]
-        padded = low + high + extent + max(extent - 1, 0) * interior
+        padded = low + high + extent
+        if not is_same(interior, 0):
+            padded += operation("max", extent - 1, 0) * interior
         if padded < 0:
             raise ParameterError(
                 f"pad: low {low} and high {high} cut more than there is of dimension {dimension} "

@@ -386,4 +386,5 @@ def lower_windows(
         base_dilations=window.base_dilation,
         window_dilations=window.window_dilation,
         padding=window.padding,
+        shape=result_shape(hlo.shape_of(values[0]), window),
     )

@@ -8,7 +8,9 @@ from axir._arguments.tracebacks import boundary
 from axir._trees import tree
 from axir.dialect.core.annotations import UserObject
 from axir.dialect.core.errors import ParameterError, ShapeError, TreeError
+from axir.dialect.core.symbolic_dims import is_symbolic_dim
 from axir.dialect.ops.indexing.static_slicing import slice as static_slice
+from axir.dialect.ops.reductions.folding import scan_in_order
 from axir.dialect.ops.shape.broadcasting import expand_dims
 from axir.dialect.ops.shape.concatenation import concatenate
 from axir.dialect.ops.shape.movement import canonical_axis
@@ -81,6 +83,8 @@ def _prefixes(
     combine: Callable[..., list[UserObject]], values: list[UserObject], axes: list[int]
 ) -> list[UserObject]:
     count = values[0].shape[axes[0]]
+    if is_symbolic_dim(count):
+        return scan_in_order(combine, values, axes)
     if count < 2:
         return values
     pairs = combine(_part(values, axes, 0, count - 1, 2), _part(values, axes, 1, count, 2))

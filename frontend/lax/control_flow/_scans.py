@@ -20,6 +20,7 @@ from axir.dialect.core.errors import (
     ShapeError,
     TreeError,
 )
+from axir.dialect.core.symbolic_dims import as_extent, is_same, is_symbolic_dim
 from axir.dialect.ops.control_flow.closed_bodies import Body
 from axir.dialect.ops.control_flow.scan import bind_scan
 from axir.dialect.ops.elementwise.family import as_value
@@ -157,7 +158,7 @@ def _length(slices: Sequence[UserObject], structure: tree.TreeDef, length: UserO
             )
         return slices[0].shape[0]
     count = _integer(length, "length")
-    if count < 0 or (extents and count not in extents):
+    if count < 0 or not all(is_same(extent, count) for extent in extents):
         raise ParameterError(
             f"scan: length={count} does not fit"
             + (f" xs, whose first axis has {next(iter(extents))}." if extents else "."),
@@ -185,7 +186,7 @@ def _no_common_length(slices: Sequence[UserObject], structure: tree.TreeDef) -> 
 def unroll_count(unroll: UserObject, length: int) -> int:
     """Returns how many passes to write out."""
     if unroll is True:
-        return max(length, 1)
+        return 1 if is_symbolic_dim(length) else max(length, 1)
     count = _integer(unroll, "unroll")
     if count < 0:
         raise ParameterError(
@@ -199,7 +200,7 @@ def _integer(value: UserObject, name: str) -> int:
     if isinstance(value, (float, np.floating)) and value.is_integer():
         return int(value)
     try:
-        return as_index(value)
+        return as_extent(value)
     except ConcretizationTypeError:
         raise
     except TypeError:
@@ -262,9 +263,10 @@ def _map_batches(f: UserFunction, xs: PyTree, size: int) -> UserObject:
         )
     slices, structure = flatten_values(xs, "map")
     length = _length(slices, structure, None)
-    whole = length - length % size
+    count = length // size
+    whole = count * size
     batches = structure.unflatten(
-        reshape(slice_in_dim(x, 0, whole), (whole // size, size, *x.shape[1:])) for x in slices
+        reshape(slice_in_dim(x, 0, whole), (count, size, *x.shape[1:])) for x in slices
     )
     batched = scan(Adapted(f, "map batches", lambda _, x: ((), vmap(f)(x))), (), batches)[1]
     results = tree.map(lambda y: reshape(y, (whole, *y.shape[2:])), batched)

@@ -10,10 +10,12 @@ from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import ArrayLike, Options
 from axir.dialect.core.array import Array, from_numpy
 from axir.dialect.core.errors import ParameterError
+from axir.dialect.core.symbolic_dims import as_extent, is_symbolic_dim
 from axir.dialect.ops.elementwise.family import full
 from axir.dialect.ops.reductions.cumulative import cumprod
 from axir.dialect.ops.shape.broadcasting import broadcast_in_dim
 from axir.dialect.ops.shape.concatenation import concatenate
+from axir.dialect.ops.shape.constants import iota
 from axir.dialect.ops.shape.rearranging import reshape, rev
 from axir.dialect.program.rules import Value
 from axir.numpy._arguments.promotion import array_argument
@@ -97,10 +99,13 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
     >>> jnp.diag_indices(2)
     (Array([0, 1], dtype=int32), Array([0, 1], dtype=int32))
     """
-    if index(n) < 0 or index(ndim) < 0:
+    n = as_extent(n)
+    if n < 0 or index(ndim) < 0:
         raise ParameterError(
             f"jnp.diag_indices: n={n} and ndim={ndim} must be non-negative.", "Pass extents."
         )
+    if is_symbolic_dim(n):
+        return (iota(dtypes.canonicalize_dtype(np.int64), n),) * ndim
     return _indices((np.arange(n),) * ndim)
 
 

@@ -90,6 +90,8 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike = None) -> Ar
     """
     rows, columns = _extents("tri", N, M)
     new_dtype = dtype_argument("tri", float if dtype is None else dtype)
+    if is_open((rows, columns)):
+        return tril(full((rows, columns), 1, new_dtype), k)
     return from_numpy(np.tri(rows, columns, index(k), dtype=np.bool_).astype(new_dtype))
 
 

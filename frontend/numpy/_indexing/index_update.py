@@ -18,6 +18,7 @@ from axir.dialect.core.array import ConcreteArray, from_numpy
 from axir.dialect.ops.elementwise import arithmetic as lax
 from axir.dialect.ops.elementwise import comparison
 from axir.dialect.ops.elementwise.conversion import convert_element_type
+from axir.dialect.ops.elementwise.family import full
 from axir.dialect.ops.indexing import scatter as scatters
 from axir.dialect.ops.indexing.dynamic_slicing import (
     dynamic_slice,
@@ -294,15 +295,26 @@ def _write_back(x: Value, block: Value, index: Index) -> Value:
 
 
 def _write_strided(x: Value, block: Value, bounds: list[tuple[int, int, int]]) -> Value:
-    window = tuple(slice(*bound) for bound in bounds)
-    is_written = np.zeros(x.shape, np.bool_)
-    is_written[window] = True
     config = [
         (start, extent - limit, stride - 1)
         for (start, limit, stride), extent in zip(bounds, x.shape, strict=True)
     ]
     spread = pad(block, constant(0, x.dtype, False), config)
-    return comparison.select_n(from_numpy(is_written), x, spread)
+    return comparison.select_n(_is_written(x, block, bounds, config), x, spread)
+
+
+def _is_written(
+    x: Value,
+    block: Value,
+    bounds: list[tuple[int, int, int]],
+    config: list[tuple[int, int, int]],
+) -> Value:
+    """Tells for each element whether one of the block is written there."""
+    if x.aval.is_open:
+        return pad(full(block.shape, True, np.bool_), constant(False, dtypes.bool_, False), config)
+    is_written = np.zeros(x.shape, np.bool_)
+    is_written[tuple(slice(*bound) for bound in bounds)] = True
+    return from_numpy(is_written)
 
 
 # Computed positions ----------------------------------------------------------------------------

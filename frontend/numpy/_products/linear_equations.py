@@ -13,6 +13,7 @@ from axir.custom_derivatives import custom_jvp
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import ArrayLike, PrecisionLike, PyTree, UserObject
 from axir.dialect.core.errors import AxisError, MatrixShapeError, ParameterError
+from axir.dialect.core.symbolic_dims import is_open
 from axir.dialect.ops.elementwise.arithmetic import add, div, mul, sub
 from axir.dialect.ops.elementwise.comparison import gt, select_n
 from axir.dialect.ops.linalg.lu_solve import solve as solve_square
@@ -391,6 +392,8 @@ def _best_splits(extents: Sequence[int]) -> dict[tuple[int, int], int]:
         extents: Matrix i has extents[i] rows and extents[i + 1] columns.
     """
     count = len(extents) - 1
+    if is_open(extents):  # from left to right: no order is the best one for all sizes
+        return {(i, j): j - 1 for j in range(count) for i in range(j)}
     cost = {(i, i): 0 for i in range(count)}
     split: dict[tuple[int, int], int] = {}
     for length in range(1, count):

@@ -16,6 +16,7 @@ from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import ArrayLike, Axes, DTypeLike, UserObject
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError
+from axir.dialect.core.symbolic_dims import check_decided
 from axir.dialect.ops.elementwise.arithmetic import add, mul, sub
 from axir.dialect.ops.elementwise.arithmetic import max as maximum
 from axir.dialect.ops.elementwise.arithmetic import min as minimum
@@ -136,7 +137,9 @@ class Reduction:
                 "that there is no result where `where` excludes all elements.",
                 "Pass the result for this case as `initial`.",
             )
-        if 0 in [shape[axis] for axis in axes]:
+        reduced = tuple([shape[axis] for axis in axes])
+        check_decided(reduced, 0)
+        if 0 in reduced:
             raise ParameterError(
                 f"jnp.{self.name}: zero-size array to reduction operation {self.name} which has "
                 f"no identity; the shape is {shape} and the axes {axes}.",

@@ -20,6 +20,7 @@ from axir.dialect.core.errors import (
     ParameterError,
     ShapeError,
 )
+from axir.dialect.core.symbolic_dims import as_extent, is_symbolic_dim
 from axir.dialect.ops.elementwise.comparison import le
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.indexing.gather import GatherDimensionNumbers, gather
@@ -320,7 +321,8 @@ def tile(A: ArrayLike, reps: UserObject) -> Value:
            [1, 2, 1, 2]], dtype=int32)
     """
     a = array_argument("tile", A)
-    counts = tuple(map(index, reps)) if np.ndim(reps) else (index(reps),)
+    is_list = not is_symbolic_dim(reps) and np.ndim(reps)
+    counts = tuple(map(as_extent, reps)) if is_list else (as_extent(reps),)
     rank = max(a.ndim, len(counts))
     counts = (1,) * (rank - len(counts)) + counts
     shape = (1,) * (rank - a.ndim) + a.shape
@@ -363,6 +365,8 @@ def repeat(
     if axis is None:
         a, axis = (a if a.ndim == 1 else reshape(a, (a.size,))), 0
     axis = canonical_axis("repeat", axis, a.ndim)
+    if is_symbolic_dim(repeats) and total_repeat_length is None:
+        return _repeat_evenly(a, repeats, axis)
     if np.ndim(repeats) == 1 and len(repeats) != 1 and len(repeats) != a.shape[axis]:
         raise ParameterError(
             f"jnp.repeat: repeats of length {len(repeats)} does not fit axis {axis} of {a.aval}.",

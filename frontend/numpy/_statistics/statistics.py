@@ -14,6 +14,7 @@ import numpy as np
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import ArrayLike, DTypeLike, UserObject
 from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError
+from axir.dialect.core.symbolic_dims import check_decided
 from axir.dialect.ops.elementwise import arithmetic as lax
 from axir.dialect.ops.elementwise import comparison
 from axir.dialect.ops.elementwise.conversion import complex_ as complex_of
@@ -236,6 +237,7 @@ def cov(
     product = dot(centred, conj(swapped) if dtypes.is_complex(swapped.dtype) else swapped)
     factor = maximum(converted(asarray(factor), _real(product.dtype)), 0)
     result = divide(product, factor)
+    check_decided(result.shape[:1], 1)
     return result.reshape(()) if result.shape == (1, 1) else result
 
 
@@ -250,6 +252,8 @@ def _variables(m: ArrayLike, y: ArrayLike, rowvar: bool) -> Value:
         if x.ndim > 2:
             raise ShapeError(f"jnp.cov: arrays have at most 2 axes, but one is {x.type}.")
         x = x if x.ndim == 2 else x.reshape((1, x.size))
+        if not rowvar:
+            check_decided(x.shape[:1], 1)
         rows.append(x if rowvar or x.shape[0] == 1 else transpose(x, (1, 0)))
     if len(rows) == 2 and rows[0].shape[1] != rows[1].shape[1]:
         raise ShapeError(

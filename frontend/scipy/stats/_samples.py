@@ -146,7 +146,7 @@ def sem(
         deviation = jnp.nanstd(x, axis=axis, ddof=ddof, keepdims=keepdims)
         return deviation / jnp.sqrt(count).astype(x.dtype)
     size = x.size if axis is None else x.shape[canonical_axis("sem", axis, x.ndim)]
-    return jnp.std(x, axis=axis, ddof=ddof, keepdims=keepdims) / math.sqrt(size)
+    return jnp.std(x, axis=axis, ddof=ddof, keepdims=keepdims) / size**0.5
 
 
 def _check_policy(name: str, policy: str, known: tuple[str, ...]) -> None:

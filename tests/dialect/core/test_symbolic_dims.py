@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 import pickle
 import random
@@ -172,3 +173,25 @@ def test_dimensions_under_different_constraints_do_not_mix() -> None:
         range(SymbolicDim("b"))
     with pytest.raises(TypeError, match="are no operands of one operation"):
         SymbolicDim("b") + "x"
+
+
+@pytest.mark.parametrize(
+    ("text", "least", "most"),
+    [
+        ("2*b - 2*floordiv(b, 2) + 1", 3, math.inf),
+        ("b - 2*floordiv(b, 2)", 0, 1),
+        ("b*t - 3*floordiv(b*t + 1, 3)", -1, 1),
+        ("mod(b, 3) - mod(b, 2)", -1, 2),
+        ("floordiv(mod(b, 4), 2) - b", -math.inf, -1),
+        ("floordiv(b, 4) + floordiv(3 - b, 4)", 0, 0),
+    ],
+)
+def test_bounds_of_quotients_of_one_number(text: str, least: float, most: float) -> None:
+    extent = read_extent(text)
+    assert symbolic_dim_bounds(extent) == (least, most)
+    names = {"floordiv": lambda a, b: a // b, "mod": lambda a, b: a % b}
+    values = [eval(text, {**names, "b": b, "t": 1}) for b in range(1, 50)]
+    assert min(values) >= least
+    assert max(values) <= most
+    assert min(values) == least or math.isinf(least)
+    assert max(values) == most or math.isinf(most)

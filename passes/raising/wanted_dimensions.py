@@ -1,0 +1,218 @@
+"""What operations want of open dimensions: that they are equal, or that one fits into another.
+
+What is wanted holds in all calls, or the program means nothing. What does not live here: what is
+learned of it (`open_dimensions.py`).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypeAlias
+
+from iree.compiler import ir
+
+from axir.dialect.core.annotations import Extent, HostArray
+from axir.dialect.core.array import Array
+from axir.dialect.core.symbolic_dims import (
+    Product,
+    SymbolicDim,
+    is_same,
+    is_symbolic_dim,
+    names_of,
+    of_terms,
+    symbolic_dim_bounds,
+    terms_of,
+)
+from axir.dialect.program.rules import Value
+
+from .attributes import dimension_numbers, flag, integer, integers
+from .open_dimensions import SameDimension
+
+Shapes: TypeAlias = Sequence[Sequence[Extent]]
+Pairs: TypeAlias = Iterator[tuple[Extent, Extent]]
+
+# Names that nobody gave: they yield to others.
+_NUMBERED = re.compile(r".*_\d+")
+
+
+def check_dimensions(
+    op: ir.Operation, values: Sequence[Value], extents: Callable[[ir.Value], HostArray | None]
+) -> None:
+    """Raises `SameDimension` if an operation tells more of open dimensions than is known.
+
+    Its operands must be alike along some dimensions, or the program means nothing.
+
+    Args:
+        op: The operation.
+        values: What its operands became.
+        extents: Returns the extents that an operand holds, if they are known.
+    """
+    shapes = _shapes(op, values)
+    if not shapes:
+        return
+    pairs: Pairs = iter(())
+    if op.name in _PAIRS:
+        pairs = _PAIRS[op.name](op, [shape for shape in shapes if shape])
+    elif op.name in _MADE:
+        made = extents(op.operands[1])
+        if made is not None and None not in made.tolist():
+            pairs = _MADE[op.name](op, [shapes[0], made.tolist()])
+    for one, other in pairs:
+        if not is_same(one, other):
+            found = _solved(one, other)
+            if found is not None:
+                raise SameDimension(*found)
+            if not is_symbolic_dim(one) and not is_symbolic_dim(other):
+                return  # numbers that differ: the operation's own rule says so
+
+
+def wanted_bounds(op: ir.Operation, values: Sequence[Value]) -> Iterator[str]:
+    """Yields constraints without which an operation means nothing: parts fit into the whole."""
+    shapes = _shapes(op, values)
+    rule = _PARTS.get(op.name)
+    if not shapes or rule is None:
+        return
+    for part, whole in rule(op, shapes):
+        low, high = symbolic_dim_bounds(whole - part)
+        if low < 0 <= high:
+            yield f"{part} <= {whole}"
+
+
+def _shapes(op: ir.Operation, values: Sequence[Value]) -> Shapes:
+    """Returns the shapes of the operands; none if all extents are known."""
+    arrays = [x for x in values if isinstance(x, Array)]
+    return [x.type.shape for x in arrays] if any(x.type.is_open for x in arrays) else []
+
+
+def _solved(one: Extent, other: Extent) -> tuple[str, Extent] | None:
+    """Returns a name and what it is if two extents are equal; those that nobody gave first.
+
+    The name stands alone in the equation, or with a factor that divides all that is left.
+    """
+    difference = _without_common_names(one - other)
+    found: dict[str, Extent] = {}
+    for product, factor in terms_of(difference).items():
+        if len(product) != 1 or not isinstance(product[0], str):
+            continue
+        rest = SymbolicDim(product[0]) * factor - difference
+        terms = terms_of(rest)
+        if product[0] not in set(names_of(rest)) and not any(n % factor for n in terms.values()):
+            found[product[0]] = of_terms({p: n // factor for p, n in terms.items()}, None)
+    if not found:
+        return None
+    others = set(names_of(other))
+    name = max(found, key=lambda n: (_is_numbered(n), (n in others) == _is_numbered(n)))
+    return name, found[name]
+
+
+def _is_numbered(name: str) -> bool:
+    return _NUMBERED.fullmatch(name) is not None
+
+
+def _without_common_names(extent: Extent) -> Extent:
+    """Returns an extent that is zero where another one is: names are at least 1."""
+    terms = dict(terms_of(extent))
+    common = [atom for atom in next(iter(terms), ()) if isinstance(atom, str)]
+    for name in common:
+        if all(name in product for product in terms):
+            terms = {_without(product, name): factor for product, factor in terms.items()}
+    return of_terms(terms, None)
+
+
+def _without(product: Product, name: str) -> Product:
+    at = product.index(name)
+    return product[:at] + product[at + 1 :]
+
+
+# Rules ------------------------------------------------------------------------------------------
+
+
+def _alike(op: ir.Operation, shapes: Shapes) -> Pairs:
+    """Yields pairs of operands of one shape, those of rank 0 apart."""
+    if len({len(shape) for shape in shapes}) == 1:
+        for shape in shapes[1:]:
+            yield from zip(shapes[0], shape, strict=True)
+
+
+def _concatenate(op: ir.Operation, shapes: Shapes) -> Pairs:
+    joined = integer(op, "dimension")
+    for shape in shapes[1:]:
+        pairs = zip(shapes[0], shape, strict=True)
+        yield from (pair for axis, pair in enumerate(pairs) if axis != joined)
+
+
+def _dot_general(op: ir.Operation, shapes: Shapes) -> Pairs:
+    if len(shapes) == 2:
+        numbers = dimension_numbers(op.attributes["dot_dimension_numbers"])
+        for kind in ("batching_dimensions", "contracting_dimensions"):
+            lhs, rhs = (numbers[f"{side}_{kind}"] for side in ("lhs", "rhs"))
+            yield from ((shapes[0][a], shapes[1][b]) for a, b in zip(lhs, rhs, strict=True))
+
+
+def _triangular_solve(op: ir.Operation, shapes: Shapes) -> Pairs:
+    yield from zip(shapes[0][:-2], shapes[1][:-2], strict=True)
+    yield shapes[0][-1], shapes[1][-2 if flag(op, "left_side") else -1]
+
+
+def _select_and_scatter(op: ir.Operation, shapes: Shapes) -> Pairs:
+    ones = (1,) * len(shapes[0])
+    sizes = integers(op, "window_dimensions", ones), integers(op, "window_strides", ones)
+    pairs = zip(shapes[0], shapes[1], strict=True)
+    for pair, window in zip(pairs, zip(*sizes, strict=True), strict=True):
+        if window == (1, 1):
+            yield pair
+
+
+def _broadcast(op: ir.Operation, shapes: Shapes) -> Pairs:
+    """Yields the extents of an operand that are open, which are those of the result then."""
+    shape, made = shapes
+    for extent, dimension in zip(shape, integers(op, "broadcast_dimensions"), strict=True):
+        if is_symbolic_dim(extent):
+            yield extent, made[dimension]
+
+
+def _reshaped(op: ir.Operation, shapes: Shapes) -> Pairs:
+    """Yields how many elements there are, before and after."""
+    yield math.prod(shapes[0]), math.prod(shapes[1])
+
+
+def _updated(op: ir.Operation, shapes: Shapes) -> Pairs:
+    yield from zip(shapes[1], shapes[0], strict=True)
+
+
+def _scattered(op: ir.Operation, shapes: Shapes) -> Pairs:
+    numbers = dimension_numbers(op.attributes["scatter_dimension_numbers"])
+    windows = [shapes[-1][d] for d in numbers["update_window_dims"]]
+    left_out = {*numbers["inserted_window_dims"], *numbers.get("input_batching_dims", ())}
+    wholes = [extent for d, extent in enumerate(shapes[0]) if d not in left_out]
+    yield from zip(windows, wholes, strict=True)
+
+
+_Rule: TypeAlias = Callable[[ir.Operation, Shapes], Pairs]
+_ALIKE = (
+    "add and atan2 clamp compare complex divide map maximum minimum multiply or power reduce "
+    "reduce_window remainder select shift_left shift_right_arithmetic shift_right_logical sort "
+    "subtract xor"
+)
+_PAIRS: Mapping[str, _Rule] = {
+    **{f"stablehlo.{name}": _alike for name in _ALIKE.split()},
+    "stablehlo.concatenate": _concatenate,
+    "stablehlo.dot_general": _dot_general,
+    "stablehlo.select_and_scatter": _select_and_scatter,
+    "stablehlo.triangular_solve": _triangular_solve,
+}
+"""Extents that must be equal, of the shapes of operands that are no numbers."""
+
+_MADE: Mapping[str, _Rule] = {
+    "stablehlo.dynamic_broadcast_in_dim": _broadcast,
+    "stablehlo.dynamic_reshape": _reshaped,
+}
+"""Extents that must be equal, of the shape of an operand and the one that another operand holds."""
+
+_PARTS: Mapping[str, _Rule] = {
+    "stablehlo.dynamic_update_slice": _updated,
+    "stablehlo.scatter": _scattered,
+}
+"""Extents of a part, and of what it must fit into."""
