@@ -22,9 +22,7 @@ from axir.runtime.cpp.packaging.folder import write_folder
 
 from .models import ModelBuilder
 
-_OWN_METHODS = frozenset(
-    ("Model", "create", "load", "save", "set_profiler", "share", "target_cpu")
-)
+_OWN_METHODS = frozenset(("Model", "create", "load", "save", "set_profiler", "share", "target_cpu"))
 
 
 @dataclass(frozen=True)
@@ -84,7 +82,8 @@ def write_cpp(
     for name in (options.name, *functions):
         if identifier(name) != name:
             raise ParameterError(
-                f"to_cpp: {name!r} is no name in C++.", f"Choose one such as {identifier(name)!r}."
+                f"to_cpp: {name!r} is no name in C++.",
+                f"Choose one such as {identifier(name, 'model')!r}.",
             )
     for name in _OWN_METHODS.intersection(functions):
         raise ParameterError(

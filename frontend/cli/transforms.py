@@ -11,7 +11,9 @@ import click
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import UserObject
 from axir.dialect.core.errors import ParameterError
+from axir.dialect.text.file_kinds import is_bundle
 from axir.dialect.text.signature import Argument, signatures
+from axir.passes.framework.module_functions import swap_with_main
 from axir.passes.framework.pipeline import Pipeline
 
 from .bundles import (
@@ -31,7 +33,7 @@ def _transform_options(command: UserObject) -> UserObject:
     """Gives a verb the options of choosing a function, and of what to write."""
     for option in (
         click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write."),
-        click.option("--name", metavar="NAME", help="What to call the new function of a bundle."),
+        click.option("--name", metavar="NAME", help="What to call the new function."),
         click.option(
             "--function",
             metavar="NAME",
@@ -69,7 +71,8 @@ def grad(
 
     Without --wrt these are the parameters, or all arguments if it has none. A bundle that is
     written has the gradient besides the functions of FILE, as FUNCTION_grad, and weights of a
-    module are parameters there; a module has it as main, and weights are constants.
+    module are parameters there; a module has it in place of FUNCTION, and weights are
+    constants.
 
     Examples:
       axir grad model.axir --function loss --wrt params -o model.axir
@@ -86,7 +89,7 @@ def grad(
     number = 0 if result is None else _matching(result, source.results)[0]
     options = f"argnums={_tuple(sorted(set(argnums)))},result={number},with_value="
     source.run(f"grad{{{options}{str(with_value).lower()}}},simplify")
-    source.write(output, name or f"{source.name}_grad")
+    source.write(output, name, "grad")
 
 
 @click.command(cls=Verb)
@@ -113,7 +116,7 @@ def vmap(
     """Vectorize a function of FILE (.axir, .mlir, .mlirbc, -) over a new leading axis.
 
     A bundle that is written has the vectorized function besides its functions, as FUNCTION_vmap; a
-    module has it as main.
+    module has it in place of FUNCTION.
 
     Examples:
       axir vmap model.axir --size 8 -o batched.axir
@@ -131,7 +134,7 @@ def vmap(
         mapped = {n for wanted in names for n in _matching(wanted, arguments)}
     axes = ["0" if n in mapped else "none" for n in range(len(arguments))]
     source.run(f"vmap{{axis_size={size},in_axes={_tuple(axes)}}},simplify")
-    source.write(output, name or f"{source.name}_vmap")
+    source.write(output, name, "vmap")
 
 
 class _Source:
@@ -153,7 +156,7 @@ class _Source:
         output: Path | None,
         shapes: dict[str, tuple[int | str, ...]],
     ):
-        self._is_bundle = file.suffix == BUNDLE
+        self._is_bundle = is_bundle(file)
         self._bundle = open_functions(file, shapes)
         self.name = chosen(self._bundle, function)
         self.exported = self._bundle[self.name]
@@ -184,11 +187,20 @@ class _Source:
         """Runs passes."""
         run_stages(self._module, Pipeline.parse(pipeline).passes)
 
-    def write(self, output: Path | None, name: str) -> None:
-        """Writes the module, or the bundle with the function under a new name."""
+    def write(self, output: Path | None, name: str | None, addition: str) -> None:
+        """Writes the module, or the bundle with the function under a new name.
+
+        Args:
+            output: The file to write.
+            name: The new name, if the user gave one.
+            addition: What stands behind the old one in a bundle, if not.
+        """
         if output is None or output.suffix != BUNDLE:
+            if not self._is_bundle:
+                swap_with_main(self._module, name or self.name)
             write_module(self._module, output)
             return
+        name = name or f"{self.name}_{addition}"
         made = changed_bundle(self._bundle, self.name, self._module, name)
         if self.exported.batch is not None:
             batch = replace(self.exported.batch, results=(True,) * len(made[name].out_avals))
@@ -199,7 +211,9 @@ class _Source:
 
 def _matching(name: str, values: Sequence[Argument]) -> list[int]:
     """Returns the numbers of the values of a name, or of those below it."""
-    wanted = normal_name(name)
+    if "," in name:
+        return [n for part in name.split(",") if part.strip() for n in _matching(part, values)]
+    wanted = normal_name(name.strip())
     found = [
         number
         for number, value in enumerate(values)
@@ -207,7 +221,7 @@ def _matching(name: str, values: Sequence[Argument]) -> list[int]:
     ]
     if not found:
         raise ParameterError(
-            f"There is no {name!r}.",
+            f"There is no argument, parameter or result {name!r} to choose from.",
             f"There are {', '.join(value.name for value in values)}.",
             where="",
         )

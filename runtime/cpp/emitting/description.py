@@ -29,7 +29,8 @@ def write_description(interface: Interface, variants: Sequence[Variant]) -> Iter
     yield ""
     tables = _Tables()
     methods = [_method_row(tables, method) for method in interface.methods]
-    kept = [tables.arrays(list(map(_kept_row, x))) for x in (interface.parameters, interface.states)]
+    both = (interface.parameters, interface.states)
+    kept = [tables.arrays(list(map(_kept_row, values))) for values in both]
     yield from tables.lines()
     yield from _table("axir::MethodDescription", "described_methods", methods)
     yield "constexpr axir::Variant variants[] = {"

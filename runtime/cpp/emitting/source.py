@@ -101,4 +101,3 @@ def _choice(interface: Interface, variants: Sequence[Variant]) -> Iterator[str]:
     yield "  }"
     yield "}"
     yield ""
-
