@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from axir._bundles.exported import Exported
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import UserObject
 from axir.dialect.core.errors import ParameterError
@@ -55,6 +56,20 @@ def _transform_options(command: UserObject) -> UserObject:
 )
 @click.option("--result", metavar="NAME", help="Result to differentiate, by default the first one.")
 @click.option("--value", "with_value", is_flag=True, help="Return the results, too.")
+@click.option(
+    "--loss",
+    type=click.Choice(["squared-error", "cross-entropy"]),
+    help="Differentiate this loss of the result, which need be no scalar then: a further argument "
+    "`target` has its type. Means over all elements, and over all rows (probabilities against "
+    "logits of the last axis).",
+)
+@click.option(
+    "--step",
+    "is_step",
+    is_flag=True,
+    help="Write a step of gradient descent instead, FUNCTION_step: a further argument `rate` says "
+    "how far, the parameters of the bundle change, and the results are returned.",
+)
 @_transform_options
 @verbose_option
 def grad(
@@ -62,6 +77,8 @@ def grad(
     names: tuple[str, ...],
     result: str | None,
     with_value: bool,
+    loss: str | None,
+    is_step: bool,
     function: str | None,
     name: str | None,
     output: Path | None,
@@ -77,8 +94,15 @@ def grad(
     Examples:
       axir grad model.axir --function loss --wrt params -o model.axir
       axir grad loss.mlir --wrt w --value -o gradient.mlir
+      axir grad classifier.axir --loss cross-entropy --step -o learner.axir
     """
     source = _Source(file, function, output, shapes)
+    if loss is not None:
+        source.take_loss(loss, result)
+        result = None
+    if is_step:
+        source.write_step(output, names, result, name)
+        return
     arguments = source.arguments
     if names:
         argnums = [n for wanted in names for n in _matching(wanted, arguments)]
@@ -159,9 +183,12 @@ class _Source:
         self._is_bundle = is_bundle(file)
         self._bundle = open_functions(file, shapes)
         self.name = chosen(self._bundle, function)
-        self.exported = self._bundle[self.name]
-        becomes_bundle = output is not None and output.suffix == BUNDLE
-        if self._is_bundle or becomes_bundle:
+        self._keeps_parameters = self._is_bundle or (output is not None and output.suffix == BUNDLE)
+        self._take(self._bundle[self.name])
+
+    def _take(self, exported: Exported) -> None:
+        self.exported = exported
+        if self._keeps_parameters:
             self.parameter_count = len(self.exported.parameters)
             self._module = module_of_function(self.exported)
         else:  # what a module keeps are constants
@@ -169,6 +196,41 @@ class _Source:
             self._module = self.exported.module()
         found = signatures(self._module)["main"]
         self.arguments, self.results = found.arguments, found.results
+
+    def take_loss(self, kind: str, result: str | None) -> None:
+        """Goes on with a loss of a result, against a target."""
+        from .learning import loss_of  # late: most of axir
+
+        number = 0 if result is None else _matching(result, self.results)[0]
+        self._take(loss_of(self.exported, kind, number))
+
+    def write_step(
+        self, output: Path | None, names: Sequence[str], result: str | None, name: str | None
+    ) -> None:
+        """Writes the bundle with a step of gradient descent.
+
+        Args:
+            output: The file to write.
+            names: The parameters that change; none for all.
+            result: The result that is made smaller, by default the first one.
+            name: What to call the step.
+        """
+        from .learning import step_of  # late: most of axir
+
+        if output is None or output.suffix != BUNDLE:
+            raise click.UsageError("--step: parameters change in a bundle. Write one: -o FILE.axir")
+        first = len(self.arguments) - self.parameter_count
+        wanted = [n for each in names for n in _matching(each, self.arguments[first:])]
+        chosen_numbers = wanted or range(self.parameter_count)
+        changed = [
+            self.arguments[first + number].name
+            for number in chosen_numbers
+            if _is_real(self.arguments[first + number])
+        ]
+        number = 0 if result is None else _matching(result, self.results)[0]
+        name = name or f"{self.name}_step"
+        self._bundle.changed({name: step_of(self.exported, number, changed)}).save(output)
+        note(f"wrote {output}: {name}")
 
     def check_rows(self, argnums: Sequence[int]) -> None:
         """Refuses gradients in what all rows share, where the number of rows is open."""
