@@ -144,8 +144,9 @@ def _output_checks(method: Method, failed: str) -> Iterator[str]:
 
 
 def _call(method: Method, prefix: str, failed: str) -> Iterator[str]:
-    yield "  const axir::Moment moment(program_->profiler(), axir::Part::call,"
-    yield f'                            "{method.name}");'
+    # No argument is called so: names of Python's do not end in an underscore here.
+    yield "  const axir::Moment moment_of_part_("
+    yield f'      program_->profiler(), axir::Part::call, "{method.name}");'
     start = f"const axir::Code code = program_->call_{method.name}("
     yield from declaration(start, _pointers(method, prefix), ");", 2)
     yield "  if (code != axir::Code::ok) {"

@@ -54,8 +54,8 @@ def _one_call(method: Method) -> Iterator[str]:
     yield "switch (next.size) {"
     for program in method.programs:
         yield f"  case {program.rows}: {{"
-        yield "    const axir::Moment moment(profiler(), axir::Part::rows,"
-        yield f'                              "{program.symbol}");'
+        yield "    const axir::Moment moment_of_part_("
+        yield f'        profiler(), axir::Part::rows, "{program.symbol}");'
         yield from declaration(f"code = call_{program.symbol}(", arguments, ");", 4)
         yield "    break;"
         yield "  }"

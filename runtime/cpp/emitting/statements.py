@@ -50,8 +50,8 @@ def call_statement(
     if lines:
         lines[-1] = lines[-1].removesuffix(",")
     called = [f"{function}(", *lines, ");"] if lines else [f"{function}();"]
-    moment = "const axir::Moment moment(profiler(), axir::Part::callback,"
-    told = [moment, f'                          "{callback.name}");', *called]
+    moment = "const axir::Moment moment_of_part_("
+    told = [moment, f'    profiler(), axir::Part::callback, "{callback.name}");', *called]
     told = [f"  {line}" for line in told]
     if not callback.results:
         return [f"if ({function}) {{", *told, "}"]

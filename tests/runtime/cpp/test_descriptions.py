@@ -43,8 +43,9 @@ def attend(x):
     return jnp.exp(x @ x.T) @ x
 
 
-def ask(x, y):
-    return axir.pure_callback(twice, axir.ShapeDtypeStruct(x.shape, x.dtype), x @ x) + 1, y
+def ask(moment, y):
+    kind = axir.ShapeDtypeStruct(moment.shape, moment.dtype)
+    return axir.pure_callback(twice, kind, moment @ moment) + 1, y
 
 
 def step(held, rate):
@@ -213,7 +214,7 @@ def test_a_model_says_what_it_is(lines: list[str]) -> None:
     assert told(lines, "argument") == [
         "x|x|float32|4|?,6,",
         "x|x|float32|4|3,6,",
-        "x|x|float32|4|6,6,",
+        "moment|moment|float32|4|6,6,",
         "y|y|float32|4|overwritten",
         "x|x|float32|4|2,6,",
         "rate|rate|float32|4|",
