@@ -32,6 +32,7 @@ from axir.dialect.core.annotations import Extent, Options, PyTree, UserFunction,
 from axir.dialect.core.errors import ParameterError
 from axir.dialect.core.symbolic_dims import SymbolicDim, is_symbolic_dim, symbolic_dim_bounds
 from axir.dialect.core.symbolic_texts import SymbolicScope
+from axir.dialect.text.file_kinds import is_bundle, is_program
 from axir.runtime import default_device
 from axir.runtime.compiler.target import BACKENDS
 
@@ -289,9 +290,9 @@ def load(
         ShapeError: if a shape does not fit, or there is no such argument.
         WeightsError: if weights of the module are missing or damaged.
     """
-    if Path(path).suffix == ".axir":
+    if is_bundle(Path(path)):
         return _only(open_bundle(path))
-    if compiled or Path(path).suffix == ".vmfb":
+    if compiled or is_program(Path(path)):
         return open_program(path)
     module, dialect = open_module(path)
     if dialect not in ("jaxpr", "stablehlo"):

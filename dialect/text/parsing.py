@@ -20,12 +20,14 @@ from axir.dialect.core.errors import AxirError, ParseError, VerificationError
 from axir.dialect.core.quantized_types import quantization
 
 from .bytecode import BYTECODE, Content, embedded_bytecode, without_foreign_attributes
+from .file_kinds import other_kind
 from .resources import remember_resources, split
 from .text_positions import remember_source
 
 # Runs, not characters one by one: constants are strings of many megabytes.
 _STRING = rb'"([^"\\\n]*(?:\\.[^"\\\n]*)*)"'
 _QUOTED = re.compile(_STRING)
+_VALUE_NAME = re.compile(r"%[\w$.-]+")
 _COLUMN = re.compile(r":(\d+)\)$")
 # So much tells whether a file is of another format, which may hold bytecode.
 _TOLD_BY = 256
@@ -49,6 +51,7 @@ _WAYS_OUT = {
     "redefinition of": "Give one of them another name.",
     "integer literal for a floating point": "Write 1.0, not 1.",
     "does not match type": "Write as many elements as the type has.",
+    "' is unknown": "Correct the name of the operation, or write it in the generic form.",
     "out of expressed type range": "Scales of quantized types are positive, finite numbers.",
     "illegal storage type": "Their integers have at most 32 bits, and bounds that fit them.",
     "does not reference a valid function": "Correct the name, or add the function.",
@@ -56,6 +59,8 @@ _WAYS_OUT = {
 }
 # A type in what MLIR says, as it writes them.
 _QUANTIZED = re.compile(r"'(tensor<[^']*!quant\.[^']*>)'")
+# Which name that is, MLIR does not say.
+_UNDECLARED = "use of undeclared SSA value name"
 _WAY_OUT = "Correct the text there, or export the module again."
 
 
@@ -170,6 +175,8 @@ def _syntax_error(error: ir.MLIRError, name: str, text: Content = b"") -> ParseE
     """Returns the first diagnostic, with its notes, what stands there, and what to do about it."""
     for diagnostic in error.error_diagnostics:
         message = diagnostic.message.splitlines()[0]
+        if message.endswith(_UNDECLARED):
+            message = f"{message} {_word(text, diagnostic.location)}".rstrip()
         ways_out = (way_out for part, way_out in _WAYS_OUT.items() if part in message)
         for note in diagnostic.notes:
             line = _line(note.location)
@@ -197,6 +204,15 @@ def _quantization_fault(message: str) -> AxirError | None:
         except AxirError as error:
             return error
     return None
+
+
+def _word(text: Content, location: ir.Location) -> str:
+    """Returns the name that stands at a place of a text, in quotes."""
+    shown = _shown(text, _line(location), _column(location)).splitlines()
+    if not shown:
+        return ""
+    found = _VALUE_NAME.match(shown[1], len(shown[2]) - 1)
+    return repr(found[0]) if found else ""
 
 
 def _shown(text: Content, line: str | None, column: str | None) -> str:
@@ -269,6 +285,7 @@ def read_file(path: str | Path) -> ir.Module:
         raise ParseError(
             f"{path} is empty.", "Write modules with axir.export or `axir opt -o`.", str(path)
         )
+    refuse_other_kinds(data, str(path))
     is_text = b"\0" not in data[:_TOLD_BY]
     if data[: len(BYTECODE)] != BYTECODE and (is_text or embedded_bytecode(data) is None):
         try:
@@ -277,10 +294,21 @@ def read_file(path: str | Path) -> ir.Module:
             if error.start < _BEGINNING - 4:  # else a letter is cut in two
                 raise ParseError(
                     f"{path} is neither MLIR text nor bytecode.",
-                    "Compiled .vmfb files are run with `axir run`, not read as modules.",
+                    "Give a module (.mlir, .mlirbc), a bundle (.axir) or a compiled program "
+                    "(.vmfb); models of others are read by `axir import`.",
                     str(path),
                 ) from None
     return parse_module(data, str(path), path if is_mapped else None)
+
+
+def refuse_other_kinds(data: Content, name: str) -> None:
+    """Raises if content is known to be something else than a module.
+
+    Raises:
+        ParseError: that says what it is.
+    """
+    if data[: len(BYTECODE)] != BYTECODE and (found := other_kind(data, name)) is not None:
+        raise found
 
 
 def contents(path: Path) -> tuple[Content, bool]:

@@ -141,7 +141,9 @@ def for_sizes(
     if unknown:
         raise ParameterError(
             f"No function has an open dimension {unknown[0]!r}.",
-            f"The open dimensions are {', '.join(sorted(known)) or 'none'}.",
+            f"The open dimensions are {', '.join(sorted(known))}."
+            if known
+            else "All dimensions are numbers.",
             where="",
         )
     return {name: _for_sizes(each, rows, sizes) for name, each in functions.items()}

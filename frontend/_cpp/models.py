@@ -13,7 +13,8 @@ from dataclasses import replace
 import numpy as np
 
 from axir._bundles.exported import Exported
-from axir._bundles.manifest import Batch
+from axir._bundles.manifest import Batch, Sizes
+from axir._bundles.open_sizes import name_of_sizes
 from axir.dialect.core.annotations import HostArray, UserObject
 from axir.dialect.core.context import describe_location
 from axir.dialect.core.errors import ParameterError
@@ -47,6 +48,7 @@ class ModelBuilder:
         exported: Functions by the names of methods. Parameters that one of them replaces are the
             model's state.
         throws: As for `Interface`.
+        sizes: By the names of methods, what dimensions are that were open.
 
     Attributes:
         functions: What is compiled, by symbol: each function, or each number of rows of it.
@@ -56,8 +58,15 @@ class ModelBuilder:
         ParameterError: if a function takes any number of rows, and names none to compile it for.
     """
 
-    def __init__(self, name: str, exported: Mapping[str, Exported], throws: bool):
+    def __init__(
+        self,
+        name: str,
+        exported: Mapping[str, Exported],
+        throws: bool,
+        sizes: Mapping[str, Sizes] | None = None,
+    ):
         self.name = name
+        self._sizes = sizes or {}
         self.throws = throws
         replaced = {label for each in exported.values() for label in each.entry.updates if label}
         self.states: list[Parameter] = []
@@ -112,8 +121,9 @@ class ModelBuilder:
             arguments = self._donate(name, exported, arguments, outputs)
             outputs = self._replace_in_place(name, programs[0], len(arguments), outputs)
         where = describe_location(exported.function.location)
-        label = exported.fun_name
-        return Method(name, label, tuple(arguments), tuple(outputs), programs, where)
+        sizes = self._sizes.get(name, ())
+        label = exported.fun_name.removesuffix(name_of_sizes("", sizes))
+        return Method(name, label, tuple(arguments), tuple(outputs), programs, where, sizes)
 
     def _given(self, name: str, value: Argument, rows: str | None) -> Given:
         return Given(name, value.name, value.type.words, rows=rows)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from axir._bundles.exported import Exported
-from axir._bundles.manifest import key_text
+from axir._bundles.manifest import Sizes, key_text
 from axir._bundles.open_sizes import name_of_sizes
 from axir._bundles.programs import instances
 from axir.dialect.core.errors import ParameterError
@@ -22,7 +22,7 @@ from axir.runtime.cpp.packaging.folder import write_folder
 
 from .models import ModelBuilder
 
-_OWN_METHODS = frozenset(("Model", "create", "load", "save", "share", "target_cpu"))
+_OWN_METHODS = frozenset(("Model", "create", "load", "save", "set_profiler", "share", "target_cpu"))
 
 
 @dataclass(frozen=True)
@@ -37,14 +37,20 @@ class CppOptions:
     embed_limit: int = 1 << 20
 
 
-def fixed_sizes(functions: Mapping[str, Exported]) -> dict[str, Exported]:
+def fixed_sizes(
+    functions: Mapping[str, Exported],
+) -> tuple[dict[str, Exported], dict[str, Sizes]]:
     """Returns functions with symbolic dimensions as those of the sizes that they name.
+
+    Returns:
+        All functions by the names of methods, and the sizes of those that have some.
 
     Raises:
         ParameterError: if one names none, or is called for some sizes like another function.
     """
     fixed_names = {name for name, each in functions.items() if each.open is None}
     found: dict[str, Exported] = {}
+    sizes: dict[str, Sizes] = {}
     for name, each in functions.items():
         if each.open is None:
             found[name] = each
@@ -58,8 +64,8 @@ def fixed_sizes(functions: Mapping[str, Exported]) -> dict[str, Exported]:
                     "function is.",
                     "Name one of the functions in another way.",
                 )
-            found[method] = fixed
-    return found
+            found[method], sizes[method] = fixed, key
+    return found, sizes
 
 
 def write_cpp(
@@ -72,11 +78,12 @@ def write_cpp(
         raise ParameterError(
             f"to_cpp: errors cannot be {options.errors!r}.", "Choose 'exceptions' or 'status'."
         )
-    functions = fixed_sizes(functions)
+    functions, sizes = fixed_sizes(functions)
     for name in (options.name, *functions):
         if identifier(name) != name:
             raise ParameterError(
-                f"to_cpp: {name!r} is no name in C++.", f"Choose one such as {identifier(name)!r}."
+                f"to_cpp: {name!r} is no name in C++.",
+                f"Choose one such as {identifier(name, 'model')!r}.",
             )
     for name in _OWN_METHODS.intersection(functions):
         raise ParameterError(
@@ -93,7 +100,7 @@ def write_cpp(
     if not targets:
         raise ParameterError("to_cpp: target_cpu names no CPU.", "Write target_cpu='generic'.")
     throws = options.errors == "exceptions"
-    builder = ModelBuilder(options.name, functions, throws)
+    builder = ModelBuilder(options.name, functions, throws, sizes)
     files = emit_model(
         builder.functions,
         builder.interface,

@@ -16,8 +16,9 @@ from axir.dialect.core.annotations import UserObject
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import ParameterError, ParseError
 from axir.dialect.program.rules import Value
+from axir.dialect.text.file_kinds import is_program
 from axir.dialect.text.module_reader import parse_module, read_file, read_module
-from axir.dialect.text.parsing import verify_operations
+from axir.dialect.text.parsing import refuse_other_kinds, verify_operations
 from axir.dialect.text.portable_artifacts import is_portable_artifact, to_stablehlo
 from axir.dialect.text.resources import write_out
 from axir.dialect.text.signature import (
@@ -83,6 +84,7 @@ def open_module(path: str | Path, text: bytes | None = None) -> tuple[UserObject
     if text is None:
         module = read_file(path)
     elif text.strip():
+        refuse_other_kinds(text, str(path))
         module = parse_module(text, str(path))
     else:
         raise ParseError(f"{path} is empty.", "Give it the text of a module.", where="")
@@ -171,7 +173,7 @@ def compile_saved(module: UserObject, dialect: str, target: Target, name: str) -
 
 
 class Program:
-    """A compiled module on a device; calling it calls `main`.
+    """A compiled module on a device; calling it calls its only function, or `main`.
 
     Attributes:
         signatures: What can be called, by name.
@@ -190,22 +192,29 @@ class Program:
         self.signatures = dict(found or binary_signatures(self._loaded))
         self._executables: dict[str, Executable] = {}
 
-    def signature(self, name: str = "main") -> Signature:
+    @property
+    def main(self) -> str:
+        """The function that is meant where none is named: the only one, or `main`."""
+        return next(iter(self.signatures)) if len(self.signatures) == 1 else "main"
+
+    def signature(self, name: str | None = None) -> Signature:
         """Returns the signature of a function.
 
         Raises:
             ParameterError: if there is no such function.
         """
-        if name not in self.signatures:
+        wanted = name or self.main
+        if wanted not in self.signatures:
             raise ParameterError(
-                f"There is no function {name!r}.",
+                f"There is no function {wanted!r}.",
                 f"The functions are {', '.join(self.signatures)}.",
                 where="",
             )
-        return self.signatures[name]
+        return self.signatures[wanted]
 
-    def run(self, values: Sequence[ConcreteArray], name: str = "main") -> list[ConcreteArray]:
+    def run(self, values: Sequence[ConcreteArray], name: str | None = None) -> list[ConcreteArray]:
         """Calls a function with arrays of the types that it takes."""
+        name = name or self.main
         results = self.signature(name).results
         if not results:
             return []
@@ -216,7 +225,7 @@ class Program:
         return [ConcreteArray(r.type, None, b) for r, b in zip(results, buffers, strict=True)]
 
     def __call__(self, *arguments: Value) -> UserObject:
-        """Calls `main`; one result is returned as it is, several as a tuple.
+        """Calls the only function, or `main`; several results are returned as a tuple.
 
         Raises:
             ParameterError: if the number of arguments is wrong.
@@ -225,7 +234,7 @@ class Program:
         expected = self.signature().arguments
         if len(arguments) != len(expected):
             raise ParameterError(
-                f"main takes {len(expected)} arguments, but got {len(arguments)}.",
+                f"{self.main} takes {len(expected)} arguments, but got {len(arguments)}.",
                 f"They are {', '.join(f'{a.name}: {a.type}' for a in expected)}.",
             )
         results = self.run(list(map(conform, arguments, expected)))
@@ -272,7 +281,7 @@ def open_program(
         ParseError, VerificationError, CompileError: as for `compile_saved`.
     """
     path = Path(path)
-    if path.suffix == ".vmfb":
+    if is_program(path):
         if marks_dispatches:
             raise ParameterError(
                 f"{path} is compiled already, and does not tell of its dispatches.",

@@ -47,7 +47,12 @@ def write_file(path: Path, content: bytes | Callable[[str], UserObject]) -> None
     """
     if not path.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path.parent))
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    except FileNotFoundError:  # such as in /proc
+        raise OSError(errno.EACCES, "No file can be made in that folder", str(path)) from None
+    except OSError as error:  # the name of the temporary file is none that users know
+        raise OSError(error.errno, error.strerror, str(path)) from None
     try:
         os.close(handle)
         if isinstance(content, bytes):

@@ -28,6 +28,7 @@ from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import ParameterError
 from axir.dialect.program.function import Function
 from axir.dialect.program.module_writer import embed_captures, write_module
+from axir.dialect.text.file_kinds import is_bundle
 from axir.dialect.text.module_reader import read_module
 from axir.dialect.text.resources import write_out
 from axir.dialect.text.signature import Signature, annotate, has_open_dimensions, signatures
@@ -108,7 +109,7 @@ def open_functions(
         ShapeError: if a shape does not fit.
         WeightsError: if weights of a module are missing or damaged.
     """
-    if file.suffix == BUNDLE:
+    if is_bundle(file):
         refuse_shapes(file, shapes)
         return open_bundle(file)
     return Bundle(functions_of_module(*read_input(file), str(file), shapes))

@@ -17,6 +17,7 @@ from axir._bundles.open_sizes import for_sizes
 from axir._cpp.writing import CppOptions
 from axir._programs.compiled_modules import TargetWithFlags, compile_saved
 from axir._programs.files import write_file
+from axir.dialect.text.file_kinds import is_bundle
 from axir.runtime import Target, compile_command
 from axir.runtime.compiler.target import BACKENDS
 from axir.runtime.cpp.emitting.names import identifier
@@ -31,6 +32,7 @@ from .bundles import (
 )
 from .emit_cpp import emit_cpp
 from .group import JobError, Verb, module_argument, note, verbose_option
+from .outputs import is_stream, write_stream
 from .progress import progress, timed_steps
 
 # The compiler does not survive the name of a machine that it does not know.
@@ -162,6 +164,8 @@ def compile_(
     if emit == "cpp":
         if target != "cpu" or flags:
             raise click.UsageError("--emit cpp takes --target cpu, and no flags of iree-compile.")
+        if output is not None and output.suffix in (BUNDLE, ".vmfb", ".cpp", ".hpp", ".o"):
+            raise click.UsageError(f"-o {output}: C++ is written to a folder; name one.")
         for cpu in named:
             _check_machine(TargetWithFlags("cpu", cpu, opt_level, triple=target_triple))
         model = name or identifier(file.stem, "model")
@@ -169,7 +173,7 @@ def compile_(
         emit_cpp(file, output or Path(f"{model}_cpp"), _row_counts(rows), shapes, sizes, options)
         return
     cpus = named or ["generic"]
-    if file.suffix == BUNDLE:
+    if is_bundle(file):
         refuse_shapes(file, shapes)
         machines = [
             Target(target, cpu, opt_level, None, target_gpu, triple=target_triple) for cpu in cpus
@@ -198,7 +202,7 @@ def _compile_module(
         if str(file) == "-":
             raise click.UsageError("A module from stdin needs -o FILE.")
         output = Path(file.stem + ".vmfb")
-    is_shown = str(output) in ("-", os.devnull)
+    is_shown = is_stream(output)
     if output.suffix != ".vmfb" and not is_shown:
         raise click.UsageError(f"-o {output}: a compiled program is a .vmfb file.")
     module, dialect = raised_if_open(file, *read_filled(file, shapes, sizes))
@@ -210,8 +214,7 @@ def _compile_module(
         binary = compile_saved(module, dialect, target, "stdin" if str(file) == "-" else file.name)
     note(compile_command(target.flags(), "MODULE.mlir", str(output)))
     if is_shown:
-        if str(output) == "-":
-            sys.stdout.buffer.write(binary)
+        write_stream(output, binary)
         return
     write_file(output, binary)
     seconds = time.perf_counter() - start

@@ -20,6 +20,7 @@ import click
 from axir._programs.compiled_modules import open_module
 from axir.dialect.core.annotations import Options, UserFunction, UserObject
 from axir.dialect.core.errors import AxirError
+from axir.dialect.text.file_kinds import is_program
 
 Command = TypeVar("Command", bound=UserFunction)
 
@@ -186,7 +187,7 @@ def read_input(file: Path) -> tuple[UserObject, str]:
 
 def refuse_binary(file: Path) -> None:
     """Raises if a file is a compiled program, which only some verbs take."""
-    if file.suffix == ".vmfb":
+    if is_program(file):
         raise JobError(
             f"{file} is a compiled program.\n  Only inspect, run and bench take one; give the "
             ".mlir that it was compiled from."

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 
 import click
@@ -45,6 +47,8 @@ def import_(
     output = output or Path(file.stem + BUNDLE)
     if output.suffix != BUNDLE:
         raise click.UsageError(f"-o {output}: what is imported is a bundle, a .axir file.")
+    if str(file) != "-" and not file.exists():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(file))
     if file.suffix == ".pt2":
         exported = read_torch(file, name or "forward", shapes)
         bundle = Bundle({exported.fun_name: exported})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import cmath
 import difflib
+import io
 import re
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -219,12 +220,16 @@ def _assign_archive(
 def _load(path: Path) -> np.ndarray | dict[str, np.ndarray]:
     """Returns the array of a `.npy`, or the arrays of a `.npz` by name."""
     try:
-        content = np.load(path, allow_pickle=False)
+        # What is no file, such as a pipe, is read once and from front to back.
+        source = path if path.is_file() else io.BytesIO(path.read_bytes())
+        content = np.load(source, allow_pickle=False)
         if isinstance(content, np.ndarray):
             return content
         with content:
             return {name: content[name] for name in content.files}
     except (ValueError, EOFError, zipfile.BadZipFile) as error:
+        if "pickle" in str(error) and "Object arrays" not in str(error):
+            error = ValueError("it does not begin like one.")
         raise _unreadable(path, error) from None
 
 

@@ -18,6 +18,7 @@ from axir.dialect.core.symbolic_dims import is_symbolic_dim
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.costs import arithmetic_operations, temporary_bytes
 from axir.dialect.program.function import Function
+from axir.dialect.text.file_kinds import is_bundle, is_program
 from axir.dialect.text.foreign_signatures import open_types
 from axir.dialect.text.module_reader import read_module
 from axir.dialect.text.signature import Argument, Signature, signatures
@@ -28,7 +29,6 @@ from axir.passes.partition.report import communications
 from axir.runtime import Program as LoadedProgram
 from axir.runtime import devices
 
-from .bundles import BUNDLE
 from .group import Verb, module_argument, read_input, verbose_option
 
 
@@ -59,8 +59,12 @@ def inspect(
       axir inspect model.vmfb --json
       axir inspect model.mlir --mesh data=4 --inputs "data,-; -,-"
     """
-    describe = {".vmfb": _describe_binary, BUNDLE: _describe_bundle}.get(file.suffix)
-    description = (describe or _describe_module)(file)
+    if is_bundle(file):
+        description = _describe_bundle(file)
+    elif is_program(file):
+        description = _describe_binary(file)
+    else:
+        description = _describe_module(file)
     if mesh is not None:
         _add_partition(description, file, Partition(mesh, inputs, outputs))
     if as_json:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import io
-import os
 from pathlib import Path
 from typing import ClassVar
 
@@ -15,6 +13,7 @@ from axir._bundles.modules import module_of
 from axir._programs.compiled_modules import verify_module
 from axir._programs.files import write_file, write_module_file
 from axir.dialect.core.annotations import UserObject
+from axir.dialect.text.file_kinds import is_bundle
 from axir.dialect.text.signature import annotate, has_open_dimensions, signatures
 from axir.dialect.text.summary import summarize
 from axir.passes.framework.base import Pass
@@ -34,6 +33,7 @@ from .bundles import (
     shape_option,
 )
 from .group import JobError, Verb, module_argument, note, verbose_option
+from .outputs import is_stream, write_stream
 
 _LOWERING = "lower-to-stablehlo"
 _RAISING = "raise-stablehlo"
@@ -182,13 +182,13 @@ class _Source:
         self._bundle: Bundle | None = None
         self._name: str | None = function
         becomes_bundle = output is not None and output.suffix == BUNDLE
-        if file.suffix != BUNDLE and not (becomes_bundle and target != "stablehlo"):
+        if not is_bundle(file) and not (becomes_bundle and target != "stablehlo"):
             self.module, self.dialect = read_filled(file, shapes)
             if any(takes_jaxpr(stage.name) for stage in pipeline.passes):
                 self.module, self.dialect = raised_if_open(file, self.module, self.dialect)
             return
         self._bundle, self.dialect = open_functions(file, shapes), "jaxpr"
-        if file.suffix != BUNDLE and function is None and not pipeline.passes:
+        if not is_bundle(file) and function is None and not pipeline.passes:
             self._name = None
             self.module = module_of({name: each.function for name, each in self._bundle.items()})
             return
@@ -262,11 +262,11 @@ def write_module(
     debug_info: bool | None = None,
 ) -> None:
     """Writes a module to a file, or prints it; `-` is stdout."""
-    if output is not None and str(output) in ("-", os.devnull):
+    if output is not None and is_stream(output):
         text = module.operation.get_asm(
             enable_debug_info=bool(debug_info), print_generic_op_form=generic
         )
-        click.echo(text.rstrip("\n"), file=None if str(output) == "-" else io.StringIO())
+        write_stream(output, f"{text.rstrip()}\n".encode())
         return
     is_located = debug_info if debug_info is not None else output is not None
     if output is not None and (not generic or output.suffix != ".mlir"):

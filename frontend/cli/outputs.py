@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -85,3 +86,18 @@ def print_results(results: Sequence[np.ndarray], signature: Signature) -> None:
         text = np.array2string(shown, separator=", ", threshold=_SHOWN_ELEMENTS)
         gap = "\n" if "\n" in text else " "
         click.echo(f"{value.name}: {value.text} ={gap}{text}")
+
+
+def is_stream(path: Path) -> bool:
+    """Tells whether what is written goes through: stdout for `-`, a device, a pipe."""
+    return str(path) == "-" or (path.exists() and not path.is_file() and not path.is_dir())
+
+
+def write_stream(path: Path, content: bytes) -> None:
+    """Writes to stdout for `-`, else to the device or pipe."""
+    if str(path) == "-":
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
+    else:
+        with path.open("wb") as file:
+            file.write(content)

@@ -13,10 +13,10 @@ from axir._bundles.module_functions import functions_of_module
 from axir._programs.compiled_modules import Program, compile_program, open_program
 from axir.dialect.core.annotations import UserObject
 from axir.dialect.core.extended_dtypes import words_of
+from axir.dialect.text.file_kinds import is_bundle, is_program
 from axir.dialect.text.signature import has_open_dimensions
 
 from .bundles import (
-    BUNDLE,
     BundleProgram,
     chosen,
     open_functions,
@@ -113,9 +113,9 @@ def open_for_running(
             timeline asks for it.
         shapes: Shapes of arguments that StableHLO leaves open.
     """
-    if file.suffix == BUNDLE or is_eager:
+    if is_bundle(file) or is_eager:
         return BundleProgram(open_functions(file, shapes), inputs, device, is_eager)
-    if file.suffix == ".vmfb":
+    if is_program(file):
         return open_program(file, device, marks_dispatches=marks_dispatches)
     module, dialect = read_filled(file, shapes)
     if has_open_dimensions(module):

@@ -8,10 +8,13 @@ from pathlib import Path
 
 import click
 
+from axir._bundles.exported import Exported
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import UserObject
 from axir.dialect.core.errors import ParameterError
+from axir.dialect.text.file_kinds import is_bundle
 from axir.dialect.text.signature import Argument, signatures
+from axir.passes.framework.module_functions import swap_with_main
 from axir.passes.framework.pipeline import Pipeline
 
 from .bundles import (
@@ -31,7 +34,7 @@ def _transform_options(command: UserObject) -> UserObject:
     """Gives a verb the options of choosing a function, and of what to write."""
     for option in (
         click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write."),
-        click.option("--name", metavar="NAME", help="What to call the new function of a bundle."),
+        click.option("--name", metavar="NAME", help="What to call the new function."),
         click.option(
             "--function",
             metavar="NAME",
@@ -53,6 +56,20 @@ def _transform_options(command: UserObject) -> UserObject:
 )
 @click.option("--result", metavar="NAME", help="Result to differentiate, by default the first one.")
 @click.option("--value", "with_value", is_flag=True, help="Return the results, too.")
+@click.option(
+    "--loss",
+    type=click.Choice(["squared-error", "cross-entropy"]),
+    help="Differentiate this loss of the result, which need be no scalar then: a further argument "
+    "`target` has its type. Means over all elements, and over all rows (probabilities against "
+    "logits of the last axis).",
+)
+@click.option(
+    "--step",
+    "is_step",
+    is_flag=True,
+    help="Write a step of gradient descent instead, FUNCTION_step: a further argument `rate` says "
+    "how far, the parameters of the bundle change, and the results are returned.",
+)
 @_transform_options
 @verbose_option
 def grad(
@@ -60,6 +77,8 @@ def grad(
     names: tuple[str, ...],
     result: str | None,
     with_value: bool,
+    loss: str | None,
+    is_step: bool,
     function: str | None,
     name: str | None,
     output: Path | None,
@@ -69,13 +88,21 @@ def grad(
 
     Without --wrt these are the parameters, or all arguments if it has none. A bundle that is
     written has the gradient besides the functions of FILE, as FUNCTION_grad, and weights of a
-    module are parameters there; a module has it as main, and weights are constants.
+    module are parameters there; a module has it in place of FUNCTION, and weights are
+    constants.
 
     Examples:
       axir grad model.axir --function loss --wrt params -o model.axir
       axir grad loss.mlir --wrt w --value -o gradient.mlir
+      axir grad classifier.axir --loss cross-entropy --step -o learner.axir
     """
     source = _Source(file, function, output, shapes)
+    if loss is not None:
+        source.take_loss(loss, result)
+        result = None
+    if is_step:
+        source.write_step(output, names, result, name)
+        return
     arguments = source.arguments
     if names:
         argnums = [n for wanted in names for n in _matching(wanted, arguments)]
@@ -86,7 +113,7 @@ def grad(
     number = 0 if result is None else _matching(result, source.results)[0]
     options = f"argnums={_tuple(sorted(set(argnums)))},result={number},with_value="
     source.run(f"grad{{{options}{str(with_value).lower()}}},simplify")
-    source.write(output, name or f"{source.name}_grad")
+    source.write(output, name, "grad")
 
 
 @click.command(cls=Verb)
@@ -113,7 +140,7 @@ def vmap(
     """Vectorize a function of FILE (.axir, .mlir, .mlirbc, -) over a new leading axis.
 
     A bundle that is written has the vectorized function besides its functions, as FUNCTION_vmap; a
-    module has it as main.
+    module has it in place of FUNCTION.
 
     Examples:
       axir vmap model.axir --size 8 -o batched.axir
@@ -131,7 +158,7 @@ def vmap(
         mapped = {n for wanted in names for n in _matching(wanted, arguments)}
     axes = ["0" if n in mapped else "none" for n in range(len(arguments))]
     source.run(f"vmap{{axis_size={size},in_axes={_tuple(axes)}}},simplify")
-    source.write(output, name or f"{source.name}_vmap")
+    source.write(output, name, "vmap")
 
 
 class _Source:
@@ -153,12 +180,15 @@ class _Source:
         output: Path | None,
         shapes: dict[str, tuple[int | str, ...]],
     ):
-        self._is_bundle = file.suffix == BUNDLE
+        self._is_bundle = is_bundle(file)
         self._bundle = open_functions(file, shapes)
         self.name = chosen(self._bundle, function)
-        self.exported = self._bundle[self.name]
-        becomes_bundle = output is not None and output.suffix == BUNDLE
-        if self._is_bundle or becomes_bundle:
+        self._keeps_parameters = self._is_bundle or (output is not None and output.suffix == BUNDLE)
+        self._take(self._bundle[self.name])
+
+    def _take(self, exported: Exported) -> None:
+        self.exported = exported
+        if self._keeps_parameters:
             self.parameter_count = len(self.exported.parameters)
             self._module = module_of_function(self.exported)
         else:  # what a module keeps are constants
@@ -166,6 +196,41 @@ class _Source:
             self._module = self.exported.module()
         found = signatures(self._module)["main"]
         self.arguments, self.results = found.arguments, found.results
+
+    def take_loss(self, kind: str, result: str | None) -> None:
+        """Goes on with a loss of a result, against a target."""
+        from .learning import loss_of  # late: most of axir
+
+        number = 0 if result is None else _matching(result, self.results)[0]
+        self._take(loss_of(self.exported, kind, number))
+
+    def write_step(
+        self, output: Path | None, names: Sequence[str], result: str | None, name: str | None
+    ) -> None:
+        """Writes the bundle with a step of gradient descent.
+
+        Args:
+            output: The file to write.
+            names: The parameters that change; none for all.
+            result: The result that is made smaller, by default the first one.
+            name: What to call the step.
+        """
+        from .learning import step_of  # late: most of axir
+
+        if output is None or output.suffix != BUNDLE:
+            raise click.UsageError("--step: parameters change in a bundle. Write one: -o FILE.axir")
+        first = len(self.arguments) - self.parameter_count
+        wanted = [n for each in names for n in _matching(each, self.arguments[first:])]
+        chosen_numbers = wanted or range(self.parameter_count)
+        changed = [
+            self.arguments[first + number].name
+            for number in chosen_numbers
+            if _is_real(self.arguments[first + number])
+        ]
+        number = 0 if result is None else _matching(result, self.results)[0]
+        name = name or f"{self.name}_step"
+        self._bundle.changed({name: step_of(self.exported, number, changed)}).save(output)
+        note(f"wrote {output}: {name}")
 
     def check_rows(self, argnums: Sequence[int]) -> None:
         """Refuses gradients in what all rows share, where the number of rows is open."""
@@ -184,11 +249,20 @@ class _Source:
         """Runs passes."""
         run_stages(self._module, Pipeline.parse(pipeline).passes)
 
-    def write(self, output: Path | None, name: str) -> None:
-        """Writes the module, or the bundle with the function under a new name."""
+    def write(self, output: Path | None, name: str | None, addition: str) -> None:
+        """Writes the module, or the bundle with the function under a new name.
+
+        Args:
+            output: The file to write.
+            name: The new name, if the user gave one.
+            addition: What stands behind the old one in a bundle, if not.
+        """
         if output is None or output.suffix != BUNDLE:
+            if not self._is_bundle:
+                swap_with_main(self._module, name or self.name)
             write_module(self._module, output)
             return
+        name = name or f"{self.name}_{addition}"
         made = changed_bundle(self._bundle, self.name, self._module, name)
         if self.exported.batch is not None:
             batch = replace(self.exported.batch, results=(True,) * len(made[name].out_avals))
@@ -199,7 +273,9 @@ class _Source:
 
 def _matching(name: str, values: Sequence[Argument]) -> list[int]:
     """Returns the numbers of the values of a name, or of those below it."""
-    wanted = normal_name(name)
+    if "," in name:
+        return [n for part in name.split(",") if part.strip() for n in _matching(part, values)]
+    wanted = normal_name(name.strip())
     found = [
         number
         for number, value in enumerate(values)
@@ -207,7 +283,7 @@ def _matching(name: str, values: Sequence[Argument]) -> list[int]:
     ]
     if not found:
         raise ParameterError(
-            f"There is no {name!r}.",
+            f"There is no argument, parameter or result {name!r} to choose from.",
             f"There are {', '.join(value.name for value in values)}.",
             where="",
         )

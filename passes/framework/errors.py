@@ -31,7 +31,7 @@ class UnknownPassError(PipelineError):
         known = sorted(known)
         super().__init__(
             f"there is no pass named {name!r}.",
-            _nearest(name, known) or f"The passes are: {', '.join(known)}.",
+            _nearest(name, known) or f"There are {len(known)}; `axir passes` lists them.",
         )
 
 

@@ -33,7 +33,8 @@ def replace_functions(
     if "main" not in public:
         raise MissingFunctionError(
             "the module has no public function 'main'.",
-            f"It has {', '.join(functions) or 'no function at all'}; rename one to main.",
+            f"It has {', '.join(functions) or 'no function at all'}; rename one to main, or name "
+            "it: `axir opt --function`.",
         )
     new = transform(public)
     for function in functions.values():

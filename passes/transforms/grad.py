@@ -89,8 +89,9 @@ class Grad(Pass):
         if found.shape or not dtypes.is_float(found.dtype):
             raise OptionValueError(
                 f"grad: result {self.result} is of type {found}.",
-                "Only a real scalar has a gradient: choose one with the option result, or use "
-                "linearize and transpose, which take a cotangent.",
+                "Only a real scalar has a gradient: choose one with the option result, take a loss "
+                "(`axir grad --loss squared-error`), or use linearize and transpose, which take a "
+                "cotangent.",
             )
 
     def _gradient(self, main: Function, active: tuple[bool, ...]) -> Function:

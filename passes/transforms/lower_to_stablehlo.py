@@ -17,7 +17,7 @@ from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.core.context import context
 from axir.dialect.core.errors import MissingRuleError
 from axir.dialect.core.extended_dtypes import words_of
-from axir.dialect.core.symbolic_dims import SymbolicDimError
+from axir.dialect.core.symbolic_dims import SymbolicDimError, names_of
 from axir.dialect.core.types import ShapedArray, type_of_mlir
 from axir.dialect.program.equation import Equation, Var
 from axir.dialect.program.function import Function
@@ -313,11 +313,13 @@ def check_sizes_known(function: Function) -> None:
     """Raises a `SymbolicDimError` for a function whose arguments have symbolic dimensions."""
     for variable in (*function.inputs, *function.captures):
         if variable.type.is_open:
+            names = sorted({n for extent in variable.type.shape for n in names_of(extent)})
+            sizes = ",".join(f"{name}=8" for name in names)
             raise SymbolicDimError(
                 f"{function.name}: what is compiled has sizes, and {variable.type} has dimensions "
                 "that are open.",
-                "Give them: exported.of_sizes(b=8), `axir compile --size b=8`, or the pass "
-                "instantiate{sizes={b=8}}.",
+                f"Give them: exported.of_sizes({sizes.replace(',', ', ')}), "
+                f"`axir compile --size {sizes}`, or the pass instantiate{{sizes={{{sizes}}}}}.",
             )
 
 

@@ -175,6 +175,10 @@ class Vmap(Pass):
         """Replaces `main` by its vectorized form."""
 
         def transform(main: Function) -> Function:
+            if self.axis_size < 0:
+                raise OptionValueError(
+                    f"vmap: axis_size is {self.axis_size}.", "Give the extent of the new axis."
+                )
             arguments = [v.type for v in (*main.inputs, *main.captures)]
             outputs = [v.type for v in main.outputs]
             axes = _spread(self.in_axes, [t.ndim for t in arguments], "in_axes")

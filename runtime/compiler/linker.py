@@ -14,9 +14,8 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from iree.compiler.api import ctypes_dl
-
 from .cache import cache_directory
+from .invocation.library import ctypes_dl, keeping_logging
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -30,7 +29,8 @@ def linker_flags() -> tuple[str, ...]:
 
 def _bundled_linker() -> Path:
     """Writes a script that runs the wheel's linker the way IREE calls a system linker."""
-    program = Path(ctypes_dl._probe_iree_compiler_dylib()).with_name("iree-lld")
+    with keeping_logging():
+        program = Path(ctypes_dl._probe_iree_compiler_dylib()).with_name("iree-lld")
     text = f'#!/bin/sh\nexec "{program}" -flavor gnu "$@"\n'
     digest = hashlib.sha256(text.encode()).hexdigest()[:12]
     for folder in (cache_directory(), Path(tempfile.gettempdir()) / f"axir-{os.getuid()}"):

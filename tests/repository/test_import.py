@@ -36,6 +36,13 @@ def test_what_importing_makes_is_not_looked_at_for_garbage() -> None:
     assert int(finished.stdout) < 5000  # of some 100,000
 
 
+def test_importing_leaves_logging_to_the_program() -> None:
+    program = "import logging, axir, axir.cli; print(logging.root.handlers)"
+    command = [sys.executable, "-c", program]
+    finished = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    assert finished.stdout == "[]\n"
+
+
 def test_the_check_sees_what_a_call_loads() -> None:
     loaded = modules_loaded_by("import axir.numpy as jnp; jnp.einsum('ij,jk', *[jnp.eye(2)] * 2)")
     assert "opt_einsum" in loaded

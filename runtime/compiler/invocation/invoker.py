@@ -14,7 +14,6 @@ from functools import cache
 from typing import NamedTuple
 
 from iree.compiler import ir
-from iree.compiler.api import Invocation, Output, Session, Source, ctypes_dl
 
 from .argument_checks import remove_argument_checks
 from .branch_operands import repair_branches
@@ -22,6 +21,7 @@ from .called_functions import keep_functions
 from .conversions import freeze_conversions
 from .dispatch_marks import mark_dispatches
 from .equal_results import NUMBERS_PHASE, part_equal_results
+from .library import Invocation, Output, Session, Source, ctypes_dl
 from .object_files import (
     HOST_PHASE,
     remove_kernels,

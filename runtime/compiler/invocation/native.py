@@ -18,7 +18,6 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 from iree.compiler import ir
-from iree.compiler.api import ctypes_dl
 from iree.compiler.passmanager import PassManager
 
 from .called_functions import keep_functions
@@ -26,6 +25,7 @@ from .conversions import freeze_conversions
 from .divisions import divide_vectors
 from .kept_code import kept_code
 from .late_addresses import load_addresses_late
+from .library import ctypes_dl
 from .llvm_text import for_older_llvm
 from .native_entry import entry_text
 from .product_function import called_products, product_function

@@ -11,8 +11,9 @@ from __future__ import annotations
 import ctypes
 
 from iree.compiler import ir
-from iree.compiler.api import Invocation, ctypes_dl
 from iree.compiler.passmanager import PassManager
+
+from .library import Invocation, ctypes_dl
 
 HOST_PHASE = "executable-targets"
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from axir.runtime.cpp.program.interface import Given, Interface, Method
 
 from .header import argument_view, own_results, result_type, result_view, unique_callbacks
-from .names import declaration, identifier, unique_names
+from .names import declaration, identifier, quoted, unique_names
 from .types import c_element, described, element, view
 
 
@@ -19,9 +19,14 @@ def write_c_header(interface: Interface) -> str:
     return "\n".join(_header(interface))
 
 
-def write_c_source(interface: Interface) -> str:
-    """Returns the text of the functions that it declares, in C++."""
-    return "\n".join(_source(interface))
+def write_c_source(interface: Interface, description: str) -> str:
+    """Returns the text of the functions that it declares, in C++.
+
+    Args:
+        interface: The model.
+        description: What it says of itself.
+    """
+    return "\n".join(_source(interface, description))
 
 
 def _header(interface: Interface) -> Iterator[str]:
@@ -68,6 +73,16 @@ def _header(interface: Interface) -> Iterator[str]:
     yield f"const char* {name}_message(const {name}_model* model);"
     yield "/* The CPU whose kernels a model uses. */"
     yield f"const char* {name}_target_cpu(const {name}_model* model);"
+    yield "/* What the model is, as JSON: methods, arrays, versions, CPUs. */"
+    yield f"const char* {name}_description(void);"
+    yield "/* Is told of each part of a call: a call of a method (0), the program for one number of"
+    yield "   rows (1), a kernel (2), a callback (3); of a kernel also which line of Python it"
+    yield "   computes. At its end `nanoseconds` says how long it took. */"
+    yield f"typedef void (*{name}_profiler)(void* context, int part, bool is_end, const char* name,"
+    yield "    const char* where, int64_t nanoseconds);"
+    yield "/* Has a function told from now on; null ends that. */"
+    parameters = [f"{name}_model* model", f"{name}_profiler profiler", "void* context"]
+    yield from declaration(f"int {name}_set_profiler(", parameters, ");")
     for method in interface.methods:
         yield ""
         yield f"/* Computes `{method.label}`."
@@ -128,7 +143,7 @@ def _sharing_parameters(interface: Interface) -> list[str]:
     return [f"const {name}_model* model", f"{name}_model** other", *_MESSAGE]
 
 
-def _source(interface: Interface) -> Iterator[str]:
+def _source(interface: Interface, description: str) -> Iterator[str]:
     name = interface.name
     yield f"// {name}: a model written by axir, for C. Changes to this file are lost."
     yield f'#include "{name}.h"'
@@ -153,6 +168,7 @@ def _source(interface: Interface) -> Iterator[str]:
     yield "}  // namespace"
     yield ""
     yield from _lifetime(interface)
+    yield from _questions(interface, description)
     for method in interface.methods:
         yield from _method(interface, method)
     if interface.states:
@@ -263,8 +279,36 @@ def _lifetime(interface: Interface) -> Iterator[str]:
     yield "  return model->message.c_str();"
     yield "}"
     yield ""
+
+
+def _questions(interface: Interface, description: str) -> Iterator[str]:
+    """Yields what tells of a model, and of its calls."""
+    name = interface.name
     yield f"const char* {name}_target_cpu(const {name}_model* model) {{"
     yield "  return model->model->target_cpu();"
+    yield "}"
+    yield ""
+    yield f"const char* {name}_description(void) {{"
+    lines = [quoted(description[i : i + 80]) for i in range(0, len(description), 80)]
+    yield f"  return {lines[0]}"
+    yield from (f"         {line}" for line in lines[1:-1])
+    yield f"         {lines[-1]};"
+    yield "}"
+    yield ""
+    parameters = [f"{name}_model* model", f"{name}_profiler profiler", "void* context"]
+    yield from declaration(f"int {name}_set_profiler(", parameters, ") {")
+    yield "  return guarded(model->message, [&] {"
+    yield "    axir::Profiler told;"
+    yield "    if (profiler != nullptr) {"
+    yield "      told = [profiler, context](const axir::Event& event) {"
+    yield "        profiler(context, static_cast<int>(event.part), event.is_end, event.name,"
+    yield "                 event.where, event.nanoseconds);"
+    yield "      };"
+    yield "    }"
+    yield "    model->model->set_profiler(std::move(told));"
+    if not interface.throws:
+        yield "    return axir::Status();"
+    yield "  });"
     yield "}"
     yield ""
 

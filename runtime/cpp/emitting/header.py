@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from axir.runtime.cpp.program.interface import Callback, Given, Interface, Method, Parameter
 
-from .names import camel_case, declaration
+from .names import NAMESPACE, RUNTIME_VERSION, camel_case, declaration
 from .types import described, view
 
 _IN_YOUR_MEMORY = "  /// The same, with results in memory of yours that overlaps no argument."
@@ -19,7 +19,7 @@ def write_header(interface: Interface) -> str:
         f"// {interface.name}: a model written by axir. Changes to this file are lost.",
         "#pragma once",
         "",
-        "#include <axir/axir.hpp>",
+        f"#include <axir/v{RUNTIME_VERSION}/axir.hpp>",
         "#include <functional>",
         "#include <memory>",
         "",
@@ -29,6 +29,11 @@ def write_header(interface: Interface) -> str:
         lines += _result_types(method)
     if interface.callbacks:
         lines += _callback_type(interface)
+    lines += [
+        "",
+        "/// What the model is: methods, arrays, versions, the CPUs that it has kernels for.",
+        f"const {NAMESPACE}::ModelDescription& description();",
+    ]
     lines += _model(interface)
     lines += ["", f"}}  // namespace {interface.name}", ""]
     return "\n".join(lines)
@@ -124,7 +129,7 @@ def unique_callbacks(interface: Interface) -> list[Callback]:
 
 
 def _model(interface: Interface) -> Iterator[str]:
-    options = "const axir::Options& options = {}"
+    options = f"const {NAMESPACE}::Options& options = {{}}"
     callbacks = "Callbacks callbacks, " if interface.callbacks else ""
     yield ""
     yield from _model_comment(interface)
@@ -138,15 +143,19 @@ def _model(interface: Interface) -> Iterator[str]:
         yield "  /// Makes a model; `model` is empty if the status is not ok."
         parameters = ["std::unique_ptr<Model>& model"]
         parameters += ["Callbacks callbacks"] if interface.callbacks else []
-        yield from declaration("static axir::Status create(", [*parameters, options], ");", 2)
+        yield from declaration(
+            f"static {NAMESPACE}::Status create(", [*parameters, options], ");", 2
+        )
         yield "  /// Makes a further instance, which shares threads and parameters with this one."
-        yield "  axir::Status share(std::unique_ptr<Model>& model) const;"
+        yield f"  {NAMESPACE}::Status share(std::unique_ptr<Model>& model) const;"
     yield "  Model(Model&&) noexcept;"
     yield "  Model& operator=(Model&&) noexcept;"
     yield "  ~Model();"
     yield ""
     yield "  /// The CPU whose kernels the model uses: the name that it was compiled for."
     yield "  const char* target_cpu() const;"
+    yield "  /// Has a function told of each part of a call from now on; an empty one ends that."
+    yield f"  void set_profiler({NAMESPACE}::Profiler profiler);"
     for method in interface.methods:
         yield from _method(interface, method)
     if interface.states:
@@ -183,7 +192,7 @@ def _method(interface: Interface, method: Method) -> Iterator[str]:
         returned, output = result_type(method) if method.results else "void", "void"
         results = []
     else:
-        returned = output = "axir::Status"
+        returned = output = f"{NAMESPACE}::Status"
         results = [f"{result_type(method)}& result"] if method.results else []
     yield from declaration(f"{returned} {method.name}(", [*arguments, *results], ");", 2)
     if own_results(method):
@@ -197,7 +206,7 @@ def _state(interface: Interface) -> Iterator[str]:
     yield "  // The state, which calls replace. The views hold until the next call."
     for state in interface.states:
         yield from _state_view(state)
-    failure = "" if interface.throws else "axir::Status "
+    failure = "" if interface.throws else f"{NAMESPACE}::Status "
     returned = "void" if interface.throws else failure.strip()
     yield ""
     yield "  /// Writes the state to a file (safetensors), which appears whole or not at all."

@@ -5,6 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+# Of the headers that models are written for: their namespace, and their folder, have its number.
+RUNTIME_VERSION = 3
+NAMESPACE = f"axir::v{RUNTIME_VERSION}"
+
 _WIDTH = 100
 
 _KEYWORDS = frozenset(
@@ -84,6 +88,15 @@ def declaration(start: str, parameters: Sequence[str], end: str, indent: int = 0
         lines = [f"{' ' * indent}{start}{parameters[0]},"]
         lines += [f"{column}{x}," for x in parameters[1:]]
     return [*lines[:-1], lines[-1].removesuffix(",") + end]
+
+
+def quoted(text: str) -> str:
+    """Returns a text as a literal of C++.
+
+    >>> quoted("x[0]")
+    '"x[0]"'
+    """
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def camel_case(name: str) -> str:

@@ -12,7 +12,7 @@ from axir.runtime.cpp.program.interface import Given, Interface, Kept, Method, P
 from axir.runtime.cpp.program.variant import Variant
 
 from .header import own_results
-from .names import declaration
+from .names import declaration, quoted
 from .row_loop import result_buffer, staging, write_row_loop
 from .types import byte_size, stored_dtype, stored_shape
 
@@ -27,6 +27,10 @@ def write_class(interface: Interface, variants: Sequence[Variant]) -> Iterator[s
     yield "  const axir::Options& options() const { return options_; }"
     if interface.callbacks:
         yield "  const Callbacks& callbacks() const { return callbacks_; }"
+    yield "  void set_profiler(axir::Profiler profiler) {"
+    yield "    options_.profiler = profiler;"
+    yield "    replace_profiler(std::move(profiler));"
+    yield "  }"
     yield "  virtual const char* target_cpu() const = 0;"
     yield ""
     for method in interface.methods:
@@ -223,6 +227,5 @@ def aligned_pointers(method: Method, unused: Sequence[Given] = ()) -> list[str]:
 
 
 def _type_row(x: Parameter) -> str:
-    label = x.label.replace("\\", "\\\\").replace('"', '\\"')
     shape = ",".join(map(str, stored_shape(x.type)))
-    return f'{{"{label}", "{stored_dtype(x.type)}", "{shape}", {byte_size(x.type)}}}'
+    return f'{{{quoted(x.label)}, "{stored_dtype(x.type)}", "{shape}", {byte_size(x.type)}}}'

@@ -71,6 +71,9 @@ def _construction(interface: Interface) -> Iterator[str]:
     yield "Model& Model::operator=(Model&&) noexcept = default;"
     yield "Model::~Model() = default;"
     yield "const char* Model::target_cpu() const { return program_->target_cpu(); }"
+    yield "void Model::set_profiler(axir::Profiler profiler) {"
+    yield "  program_->set_profiler(std::move(profiler));"
+    yield "}"
     yield ""
 
 
@@ -141,6 +144,9 @@ def _output_checks(method: Method, failed: str) -> Iterator[str]:
 
 
 def _call(method: Method, prefix: str, failed: str) -> Iterator[str]:
+    # No argument is called so: names of Python's do not end in an underscore here.
+    yield "  const axir::Moment moment_of_part_("
+    yield f'      program_->profiler(), axir::Part::call, "{method.name}");'
     start = f"const axir::Code code = program_->call_{method.name}("
     yield from declaration(start, _pointers(method, prefix), ");", 2)
     yield "  if (code != axir::Code::ok) {"

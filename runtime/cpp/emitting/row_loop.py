@@ -53,9 +53,12 @@ def _one_call(method: Method) -> Iterator[str]:
     yield "axir::Code code = axir::Code::ok;"
     yield "switch (next.size) {"
     for program in method.programs:
-        yield f"  case {program.rows}:"
+        yield f"  case {program.rows}: {{"
+        yield "    const axir::Moment moment_of_part_("
+        yield f'        profiler(), axir::Part::rows, "{program.symbol}");'
         yield from declaration(f"code = call_{program.symbol}(", arguments, ");", 4)
         yield "    break;"
+        yield "  }"
     yield "}"
     yield "if (code != axir::Code::ok) return code;"
     for x in own_results(method):

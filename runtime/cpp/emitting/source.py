@@ -11,12 +11,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from axir.runtime.cpp.program.interface import Interface
 from axir.runtime.cpp.program.variant import Variant
 
-from .names import declaration
+from .description import write_description
+from .names import RUNTIME_VERSION, declaration
 from .program_class import write_class, write_definitions, write_types
 from .public_methods import write_public
 from .variant_class import VariantClass
-
-RUNTIME_VERSION = 2
 
 
 def write_sources(
@@ -33,8 +32,9 @@ def write_sources(
     name = interface.name
     classes = [VariantClass(interface, variant) for variant in variants]
     base = list(write_class(interface, variants))
-    rest = [*write_definitions(interface, embedded_size), *_choice(interface, variants)]
-    rest += write_public(interface)
+    rest = list(write_description(interface, variants))
+    rest += write_definitions(interface, embedded_size)
+    rest += [*_choice(interface, variants), *write_public(interface)]
     data = list(_embedded(interface, embedded_size))
     types = ["namespace {", "", *write_types(interface), "}  // namespace", ""]
     if len(variants) == 1:
@@ -62,14 +62,11 @@ def _file(
         f"// {name}: a model written by axir. Changes to this file are lost.",
         *start,
         "",
-        "#include <axir/cpu.hpp>",
-        "#include <axir/instance.hpp>",
+        f"#include <axir/v{RUNTIME_VERSION}/cpu.hpp>",
+        f"#include <axir/v{RUNTIME_VERSION}/instance.hpp>",
         "#include <cstring>",
         "#include <limits>",
         "#include <utility>",
-        "",
-        f"static_assert(AXIR_RUNTIME_VERSION == {RUNTIME_VERSION},",
-        '              "the headers of axir are of another version than this model");',
         "",
         *externals,
         f"namespace {name} {{",
@@ -94,11 +91,6 @@ def _choice(interface: Interface, variants: Sequence[Variant]) -> Iterator[str]:
     arguments = "std::move(callbacks), options" if has_callbacks else "options"
     start = "std::unique_ptr<Model::Program> Model::Program::make("
     yield from declaration(start, parameters, ") {")
-    yield "  static constexpr axir::Variant variants[] = {"
-    for variant in variants:
-        yield f'      {{"{variant.cpu}",'
-        yield from _text(variant.features)
-    yield "  };"
     count = len(variants)
     yield f"  switch (axir::choose_variant(variants, {count}, options.target_cpu, status)) {{"
     for number, variant in enumerate(variants):
@@ -109,11 +101,3 @@ def _choice(interface: Interface, variants: Sequence[Variant]) -> Iterator[str]:
     yield "  }"
     yield "}"
     yield ""
-
-
-def _text(features: Sequence[str]) -> Iterator[str]:
-    """Yields the names as the end of a row of the table, in lines of its own."""
-    rows = [" ".join(features[start : start + 8]) for start in range(0, len(features), 8)] or [""]
-    for row in rows[:-1]:
-        yield f'       "{row} "'
-    yield f'       "{rows[-1]}"}},'

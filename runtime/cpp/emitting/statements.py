@@ -50,9 +50,12 @@ def call_statement(
     if lines:
         lines[-1] = lines[-1].removesuffix(",")
     called = [f"{function}(", *lines, ");"] if lines else [f"{function}();"]
+    moment = "const axir::Moment moment_of_part_("
+    told = [moment, f'    profiler(), axir::Part::callback, "{callback.name}");', *called]
+    told = [f"  {line}" for line in told]
     if not callback.results:
-        return [f"if ({function}) {{", *(f"  {line}" for line in called), "}"]
-    return [f"if (!{function}) return axir::Code::callback_failed;", *called]
+        return [f"if ({function}) {{", *told, "}"]
+    return [f"if (!{function}) return axir::Code::callback_failed;", "{", *told, "}"]
 
 
 def fill_statement(pointer: str, length: str, value: Operand, text: str) -> str:

@@ -7,12 +7,14 @@ import numpy as np
 from axir.dialect.core import dtypes
 from axir.dialect.core.types import ShapedArray
 
+from .names import NAMESPACE
+
 _CPP = {
     dtypes.bool_: "bool",
     **{np.dtype(f"int{bits}"): f"std::int{bits}_t" for bits in (8, 16, 32, 64)},
     **{np.dtype(f"uint{bits}"): f"std::uint{bits}_t" for bits in (8, 16, 32, 64)},
-    dtypes.float16: "axir::float16",
-    dtypes.bfloat16: "axir::bfloat16",
+    dtypes.float16: f"{NAMESPACE}::float16",
+    dtypes.bfloat16: f"{NAMESPACE}::bfloat16",
     dtypes.float32: "float",
     dtypes.float64: "double",
     dtypes.complex64: "std::complex<float>",
@@ -54,11 +56,11 @@ def view(array: ShapedArray, is_const: bool, has_rows: bool = False) -> str:
     """Returns the type of a view of an array, or of any number of such as rows.
 
     >>> view(ShapedArray((2, 3), np.float32), True)
-    'axir::View<const float, 2, 3>'
+    'axir::v3::View<const float, 2, 3>'
     """
     arguments = [f"{'const ' if is_const else ''}{element(array)}"]
-    arguments += ["axir::dynamic_extent"] * has_rows
-    return f"axir::View<{', '.join([*arguments, *map(str, array.shape)])}>"
+    arguments += [f"{NAMESPACE}::dynamic_extent"] * has_rows
+    return f"{NAMESPACE}::View<{', '.join([*arguments, *map(str, array.shape)])}>"
 
 
 def byte_size(array: ShapedArray) -> int:

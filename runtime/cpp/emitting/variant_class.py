@@ -6,6 +6,7 @@ What does not live here: what all kinds share (`program_class.py`), the text of 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 
 from axir.runtime.cpp.program.host_program import MEMORY
@@ -14,7 +15,7 @@ from axir.runtime.cpp.program.variant import MACROS, Variant
 
 from .arithmetic import number_type
 from .function_body import FunctionBody, global_name
-from .names import declaration, identifier
+from .names import declaration, identifier, quoted
 from .program_class import aligned_pointers, overridden, pointers
 from .row_loop import null_checks, staging, state_changes
 from .types import byte_size
@@ -82,6 +83,11 @@ class VariantClass:
             yield f'    "{found.name}",'
         yield "};"
         yield ""
+        yield "constexpr const char* lines[count] = {"
+        for found in kernels:
+            yield f"    {quoted(os.path.basename(found.where or ''))},"
+        yield "};"
+        yield ""
         yield "constexpr std::uint32_t workgroups[count][3] = {"
         for found in kernels:
             yield f"    {{{', '.join(map(str, found.workgroups))}}},"
@@ -126,7 +132,7 @@ class VariantClass:
             yield f"  status = axir::open_library(&{self.variant.query}, library);"
             yield "  if (!status.ok()) return status;"
             yield "  status = prepare_kernels(*library, kernels_, kernel::names,"
-            yield "                           kernel::workgroups, kernel::count);"
+            yield "                           kernel::lines, kernel::workgroups, kernel::count);"
             yield "  if (!status.ok()) return status;"
         if self.workspace:
             yield f"  if (!(status = take(workspace_, {self.workspace})).ok()) return status;"

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from axir.runtime.cpp.emitting.c_interface import write_c_header, write_c_source
 from axir.runtime.cpp.emitting.data import write_data
+from axir.runtime.cpp.emitting.description import description_text
 from axir.runtime.cpp.emitting.header import write_header
 from axir.runtime.cpp.emitting.source import write_sources
 from axir.runtime.cpp.program.interface import Interface
@@ -47,7 +48,7 @@ def model_files(
         f"{name}.hpp": write_header(interface),
         **write_sources(interface, variants, size),
         f"{name}.h": write_c_header(interface),
-        f"{name}_c.cpp": write_c_source(interface),
+        f"{name}_c.cpp": write_c_source(interface, description_text(interface, variants)),
         "example.cpp": write_example(interface),
     }
     embedded = parameters if kept and is_embedded else None
@@ -66,8 +67,8 @@ def model_files(
     content |= kernels
     if data is not None:
         content[data] = parameters
-    for header in sorted(_HEADERS.glob("*.hpp")):
-        content[f"include/axir/{header.name}"] = header.read_bytes()
+    for header in sorted(_HEADERS.rglob("*.hpp")):
+        content[f"include/axir/{header.relative_to(_HEADERS).as_posix()}"] = header.read_bytes()
     return content
 
 

@@ -72,6 +72,7 @@ class Method:
         programs: What computes it: one function, or one for each number of rows, ascending, of
             which a call takes the next larger.
         where: The line of the function, if it is known.
+        sizes: Of dimensions that were open when it was exported, names and what they are here.
     """
 
     name: str
@@ -80,6 +81,7 @@ class Method:
     outputs: tuple[Given | Kept, ...]
     programs: tuple[Compiled, ...]
     where: str | None = None
+    sizes: tuple[tuple[str, int], ...] = ()
 
     @property
     def rows(self) -> str | None:

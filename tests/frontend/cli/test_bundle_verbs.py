@@ -206,7 +206,9 @@ def test_wrong_uses_are_told(compiled: Path, model: Path, folder: Path) -> None:
     assert "cannot have a program for the CPU 'znver4'" in fails(
         "compile", model, "--batch", "1", "--target-cpu", "znver4", "-o", out
     )
-    assert "There is no 'v'." in fails("grad", model, "--function", "loss", "--wrt", "v")
+    assert "or result 'v' to choose from" in fails(
+        "grad", model, "--function", "loss", "--wrt", "v"
+    )
     assert "grad: result 0 is of type float32[2]" in fails(
         "grad", model, "--function", "predict", "--wrt", "x"
     )

@@ -156,6 +156,6 @@ def test_the_example_and_the_header_say_it(bundle, tmp_path: Path) -> None:
     emitted = cpp_models.emit(bundle, tmp_path, "rows", throws=False)
     header = (emitted.folder / "rows.hpp").read_text()
     assert "  /// Takes any number b of rows; there are programs for 1, 4, 16.\n" in header
-    assert "  axir::View<const float, axir::dynamic_extent, 3> scores;  ///< " in header
+    assert "  axir::v3::View<const float, axir::v3::dynamic_extent, 3> scores;  ///< " in header
     assert "int rows_predict(rows_model* model,\n" in (emitted.folder / "rows.h").read_text()
     cpp_models.check_syntax(emitted.folder / "example.cpp", emitted.folder)

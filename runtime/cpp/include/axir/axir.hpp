@@ -1,9 +1,8 @@
-// What users of a model see: arrays, options, failures.
+// The newest version of the headers, for code that is written for any model. Models include the
+// version that they were written for: `axir::View` is `axir::v3::View`.
 #pragma once
 
-// Raised when models that were emitted before no longer fit.
-#define AXIR_RUNTIME_VERSION 2
+// Raised when the headers change. Models of different versions live in one program.
+#define AXIR_RUNTIME_VERSION 3
 
-#include "options.hpp"
-#include "status.hpp"
-#include "view.hpp"
+#include "v3/axir.hpp"

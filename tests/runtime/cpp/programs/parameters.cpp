@@ -1,5 +1,5 @@
 // Files of parameters: written, mapped, read; those that are cut off anywhere are refused.
-#include <axir/parameters.hpp>
+#include <axir/v3/parameters.hpp>
 
 #include "expect.h"
 

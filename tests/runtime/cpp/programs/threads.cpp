@@ -1,5 +1,5 @@
 // Threads that share work: each piece is done once, failures come back, callers do not wait.
-#include <axir/threads.hpp>
+#include <axir/v3/threads.hpp>
 
 #include "expect.h"
 

@@ -1,5 +1,5 @@
 // Views of arrays, and numbers of half precision.
-#include <axir/view.hpp>
+#include <axir/v3/view.hpp>
 #include <cmath>
 #include <vector>
 

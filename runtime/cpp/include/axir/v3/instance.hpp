@@ -13,11 +13,13 @@
 #include "memory.hpp"
 #include "options.hpp"
 #include "parameters.hpp"
+#include "profiling.hpp"
 #include "rows.hpp"
 #include "status.hpp"
 #include "view.hpp"
 
 namespace axir {
+inline namespace v3 {
 
 /// The parameters of a model, which its instances share.
 class Parameters {
@@ -139,11 +141,17 @@ bool overlaps(const A& a, const B& b) {
 class Instance {
  public:
   explicit Instance(const Options& options)
-      : allocator_(options.allocator), pool_(options.pool), heap_(options.allocator) {
+      : allocator_(options.allocator),
+        pool_(options.pool),
+        profiler_(options.profiler),
+        heap_(options.allocator) {
     if (pool_ == nullptr && options.threads > 1) {
       pool_ = std::make_shared<ThreadPool>(options.threads);
     }
   }
+
+  /// The user's profiler, or null.
+  const Profiler* profiler() const { return profiler_ ? &profiler_ : nullptr; }
 
   /// Takes more memory, if there is too little.
   Status reserve(Buffer& buffer, std::size_t size) const {
@@ -219,14 +227,13 @@ class Instance {
   template <std::size_t Spans>
   bool run(Kernel& kernel, const Span (&spans)[Spans]) {
     static_assert(Spans <= abi::max_bindings);
-    return finish(kernel.run(pool_.get(), local_memory_.data(), spans, Spans, nullptr, 0));
+    return run(kernel, spans, Spans, nullptr, 0);
   }
   template <std::size_t Spans, std::size_t Constants>
   bool run(Kernel& kernel, const Span (&spans)[Spans],
            const std::uint32_t (&constants)[Constants]) {
     static_assert(Spans <= abi::max_bindings);
-    return finish(
-        kernel.run(pool_.get(), local_memory_.data(), spans, Spans, constants, Constants));
+    return run(kernel, spans, Spans, constants, Constants);
   }
 
   /// Reads a number from memory.
@@ -250,11 +257,13 @@ class Instance {
 
   /// Finds kernels, and takes the memory that they work in.
   Status prepare_kernels(const abi::Library& library, Kernel* kernels, const char* const* names,
-                         const std::uint32_t (*workgroups)[3], std::size_t count) {
+                         const char* const* lines, const std::uint32_t (*workgroups)[3],
+                         std::size_t count) {
     std::size_t local = 0;
     for (std::size_t index = 0; index < count; ++index) {
       const std::uint32_t(&xyz)[3] = workgroups[index];
-      Status status = kernels[index].find(library, names[index], xyz[0], xyz[1], xyz[2]);
+      Status status =
+          kernels[index].find(library, names[index], lines[index], xyz[0], xyz[1], xyz[2]);
       if (!status.ok()) return status;
       if (kernels[index].local_size() > local) local = kernels[index].local_size();
     }
@@ -272,7 +281,23 @@ class Instance {
   Heap& heap() { return heap_; }
   const std::shared_ptr<ThreadPool>& pool() const { return pool_; }
 
+  void replace_profiler(Profiler profiler) { profiler_ = std::move(profiler); }
+
  private:
+  bool run(Kernel& kernel, const Span* spans, std::size_t span_count,
+           const std::uint32_t* constants, std::size_t constant_count) {
+    if (profiler_) return run_told(kernel, spans, span_count, constants, constant_count);
+    return finish(kernel.run(pool_.get(), local_memory_.data(), spans, span_count, constants,
+                             constant_count));
+  }
+  [[gnu::cold, gnu::noinline]] bool run_told(Kernel& kernel, const Span* spans,
+                                             std::size_t span_count,
+                                             const std::uint32_t* constants,
+                                             std::size_t constant_count) {
+    const Moment moment(&profiler_, Part::kernel, kernel.name(), kernel.where());
+    return finish(kernel.run(pool_.get(), local_memory_.data(), spans, span_count, constants,
+                             constant_count));
+  }
   bool finish(int failure) {
     kernel_failure_ = failure;
     return failure == 0;
@@ -280,9 +305,11 @@ class Instance {
 
   Allocator allocator_;
   std::shared_ptr<ThreadPool> pool_;
+  Profiler profiler_;
   Heap heap_;
   Buffer local_memory_;
   int kernel_failure_ = 0;
 };
 
+}  // namespace v3
 }  // namespace axir

@@ -6,9 +6,11 @@
 #include <string>
 
 #include "memory.hpp"
+#include "profiling.hpp"
 #include "threads.hpp"
 
 namespace axir {
+inline namespace v3 {
 
 /// Options of a model; each has a default.
 struct Options {
@@ -26,6 +28,9 @@ struct Options {
   std::string target_cpu;
   /// Where memory comes from.
   Allocator allocator;
+  /// Is told of each part of a call, if there is one.
+  Profiler profiler;
 };
 
+}  // namespace v3
 }  // namespace axir

@@ -12,15 +12,11 @@
 #include <sys/auxv.h>
 #endif
 
+#include "description.hpp"
 #include "status.hpp"
 
 namespace axir {
-
-/// Kernels for a kind of CPU: its name, and the features that it must have, with spaces between.
-struct Variant {
-  const char* name;
-  const char* features;
-};
+inline namespace v3 {
 
 namespace detail {
 
@@ -169,4 +165,5 @@ inline int choose_variant(const Variant* variants, std::size_t count, const std:
   return -1;
 }
 
+}  // namespace v3
 }  // namespace axir

@@ -10,6 +10,7 @@
 #include <vector>
 
 namespace axir {
+inline namespace v3 {
 
 /// Kernels read and write whole vectors: what they are given begins at a multiple of this.
 constexpr std::size_t alignment = 64;
@@ -141,4 +142,5 @@ class Heap {
   std::vector<std::unique_ptr<Memory::Block>> blocks_;
 };
 
+}  // namespace v3
 }  // namespace axir

@@ -23,6 +23,7 @@
 #include "status.hpp"
 
 namespace axir {
+inline namespace v3 {
 
 /// The bytes of a file, mapped where the system can.
 class FileContent {
@@ -255,4 +256,5 @@ inline Status write_parameters(const std::string& path, const ParameterType* typ
   return Status(Code::file_failed, "cannot write " + path);
 }
 
+}  // namespace v3
 }  // namespace axir

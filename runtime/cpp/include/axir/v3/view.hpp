@@ -9,6 +9,7 @@
 #include <type_traits>
 
 namespace axir {
+inline namespace v3 {
 
 /// A number of the type bfloat16: the upper half of a float.
 struct bfloat16 {
@@ -292,4 +293,5 @@ T real_part(const std::complex<T>& number) {
   return number.real();
 }
 
+}  // namespace v3
 }  // namespace axir

@@ -5,6 +5,7 @@
 #include <cstring>
 
 namespace axir {
+inline namespace v3 {
 
 /// Rows that one call of a program takes: it is for `size` of them, `used` of which there are.
 struct Rows {
@@ -38,4 +39,5 @@ struct Rows {
   }
 };
 
+}  // namespace v3
 }  // namespace axir

@@ -15,6 +15,7 @@
 #include "threads.hpp"
 
 namespace axir {
+inline namespace v3 {
 namespace abi {
 
 constexpr std::uint32_t version = 6;
@@ -101,12 +102,14 @@ struct Span {
 /// A kernel of a model, and how it has been found to run fastest.
 class Kernel {
  public:
-  /// Finds the kernel in a library by its name.
-  Status find(const abi::Library& library, const char* name, std::uint32_t x, std::uint32_t y,
-              std::uint32_t z) {
+  /// Finds the kernel in a library by its name; `where` is the line that it computes.
+  Status find(const abi::Library& library, const char* name, const char* where, std::uint32_t x,
+              std::uint32_t y, std::uint32_t z) {
     for (std::uint32_t index = 0; index < library.export_count; ++index) {
       if (std::strcmp(library.names[index], name) != 0) continue;
       function_ = library.functions[index];
+      name_ = name;
+      where_ = where;
       const abi::Attributes* attributes = library.attributes;
       if (attributes != nullptr) local_size_ = attributes[index].local_memory_pages * 4096u;
       x_ = x;
@@ -118,6 +121,8 @@ class Kernel {
   }
 
   std::size_t local_size() const { return local_size_; }
+  const char* name() const { return name_; }
+  const char* where() const { return where_; }
 
   /// Runs all workgroups on the threads of a pool, or in this thread where that is faster; returns
   /// 0, or what a workgroup returned.
@@ -194,6 +199,8 @@ class Kernel {
   }
 
   abi::Function function_ = nullptr;
+  const char* name_ = "";
+  const char* where_ = "";
   std::uint32_t x_ = 1, y_ = 1, z_ = 1;
   std::uint32_t local_size_ = 0;
   unsigned calls_ = 0;
@@ -218,4 +225,5 @@ inline Status open_library(abi::Query query, const abi::Library*& library) {
   return Status();
 }
 
+}  // namespace v3
 }  // namespace axir

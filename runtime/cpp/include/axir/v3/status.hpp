@@ -6,6 +6,7 @@
 #include <utility>
 
 namespace axir {
+inline namespace v3 {
 
 /// Kinds of failures; the numbers are those of the C interface.
 enum class Code : int {
@@ -45,4 +46,5 @@ class Error : public std::runtime_error {
   Code code_;
 };
 
+}  // namespace v3
 }  // namespace axir

@@ -9,6 +9,7 @@
 #include <vector>
 
 namespace axir {
+inline namespace v3 {
 
 namespace detail {
 
@@ -142,4 +143,5 @@ class ThreadPool {
   std::vector<std::thread> workers_;
 };
 
+}  // namespace v3
 }  // namespace axir
