@@ -226,6 +226,20 @@ def lu(a: Memory, packed: Memory, pivots: Memory, order: Memory) -> None:
         _eliminate(packed, k)
 
 
+def exchanges(pivots: Memory, order: Memory) -> None:
+    """Computes the permutation that a sequence of exchanges makes."""
+
+    @each(0, order.shape[0])
+    def start(i: Scalar) -> None:
+        order[i] = to_integer(i, order.element.width)
+
+    @each(0, pivots.shape[0])
+    def step(i: Scalar) -> None:
+        place = to_index(pivots[i])
+        # What is no row is exchanged with nothing.
+        swap(order, i, select(place >= 0, select(place < order.shape[0], place, i), i))
+
+
 def _largest(x: Memory, k: Scalar) -> Scalar:
     """Returns the first row from k on with the largest element of column k."""
 

@@ -45,7 +45,9 @@ def triangle(x: Any) -> Any:
 
 
 def factors(x: Any) -> Any:
-    return lax.linalg.lu(x), lax.linalg.qr(x, full_matrices=False)
+    packed, pivots, order = lax.linalg.lu(x)
+    longer = lax.linalg.lu_pivots_to_permutation(pivots, x.shape[-2] + 2)
+    return packed, pivots, order, longer, lax.linalg.qr(x, full_matrices=False)
 
 
 def parts(x: Any) -> Any:
