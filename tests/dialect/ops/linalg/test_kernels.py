@@ -86,7 +86,8 @@ def cases() -> dict[str, Case]:
     stacks += [stacks[4].astype(np.float64), indefinite]
     for number, x in enumerate(stacks):
         found[f"triangles_{number}"] = triangle, (x,)
-    for shape in ((6, 2), (2, 6), (4, 1), (1, 4), (1, 1), (3, 1, 1), (3, 4, 2)):
+    thin = [(6, 2), (2, 6), (4, 1), (1, 4), (1, 1), (3, 1, 1), (3, 4, 2), (300, 3), (2, 60, 9)]
+    for shape in (*thin, (3, 50)):
         x = GENERATOR.standard_normal(shape).astype(np.float32)
         found[f"factors_{'_'.join(map(str, shape))}"] = factors, (x,)
     return found
