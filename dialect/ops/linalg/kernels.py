@@ -321,8 +321,16 @@ def lu_substitution(*, is_transposed: bool) -> Kernel:
 
 def qr(a: Memory, q: Memory, r: Memory) -> None:
     """Computes orthonormal columns and an upper triangle."""
+    packed, taus = scratch(a.shape, a), scratch((min(a.shape),), a)
+    reflections(a, packed, taus)
+    product_of_reflections(packed, taus, q)
+    zero = r.constant(0.0)
+    fill(r, lambda i, j: select(i > j, zero, packed[i, j]))
+
+
+def reflections(a: Memory, packed: Memory, taus: Memory) -> None:
+    """Computes the upper triangle, below it the vectors of the reflections, and their factors."""
     height, width = a.shape
-    packed, taus = scratch((height, width), a), scratch((min(height, width),), a)
     fill(packed, lambda i, j: a[i, j])
 
     @each(0, min(height, width))
@@ -330,10 +338,6 @@ def qr(a: Memory, q: Memory, r: Memory) -> None:
         tau = _reflector(packed, k)
         taus[k] = tau
         each(k + 1, width)(lambda j: _reflect(packed, packed, k, tau, j))
-
-    product_of_reflections(packed, taus, q)
-    zero = r.constant(0.0)
-    fill(r, lambda i, j: select(i > j, zero, packed[i, j]))
 
 
 def _reflector(x: Memory, k: Scalar) -> Scalar:

@@ -14,6 +14,7 @@ import axir.numpy as jnp
 from axir import lax
 from axir.dialect.core.array import as_array
 from axir.dialect.core.config import config
+from axir.dialect.ops.linalg.geqrf import geqrf
 from axir.dialect.program.function_tracing import trace_function
 from axir.passes.transforms.lower_to_stablehlo import lower_functions
 
@@ -47,7 +48,7 @@ def triangle(x: Any) -> Any:
 def factors(x: Any) -> Any:
     packed, pivots, order = lax.linalg.lu(x)
     longer = lax.linalg.lu_pivots_to_permutation(pivots, x.shape[-2] + 2)
-    return packed, pivots, order, longer, lax.linalg.qr(x, full_matrices=False)
+    return packed, pivots, order, longer, lax.linalg.qr(x, full_matrices=False), geqrf(x)
 
 
 def parts(x: Any) -> Any:
