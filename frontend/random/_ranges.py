@@ -19,6 +19,7 @@ from axir.dialect.ops.elementwise.comparison import and_, gt, le, or_, select_n,
 from axir.dialect.ops.elementwise.conversion import bitcast_convert_type, convert_element_type
 from axir.dialect.ops.random import threefry
 from axir.dialect.ops.shape.broadcasting import broadcast_shapes
+from axir.dialect.ops.shape.rearranging import reshape
 from axir.dialect.program.rules import Value
 
 from ._bits import random_bits, wrap
@@ -87,8 +88,12 @@ def draw_uniform(
             return wrap(np.maximum(unit.host() * width + low, low), unit)
         return max(add(mul(unit, width), low), low)
     first, last = parameter(name, "minval", minval, dtype), parameter(name, "maxval", maxval, dtype)
-    result_shape(name, shape, first.shape, last.shape, error=ShapeError)
-    first, last = spread(first, shape), spread(last, shape)
+    if not shape and first.size == last.size == 1:
+        # As in JAX, one sample has the shape of the interval's beginning: (), (1,), (1, 1) ...
+        unit, last = (reshape(x, first.shape) for x in (unit, last))
+    else:
+        result_shape(name, shape, first.shape, last.shape, error=ShapeError)
+        first, last = spread(first, shape), spread(last, shape)
     return max(add(mul(unit, sub(last, first)), first), first)
 
 

@@ -12,7 +12,9 @@ from axir.dialect.program.dimensions import stack_of
 from axir.dialect.program.primitive import Primitive, Sample
 from axir.dialect.program.rules import Operand, Value
 
+from . import kernels
 from .householder import factor_qr
+from .kernels import matrix_kernel
 from .rules import DOMAIN, check_matrix, declare_decomposition, random_matrix
 
 
@@ -55,6 +57,10 @@ def _packed(x: Value) -> Sequence[Value]:
     return factor_qr(x)[:2]
 
 
+def _small(values: Sequence[Value], types: Sequence[ShapedArray]) -> list[Value]:
+    return matrix_kernel(kernels.reflections, values, types, types[0].shape[:-2])
+
+
 def _samples() -> list[Sample]:
     generator = np.random.default_rng(29)
     shapes = [(3, 3), (4, 2), (2, 4), (2, 4, 3), (1, 1), (3, 0)]
@@ -73,6 +79,7 @@ _geqrf: Primitive = declare_decomposition(
     infer=_infer,
     evaluate=_evaluate,
     portable=_packed,
+    small=_small,
     samples=_samples,
     unsupported={"jvp": "reflections are an intermediate form; differentiate qr instead."},
 )

@@ -226,6 +226,20 @@ def lu(a: Memory, packed: Memory, pivots: Memory, order: Memory) -> None:
         _eliminate(packed, k)
 
 
+def exchanges(pivots: Memory, order: Memory) -> None:
+    """Computes the permutation that a sequence of exchanges makes."""
+
+    @each(0, order.shape[0])
+    def start(i: Scalar) -> None:
+        order[i] = to_integer(i, order.element.width)
+
+    @each(0, pivots.shape[0])
+    def step(i: Scalar) -> None:
+        place = to_index(pivots[i])
+        # What is no row is exchanged with nothing.
+        swap(order, i, select(place >= 0, select(place < order.shape[0], place, i), i))
+
+
 def _largest(x: Memory, k: Scalar) -> Scalar:
     """Returns the first row from k on with the largest element of column k."""
 
@@ -307,8 +321,16 @@ def lu_substitution(*, is_transposed: bool) -> Kernel:
 
 def qr(a: Memory, q: Memory, r: Memory) -> None:
     """Computes orthonormal columns and an upper triangle."""
+    packed, taus = scratch(a.shape, a), scratch((min(a.shape),), a)
+    reflections(a, packed, taus)
+    product_of_reflections(packed, taus, q)
+    zero = r.constant(0.0)
+    fill(r, lambda i, j: select(i > j, zero, packed[i, j]))
+
+
+def reflections(a: Memory, packed: Memory, taus: Memory) -> None:
+    """Computes the upper triangle, below it the vectors of the reflections, and their factors."""
     height, width = a.shape
-    packed, taus = scratch((height, width), a), scratch((min(height, width),), a)
     fill(packed, lambda i, j: a[i, j])
 
     @each(0, min(height, width))
@@ -316,10 +338,6 @@ def qr(a: Memory, q: Memory, r: Memory) -> None:
         tau = _reflector(packed, k)
         taus[k] = tau
         each(k + 1, width)(lambda j: _reflect(packed, packed, k, tau, j))
-
-    product_of_reflections(packed, taus, q)
-    zero = r.constant(0.0)
-    fill(r, lambda i, j: select(i > j, zero, packed[i, j]))
 
 
 def _reflector(x: Memory, k: Scalar) -> Scalar:

@@ -220,6 +220,14 @@ def _infer_permutation(pivots: ShapedArray, *, permutation_size: int) -> ShapedA
     return ShapedArray((*pivots.shape[:-1], permutation_size), np.int32)
 
 
+def _small_permutation(
+    values: Sequence[Value], types: Sequence[ShapedArray], *, permutation_size: int
+) -> list[Value] | None:
+    if not permutation_size:
+        return None
+    return matrix_kernel(kernels.exchanges, values, types, types[0].shape[:-1])
+
+
 def _permutation_samples() -> list[Sample]:
     variants = [([1, 1], 2), ([2, 2, 2], 5), ([[0, 1], [1, 1]], 3), ([], 2), ([[[3, 1]]], 4)]
     return [
@@ -236,6 +244,7 @@ _pivots_to_permutation: Primitive = declare_decomposition(
     evaluate=lambda pivots, *, permutation_size: _permutation(pivots, permutation_size),
     jvp=zero_tangent,
     portable=lambda pivots, *, permutation_size: apply_pivots(pivots, permutation_size),
+    small=_small_permutation,
     samples=_permutation_samples,
     unsupported={"transpose": "a permutation does not depend linearly on its exchanges."},
 )

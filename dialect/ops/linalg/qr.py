@@ -39,6 +39,7 @@ from .matrices import (
 from .routines import routine
 from .rules import (
     DOMAIN,
+    KERNEL_EXTENT,
     check_dtype,
     check_matrix,
     declare_decomposition,
@@ -47,6 +48,10 @@ from .rules import (
     zero_tangents,
 )
 from .triangular_solve import triangular_solve
+
+# A few long columns are a kernel's work, too: so long, and with so many products.
+_TALL_EXTENT = 512
+_WORK_OF_TALL = 1 << 14
 
 
 def qr(
@@ -100,7 +105,9 @@ def _evaluate(x: np.ndarray, *, pivoting: bool, full_matrices: bool) -> list[np.
 def _small(
     values: Sequence[Value], types: Sequence[ShapedArray], *, pivoting: bool, full_matrices: bool
 ) -> list[Value] | None:
-    if pivoting:
+    height, inner, width = *types[0].shape[-2:], types[1].shape[-1]
+    is_tall = max(height, inner, width) > KERNEL_EXTENT
+    if pivoting or (is_tall and height * inner * width > _WORK_OF_TALL):
         return None
     return matrix_kernel(kernels.qr, values, types, types[0].shape[:-2])
 
@@ -202,6 +209,7 @@ _qr: Primitive = declare_decomposition(
     jvp=_jvp,
     portable=orthonormal_and_triangle,
     small=_small,
+    small_extent=_TALL_EXTENT,
     samples=_samples,
 )
 

@@ -269,6 +269,8 @@ SAMPLERS: tuple[tuple[str, tuple[Any, ...], dict[str, Any], bool], ...] = (
     ("triangular", (0.0, 1.0, 3.0, (9,)), {}, False),
     ("wald", (np.float32(1.5), (9,)), {}, False),
     ("uniform", ((2, 3),), {"minval": GRID[:2, :1], "maxval": 20}, False),
+    ("uniform", ((),), {"minval": GRID[:1, :1], "maxval": GRID[1:, 1][:1]}, False),
+    ("uniform", ((),), {"minval": 0.0, "maxval": GRID[1:, 1][:1]}, False),
     ("normal", ((9,), "complex64"), {}, False),
 )
 

@@ -14,6 +14,7 @@ import axir.numpy as jnp
 from axir import lax
 from axir.dialect.core.array import as_array
 from axir.dialect.core.config import config
+from axir.dialect.ops.linalg.geqrf import geqrf
 from axir.dialect.program.function_tracing import trace_function
 from axir.passes.transforms.lower_to_stablehlo import lower_functions
 
@@ -45,7 +46,9 @@ def triangle(x: Any) -> Any:
 
 
 def factors(x: Any) -> Any:
-    return lax.linalg.lu(x), lax.linalg.qr(x, full_matrices=False)
+    packed, pivots, order = lax.linalg.lu(x)
+    longer = lax.linalg.lu_pivots_to_permutation(pivots, x.shape[-2] + 2)
+    return packed, pivots, order, longer, lax.linalg.qr(x, full_matrices=False), geqrf(x)
 
 
 def parts(x: Any) -> Any:
@@ -84,7 +87,8 @@ def cases() -> dict[str, Case]:
     stacks += [stacks[4].astype(np.float64), indefinite]
     for number, x in enumerate(stacks):
         found[f"triangles_{number}"] = triangle, (x,)
-    for shape in ((6, 2), (2, 6), (4, 1), (1, 4), (1, 1), (3, 1, 1), (3, 4, 2)):
+    thin = [(6, 2), (2, 6), (4, 1), (1, 4), (1, 1), (3, 1, 1), (3, 4, 2), (300, 3), (2, 60, 9)]
+    for shape in (*thin, (3, 50)):
         x = GENERATOR.standard_normal(shape).astype(np.float32)
         found[f"factors_{'_'.join(map(str, shape))}"] = factors, (x,)
     return found
