@@ -16,8 +16,7 @@ from .importing import WITHOUT_IT, Names, imported, needed, text_of, told
 _EXTRA = "onnx"
 _AGAIN = "Write it again, with onnx.save or torch.onnx.export."
 _PIPELINES = (
-    "builtin.module(torch-onnx-to-torch-backend-pipeline"
-    "{backend-legal-ops=aten.flatten.using_ints})",
+    "builtin.module(torch-onnx-to-torch-backend-pipeline)",
     "builtin.module(torch-backend-to-stablehlo-backend-pipeline)",
 )
 
@@ -46,8 +45,9 @@ def _lowered(model: UserObject, tensors: _Tensors) -> UserObject:
     torch_dialect = needed("torch_mlir.dialects.torch", _EXTRA)
     ir = needed("torch_mlir.ir", _EXTRA)
     passes = needed("torch_mlir.passmanager", _EXTRA)
-    onnx.checker.check_model(model)
+    # First the shapes: those of results may be left out, which the checker does not take.
     model = onnx.shape_inference.infer_shapes(model, data_prop=True)
+    onnx.checker.check_model(model)
     context = ir.Context()
     torch_dialect.register_dialect(context)
     info = importer.ModelInfo(model, config=importer.Config())

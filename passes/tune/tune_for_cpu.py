@@ -15,6 +15,7 @@ _SUMS = "reduce reduce_window scatter dot_general convolution"
 STAGES: dict[str, Stage] = {
     "split-dilated-convolutions": looks_for("convolution"),
     "unroll-wide-windows": looks_for("convolution"),
+    "unfold-convolutions": looks_for("convolution"),
     "tile-convolutions": looks_for("convolution"),
     "put-features-last": looks_for("convolution"),
     "fuse-convolutions": looks_for("convolution"),
@@ -37,8 +38,9 @@ class TuneForCpu(Pass):
     """Rewrites a StableHLO module into forms that run faster on a CPU.
 
     1. `split-dilated-convolutions`, which leaves convolutions behind; `unroll-wide-windows`, which
-       leaves matrix products and transpositions; `tile-convolutions`, and `put-features-last`
-       for the convolutions that remain, which `fuse-convolutions` takes.
+       leaves matrix products and transpositions, as does `unfold-convolutions`;
+       `tile-convolutions`, and `put-features-last` for the convolutions that remain, which
+       `fuse-convolutions` takes.
     2. `absorb-transposes`, then `tile-products`; of the products that are left, `spread-matvecs`
        takes those with vectors, which leaves reductions behind, and `transpose-rhs` those that
        gain from a transposition.
