@@ -70,6 +70,11 @@ hooks: $(VENV)/.installed-lint $(VENV)/.installed-hooks ## Check before each com
 .PHONY: bench
 bench: $(VENV)/.installed-test ## Measure speed, first calls and memory beside JAX; keep and draw it
 	$(BIN)/python benchmarks --cold --keep --png benchmarks/ratios.png
+	$(BIN)/python -m benchmarks.imported --keep
+
+.PHONY: bench-imported
+bench-imported: $(VENV)/.installed-test ## Measure models of PyTorch and ONNX beside their own runtimes
+	$(BIN)/python -m benchmarks.imported --keep $(BENCH_ARGS)
 
 .PHONY: bench-gpu
 bench-gpu: $(VENV)/.installed-test ## Measure programs on this machine's GPU, beside JAX or PyTorch there

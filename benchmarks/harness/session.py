@@ -194,14 +194,20 @@ def _forget_peak() -> bool:
     return True
 
 
-def serve(connection: Connection, library: str) -> None:
-    """Answers requests for a method of the session, until there is nobody who asks."""
+def serve(connection: Connection, library: str, make: Callable[[str], object] = Session) -> None:
+    """Answers requests for a method of the session, until there is nobody who asks.
+
+    Args:
+        connection: Where requests come from.
+        library: The name of the library.
+        make: Makes the session.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # who asks tells when it ends
     # What pip installs, such as JAX, has its bytecode; a working copy's would be made anew by each
     # process where the environment says that none is kept.
     sys.dont_write_bytecode = False
     try:
-        session = Session(library)
+        session = make(library)
     except ImportError as error:
         connection.send((False, f"{type(error).__name__}: {error}"))
         return

@@ -7,9 +7,10 @@ processes take turns, and who is not asked sleeps.
 from __future__ import annotations
 
 import multiprocessing
+from collections.abc import Callable
 from typing import Any
 
-from benchmarks.harness.session import serve
+from benchmarks.harness.session import Session, serve
 
 _CONTEXT = multiprocessing.get_context("spawn")
 MAX_RESIDENT = 2_000_000_000
@@ -25,11 +26,15 @@ class Worker:
     Args:
         library: The name of the module.
         timeout: Seconds after which a request counts as failed.
+        session: Makes, in the process, what answers requests, given the name.
     """
 
-    def __init__(self, library: str, timeout: float) -> None:
+    def __init__(
+        self, library: str, timeout: float, session: Callable[[str], object] = Session
+    ) -> None:
         self.library = library
         self._timeout = timeout
+        self._session = session
         self._process: Any = None
         self._connection: Any = None
 
@@ -43,6 +48,11 @@ class Worker:
             self._start()
         self._connection.send((method, args))
         return self._reply()
+
+    @property
+    def process_id(self) -> int | None:
+        """The number of the process; None where none runs."""
+        return None if self._process is None else self._process.pid
 
     def drop(self) -> None:
         """Makes the process forget its program, or ends it where it holds on to much memory."""
@@ -61,7 +71,8 @@ class Worker:
 
     def _start(self) -> None:
         self._connection, theirs = _CONTEXT.Pipe()
-        self._process = _CONTEXT.Process(target=serve, args=(theirs, self.library), daemon=False)
+        args = (theirs, self.library, self._session)
+        self._process = _CONTEXT.Process(target=serve, args=args, daemon=False)
         self._process.start()
         theirs.close()
         self._reply()

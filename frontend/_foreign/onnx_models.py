@@ -19,8 +19,7 @@ from .onnx_quantization import write_out_quantization
 _EXTRA = "onnx"
 _AGAIN = "Write it again, with onnx.save or torch.onnx.export."
 _PIPELINES = (
-    "builtin.module(torch-onnx-to-torch-backend-pipeline"
-    "{backend-legal-ops=aten.flatten.using_ints})",
+    "builtin.module(torch-onnx-to-torch-backend-pipeline)",
     "builtin.module(torch-backend-to-stablehlo-backend-pipeline)",
 )
 
@@ -53,8 +52,9 @@ def _lowered(model: UserObject, tensors: _Tensors) -> UserObject:
     torch_dialect = needed("torch_mlir.dialects.torch", _EXTRA)
     ir = needed("torch_mlir.ir", _EXTRA)
     passes = needed("torch_mlir.passmanager", _EXTRA)
-    onnx.checker.check_model(model)
+    # First the shapes: those of results may be left out, which the checker does not take.
     model = onnx.shape_inference.infer_shapes(model, data_prop=True)
+    onnx.checker.check_model(model)
     if write_out_quantization(model):
         tensors.pass_integers(model.graph)
         model = onnx.shape_inference.infer_shapes(model, data_prop=True)

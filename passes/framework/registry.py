@@ -139,7 +139,7 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
         "tune-for-cpu",
         "unroll-wide-windows",
     ),
-    "tune.products": ("tile-convolutions", "tile-products"),
+    "tune.products": ("tile-convolutions", "tile-products", "unfold-convolutions"),
     "tune.rows": ("fuse-rows",),
 }
 """The passes of each folder. A pass stands in the file of its name."""

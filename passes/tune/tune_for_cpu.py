@@ -16,6 +16,7 @@ STAGES: dict[str, Stage] = {
     "convolve-bytes": looks_for("convolution"),
     "split-dilated-convolutions": looks_for("convolution"),
     "unroll-wide-windows": looks_for("convolution"),
+    "unfold-convolutions": looks_for("convolution"),
     "tile-convolutions": looks_for("convolution"),
     "put-features-last": looks_for("convolution"),
     "fuse-convolutions": looks_for("convolution"),
@@ -38,8 +39,9 @@ class TuneForCpu(Pass):
     """Rewrites a StableHLO module into forms that run faster on a CPU.
 
     1. `convolve-bytes` and `split-dilated-convolutions`, which leave convolutions behind;
-       `unroll-wide-windows`, which leaves matrix products and transpositions; `tile-convolutions`,
-       and `put-features-last` for the convolutions that remain, which `fuse-convolutions` takes.
+       `unroll-wide-windows`, which leaves matrix products and transpositions, as does
+       `unfold-convolutions`; `tile-convolutions`, and `put-features-last` for the convolutions
+       that remain, which `fuse-convolutions` takes.
     2. `absorb-transposes`, then `tile-products`; of the products that are left, `spread-matvecs`
        takes those with vectors, which leaves reductions behind, and `transpose-rhs` those that
        gain from a transposition.
