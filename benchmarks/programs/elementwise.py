@@ -172,6 +172,27 @@ def random_categorical(jax, *shape):
     ]
 
 
+@kernels.program(100_000, tiny=70, tolerance=1e-3)
+def random_gamma(jax, n):
+    """Numbers that are drawn until they are accepted."""
+    return lambda number: jax.random.gamma(jax.random.key(number), 2.5, (n,)), [seed()]
+
+
+@kernels.program(100_000, tiny=70, tolerance=1e-3)
+def random_beta(jax, n):
+    return lambda number: jax.random.beta(jax.random.key(number), 2.0, 3.0, (n,)), [seed()]
+
+
+@kernels.program({"few": (4.5, 100_000), "many": (50.0, 100_000)}, tiny=(4.5, 6))
+def random_poisson(jax, rate, n):
+    return lambda number: jax.random.poisson(jax.random.key(number), rate, (n,)), [seed()]
+
+
+@kernels.program(100_000, tiny=6)
+def random_binomial(jax, n):
+    return lambda number: jax.random.binomial(jax.random.key(number), 20, 0.3, (n,)), [seed()]
+
+
 @kernels.program(100_000, tiny=6)
 def random_integers(jax, n):
     return lambda number: jax.random.randint(jax.random.key(number), (n,), 0, 1000), [seed()]

@@ -69,6 +69,16 @@ def filled_rows(jax, rows, width):
     return fill, [floats(rows, width), weights(width, width)]
 
 
+@loops.program((50, 1200), tiny=(2, 3), tolerance=1e-3)
+def vector_steps(jax, steps, n):
+    """A vector times a matrix that no cache of a core holds, again and again."""
+
+    def run(x, w):
+        return jax.lax.fori_loop(0, steps, lambda _, x: jax.numpy.tanh(x @ w), x)
+
+    return run, [floats(n), weights(n, n)]
+
+
 @loops.program(600, tiny=4, tolerance=1e-3)
 def dominant_vector(jax, n):
     """Ends when the vector stands still: the condition is an array's."""

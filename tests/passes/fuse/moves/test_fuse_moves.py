@@ -123,6 +123,16 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], list[np.ndarray]]] = {
     "shared": (shared, [floats(20, 33)]),
     "rows": (lambda x, i: x[i] * 2, [floats(20, 33), places(40)]),
     "triangle": (lambda x: jnp.tril(x, 3) * 2 + jnp.diag(x[0]), [floats(37, 37)]),
+    "columns": (lambda x, i: x[i] * 2, [floats(300, 1), places(40)]),
+    "columns_along": (
+        lambda x, i: jnp.take_along_axis(x, i, 0),
+        [floats(30, 1, 1), places(40, 1, 1)],
+    ),
+    "columns_of_rows": (lambda x, i: x[i, i + 1], [floats(20, 30, 1, 1), places(3, 40)]),
+    "columns_of_each": (
+        lambda x, i: axir.vmap(lambda row, at: row[at])(x, i),
+        [floats(6, 30, 1), places(6, 40)],
+    ),
     "unsigned": (lambda x, i: x[i], [floats(300), places(40).astype(np.uint8)]),
 }
 
