@@ -72,6 +72,7 @@ def test_unknown_models_are_refused() -> None:
 
 
 @needs_torch
+@pytest.mark.filterwarnings("ignore:The tensor attributes:UserWarning")  # an LSTM's, of PyTorch's
 @pytest.mark.parametrize("name", benchmark.TORCH_MODELS)
 def test_models_of_pytorch_have_its_values(name: str) -> None:
     import torch
