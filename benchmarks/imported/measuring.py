@@ -38,6 +38,7 @@ def measure(row: Row, workers: Mapping[str, Worker], folder: Path, rounds: int) 
         times = sorted(calls[way])
         row.timings[way] = Timing(
             statistics.median(times),
+            times[0],
             times[min(len(times) - 1, int(0.99 * len(times)))],
             statistics.median(processor[way]),
             told.loading,

@@ -20,6 +20,7 @@ class Timing:
 
     Attributes:
         median: Median of all calls.
+        least: The shortest call: what others on the machine disturb least.
         p99: What 99 of 100 calls stay below.
         processor: Of all threads together, the median of the rounds.
         loading: Until the model could be called.
@@ -28,6 +29,7 @@ class Timing:
     """
 
     median: float
+    least: float
     p99: float
     processor: float
     loading: float

@@ -6,6 +6,7 @@ What does not live here: how it comes to be (`axir.export`), files (`saving.py`,
 
 from __future__ import annotations
 
+import functools
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -43,6 +44,9 @@ from .open_sizes import (
 from .programs import Programs
 from .pullbacks import pullback, pullback_signature
 from .saving import bundle_entries, is_function_name, save_bundle
+
+# The types of arguments that are leaves as they stand.
+_ARRAYS = {ConcreteArray}
 
 
 class Exported(Calls):
@@ -430,6 +434,28 @@ class Exported(Calls):
             TreeError: if the arguments are not the tree it was exported for.
             ShapeError, DTypeError: if an argument has another shape or dtype.
         """
+        if not kwargs and len(args) == self._flat_count and set(map(type, args)) == _ARRAYS:
+            leaves = list(args)  # a flattening would take longer than small models
+        else:
+            leaves = self._flattened(args, kwargs)
+        key = self.key_of(leaves)
+        results = self._run_key(key, list(map(conform, leaves, self._arguments(key))))
+        return self.out_tree.unflatten(results)
+
+    __call__ = call
+
+    @functools.cached_property
+    def _flat_count(self) -> int:
+        """How many arguments there are if all are arrays, given by place; else -1."""
+        count = self.in_tree.num_leaves
+        return count if self.in_tree == tree.structure(((0,) * count, {})) else -1
+
+    def _flattened(self, args: tuple[Options, ...], kwargs: dict[str, Options]) -> list[UserObject]:
+        """Returns the leaves of arguments.
+
+        Raises:
+            TreeError: if the arguments are not the tree it was exported for.
+        """
         leaves, structure = tree.flatten((args, kwargs))
         # Containers whose classes a saved module cannot name are known by their notation.
         if structure != self.in_tree and tree_text.write(structure) != self.signature.in_tree:
@@ -438,11 +464,7 @@ class Exported(Calls):
                 f"called with {tree_text.write(structure)}.",
                 f"Its arguments are {', '.join(self.argument_names)}.",
             )
-        key = self.key_of(leaves)
-        results = self._run_key(key, list(map(conform, leaves, self._arguments(key))))
-        return self.out_tree.unflatten(results)
-
-    __call__ = call
+        return leaves
 
     def __repr__(self) -> str:
         arguments = ", ".join(

@@ -10,12 +10,10 @@ from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
 from axir.passes.legalize.dimension_numbers import DimensionNumbers, dimension_numbers
-from axir.passes.legalize.rewriting import RewritePass, defining_operation
+from axir.passes.legalize.rewriting import RewritePass
 
 # IREE sums up so many products one after the other where two vectors are multiplied.
 _LONG_SUM = 1 << 12
-# So many operations in a row may make a matrix of constants: transposed, scaled, converted.
-_DEPTH = 4
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,9 +31,9 @@ class SpreadMatvecs(RewritePass):
        long. The matrix's last dimension is contracted, or it has at least `elements` elements.
     2. Convert both to the result's type, and multiply the matrix by the vector, broadcast to its
        shape.
-    3. Where an element of the matrix is not a number, take that instead of the product: the same,
-       but no product. Of a matrix that is known it is the vector's element: of constants IREE
-       computes beforehand what it can, and keeps a mask as large as the matrix beside it.
+    3. Where an element of the vector is not a number, take that instead of the product: the same,
+       but no product. It is the vector's, for of a matrix that is known, or that several vectors
+       are multiplied by, IREE keeps what it computes once: a mask as large as the matrix.
     4. Sum over the contracted dimensions, and bring the batch dimensions to the front.
 
     Before::
@@ -47,8 +45,8 @@ class SpreadMatvecs(RewritePass):
 
         %1 = stablehlo.broadcast_in_dim %x, dims = [1] : (tensor<4096xf32>) -> tensor<4096x4096xf32>
         %2 = stablehlo.multiply %a, %1
-        %3 = stablehlo.compare NE, %a, %a
-        %4 = stablehlo.select %3, %a, %2
+        %3 = stablehlo.compare NE, %1, %1
+        %4 = stablehlo.select %3, %1, %2
         %5 = stablehlo.reduce(%4 init: %zero) applies stablehlo.add across dimensions = [1]
 
     Measured, processor time relative to JAX: A x of 4096x4096 2.2 before and 1.1 after, of
@@ -125,19 +123,10 @@ def _sum_of_products(vector: _Side, matrix: _Side, element: ir.Type) -> ir.Value
     elements = hlo.convert(matrix.operand, element)
     spread = hlo.broadcast_in_dim(line, shape, place)
     product = hlo.multiply(elements, spread)
-    guard = spread if _is_constant(matrix.operand) else elements
-    terms = hlo.select(hlo.compare(guard, guard, "NE"), guard, product)
+    terms = hlo.select(hlo.compare(spread, spread, "NE"), spread, product)
     zero = hlo.full(0, (), element)
     total = hlo.reduce([terms], [zero], sorted(matrix.contracted), hlo.add)[0]
     kept = [axis for axis in range(len(shape)) if axis not in matrix.contracted]
     order = [*matrix.batch, *(axis for axis in kept if axis not in matrix.batch)]
     permutation = [kept.index(axis) for axis in order]
     return total if permutation == sorted(permutation) else hlo.transpose(total, permutation)
-
-
-def _is_constant(value: ir.Value, depth: int = _DEPTH) -> bool:
-    """Tells whether a value is a constant, or made of constants by few operations."""
-    operation = defining_operation(value)
-    if operation is None or (depth == 0 and len(operation.operands)):
-        return False
-    return all(_is_constant(operand, depth - 1) for operand in operation.operands)

@@ -250,6 +250,12 @@ class Instance {
   /// Fills memory with a number.
   template <class T>
   static void fill(std::byte* data, std::size_t length, T value) {
+    if (sizeof value == 1) {  // also where the compiler makes loops as they are written
+      unsigned char byte;
+      std::memcpy(&byte, &value, 1);
+      std::memset(data, byte, length);
+      return;
+    }
     for (std::size_t place = 0; place + sizeof value <= length; place += sizeof value) {
       std::memcpy(data + place, &value, sizeof value);
     }
