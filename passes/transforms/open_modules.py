@@ -67,8 +67,7 @@ def write_entry(
     found = [
         (extent, _extent_of(argument, axis))
         for kind, argument in zip(kinds, arguments, strict=True)
-        for axis, extent in enumerate(kind.shape)
-        if isinstance(extent, SymbolicDim)
+        for axis, extent in _open_extents(kind)
     ]
     values = hlo.ExtentValues()
     given = set()
@@ -91,6 +90,14 @@ def write_entry(
         text = f"the constraint {each.text} does not hold"
         _assert(values, each.left, each.right, each.sign, text)
     return [values.names[name] for name in names]
+
+
+def _open_extents(kind: ShapedArray) -> Iterator[tuple[int, SymbolicDim]]:
+    """Yields the axes whose extents are open, with these."""
+    extents: list[Extent] = [*kind.shape]
+    for axis, extent in enumerate(extents):
+        if isinstance(extent, SymbolicDim):
+            yield axis, extent
 
 
 def _extent_of(argument: ir.Value, axis: int) -> ir.Value:
@@ -126,8 +133,8 @@ def _solution(
 
 
 def _constraints(kinds: Sequence[ShapedArray]) -> Iterator[Constraint]:
-    extents = chain.from_iterable(kind.shape for kind in kinds)
-    scopes = [x.scope for x in extents if isinstance(x, SymbolicDim) and x.scope is not None]
+    extents = chain.from_iterable(map(_open_extents, kinds))
+    scopes = [extent.scope for _, extent in extents if extent.scope is not None]
     yield from dict.fromkeys(chain.from_iterable(scope.constraints for scope in scopes))
 
 
