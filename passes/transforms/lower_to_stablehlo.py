@@ -7,13 +7,15 @@ gets wrong is not this pass's business (`legalize/`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
+from axir.dialect.builders.stablehlo.extents import EXTENT
+from axir.dialect.core.annotations import Returning
 from axir.dialect.core.context import context
 from axir.dialect.core.errors import MissingRuleError
 from axir.dialect.core.extended_dtypes import words_of
@@ -193,7 +195,7 @@ class _ModuleLowering:
         if names and is_public:
             self._lower_entry(function, symbol, names)
             return
-        kinds = [ShapedArray((), hlo.EXTENT)] * len(names)
+        kinds = [ShapedArray((), EXTENT)] * len(names)
         kinds += [v.type.words for v in (*function.inputs, *function.captures)]
         given: list[ir.Attribute] = open_modules.size_attributes(names)
         given += [ir.DictAttr.get({})] * (len(kinds) - len(names))
@@ -237,7 +239,7 @@ class _ModuleLowering:
         is_public: bool,
         kinds: Sequence[ShapedArray],
         given: Sequence[ir.Attribute],
-        write: Callable[..., list[ir.Value]],
+        write: Returning[list[ir.Value]],
     ) -> None:
         arguments = [kind.mlir for kind in kinds]
         results = [v.type.words.mlir for v in function.outputs]

@@ -15,6 +15,7 @@ import numpy as np
 from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
+from axir.dialect.builders.stablehlo.extents import EXTENT
 from axir.dialect.core.annotations import Extent
 from axir.dialect.core.symbolic_dims import (
     SymbolicDim,
@@ -107,7 +108,7 @@ def _extent_of(argument: ir.Value, axis: int) -> ir.Value:
         operands=[argument],
         attributes={"dimension": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), axis)},
     )
-    return hlo.convert(operation.result, hlo.EXTENT)
+    return hlo.convert(operation.result, EXTENT)
 
 
 def _solution(
