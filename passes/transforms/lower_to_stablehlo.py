@@ -190,7 +190,8 @@ class _ModuleLowering:
 
     def lower_function(self, function: Function, symbol: str, is_public: bool) -> None:
         if not self._allows_open:
-            check_sizes_known(function)
+            variables = (*function.inputs, *function.captures)
+            check_sizes_known(function.name, [v.type for v in variables])
         names = self.names_of(function)
         if names and is_public:
             self._lower_entry(function, symbol, names)
@@ -311,13 +312,12 @@ def _are_alike(kind: ir.Type, other: ir.Type) -> bool:
     return [*kind.shape] == [*other.shape] and kind.element_type == other.element_type
 
 
-def check_sizes_known(function: Function) -> None:
+def check_sizes_known(name: str, kinds: Sequence[ShapedArray]) -> None:
     """Raises a `SymbolicDimError` for a function whose arguments have symbolic dimensions."""
-    for variable in (*function.inputs, *function.captures):
-        if variable.type.is_open:
+    for kind in kinds:
+        if kind.is_open:
             raise SymbolicDimError(
-                f"{function.name}: what is compiled has sizes, and {variable.type} has dimensions "
-                "that are open.",
+                f"{name}: what is compiled has sizes, and {kind} has dimensions that are open.",
                 "Give them: exported.of_sizes(b=8), `axir compile --size b=8`, or the pass "
                 "instantiate{sizes={b=8}}.",
             )
