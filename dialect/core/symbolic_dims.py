@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import operator
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NoReturn, TypeAlias, TypeGuard
 
 import numpy as np
@@ -494,7 +494,7 @@ def are_same(a: tuple[object, ...], b: tuple[object, ...]) -> bool:
     return len(a) == len(b) and all(map(is_same, a, b))
 
 
-def is_open(shape: tuple[object, ...]) -> bool:
+def is_open(shape: Iterable[object]) -> bool:
     """Tells whether a shape has symbolic dimensions."""
     return SymbolicDim in map(type, shape)
 

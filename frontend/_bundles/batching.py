@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from axir.dialect.core.annotations import HostArray, UserObject
+from axir.dialect.core.annotations import Extent, HostArray, UserObject
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import ShapeError
 from axir.dialect.core.memo import derived
@@ -35,7 +35,7 @@ class DependentRowsError(ShapeError):
 
 
 @derived
-def of_rows(function: Function, batch: Batch, count: int) -> Function:
+def of_rows(function: Function, batch: Batch, count: Extent) -> Function:
     """Returns the function of so many rows, of the function of one.
 
     Raises:

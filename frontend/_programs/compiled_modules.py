@@ -30,6 +30,7 @@ from axir.dialect.text.signature import (
 )
 from axir.dialect.text.summary import summarize
 from axir.passes.framework.pipeline import run_passes
+from axir.passes.transforms.lower_to_stablehlo import check_sizes_known
 from axir.runtime import (
     Executable,
     LoadError,
@@ -153,6 +154,8 @@ def compile_saved(module: UserObject, dialect: str, target: Target, name: str) -
     found = signatures(module)
     if not found:
         raise ParseError(f"{name} has no public function.", "Make one public.", where="")
+    for symbol, signature in found.items():
+        check_sizes_known(symbol, [argument.type for argument in signature.arguments])
     if dialect == "jaxpr":
         run_passes(module, f"lower-to-stablehlo{{platform={target.backend}}}")
     else:

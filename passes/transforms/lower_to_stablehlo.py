@@ -7,13 +7,15 @@ gets wrong is not this pass's business (`legalize/`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
+from axir.dialect.builders.stablehlo.extents import EXTENT
+from axir.dialect.core.annotations import Returning
 from axir.dialect.core.context import context
 from axir.dialect.core.errors import MissingRuleError
 from axir.dialect.core.extended_dtypes import words_of
@@ -188,12 +190,13 @@ class _ModuleLowering:
 
     def lower_function(self, function: Function, symbol: str, is_public: bool) -> None:
         if not self._allows_open:
-            check_sizes_known(function)
+            variables = (*function.inputs, *function.captures)
+            check_sizes_known(function.name, [v.type for v in variables])
         names = self.names_of(function)
         if names and is_public:
             self._lower_entry(function, symbol, names)
             return
-        kinds = [ShapedArray((), hlo.EXTENT)] * len(names)
+        kinds = [ShapedArray((), EXTENT)] * len(names)
         kinds += [v.type.words for v in (*function.inputs, *function.captures)]
         given: list[ir.Attribute] = open_modules.size_attributes(names)
         given += [ir.DictAttr.get({})] * (len(kinds) - len(names))
@@ -237,7 +240,7 @@ class _ModuleLowering:
         is_public: bool,
         kinds: Sequence[ShapedArray],
         given: Sequence[ir.Attribute],
-        write: Callable[..., list[ir.Value]],
+        write: Returning[list[ir.Value]],
     ) -> None:
         arguments = [kind.mlir for kind in kinds]
         results = [v.type.words.mlir for v in function.outputs]
@@ -309,15 +312,14 @@ def _are_alike(kind: ir.Type, other: ir.Type) -> bool:
     return [*kind.shape] == [*other.shape] and kind.element_type == other.element_type
 
 
-def check_sizes_known(function: Function) -> None:
+def check_sizes_known(name: str, kinds: Sequence[ShapedArray]) -> None:
     """Raises a `SymbolicDimError` for a function whose arguments have symbolic dimensions."""
-    for variable in (*function.inputs, *function.captures):
-        if variable.type.is_open:
-            names = sorted({n for extent in variable.type.shape for n in names_of(extent)})
+    for kind in kinds:
+        if kind.is_open:
+            names = sorted({n for extent in kind.shape for n in names_of(extent)})
             sizes = ",".join(f"{name}=8" for name in names)
             raise SymbolicDimError(
-                f"{function.name}: what is compiled has sizes, and {variable.type} has dimensions "
-                "that are open.",
+                f"{name}: what is compiled has sizes, and {kind} has dimensions that are open.",
                 f"Give them: exported.of_sizes({sizes.replace(',', ', ')}), "
                 f"`axir compile --size {sizes}`, or the pass instantiate{{sizes={{{sizes}}}}}.",
             )

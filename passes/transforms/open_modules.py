@@ -15,6 +15,7 @@ import numpy as np
 from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
+from axir.dialect.builders.stablehlo.extents import EXTENT
 from axir.dialect.core.annotations import Extent
 from axir.dialect.core.symbolic_dims import (
     SymbolicDim,
@@ -67,8 +68,7 @@ def write_entry(
     found = [
         (extent, _extent_of(argument, axis))
         for kind, argument in zip(kinds, arguments, strict=True)
-        for axis, extent in enumerate(kind.shape)
-        if isinstance(extent, SymbolicDim)
+        for axis, extent in _open_extents(kind)
     ]
     values = hlo.ExtentValues()
     given = set()
@@ -93,6 +93,14 @@ def write_entry(
     return [values.names[name] for name in names]
 
 
+def _open_extents(kind: ShapedArray) -> Iterator[tuple[int, SymbolicDim]]:
+    """Yields the axes whose extents are open, with these."""
+    extents: list[Extent] = [*kind.shape]
+    for axis, extent in enumerate(extents):
+        if isinstance(extent, SymbolicDim):
+            yield axis, extent
+
+
 def _extent_of(argument: ir.Value, axis: int) -> ir.Value:
     operation = ir.Operation.create(
         "stablehlo.get_dimension_size",
@@ -100,7 +108,7 @@ def _extent_of(argument: ir.Value, axis: int) -> ir.Value:
         operands=[argument],
         attributes={"dimension": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), axis)},
     )
-    return hlo.convert(operation.result, hlo.EXTENT)
+    return hlo.convert(operation.result, EXTENT)
 
 
 def _solution(
@@ -126,8 +134,8 @@ def _solution(
 
 
 def _constraints(kinds: Sequence[ShapedArray]) -> Iterator[Constraint]:
-    extents = chain.from_iterable(kind.shape for kind in kinds)
-    scopes = [x.scope for x in extents if isinstance(x, SymbolicDim) and x.scope is not None]
+    extents = chain.from_iterable(map(_open_extents, kinds))
+    scopes = [extent.scope for _, extent in extents if extent.scope is not None]
     yield from dict.fromkeys(chain.from_iterable(scope.constraints for scope in scopes))
 
 

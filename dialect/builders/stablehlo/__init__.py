@@ -117,7 +117,6 @@ from .elementwise import (
     zeta,
 )
 from .extents import (
-    EXTENT,
     ExtentValues,
     compared,
     computing_extents,
@@ -159,7 +158,6 @@ from .structured import (
 )
 
 __all__ = [
-    "EXTENT",
     "ExtentValues",
     "StableHLOError",
     "abs",

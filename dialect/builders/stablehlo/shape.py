@@ -204,9 +204,9 @@ def gather(
         "indices_are_sorted": ir.BoolAttr.get(indices_are_sorted),
     }
     kinds = None if shape is None else _open_type(shape, operand)
-    operands = (operand, start_indices)
+    operands = [operand, start_indices]
     if is_open(slice_sizes):
-        operands = (*operands, extents(slice_sizes))
+        operands.append(extents(slice_sizes))
         return build("gather", "stablehlo.dynamic_gather", operands, kinds, attributes).result
     attributes["slice_sizes"] = integers(slice_sizes)
     return build("gather", "stablehlo.gather", operands, kinds, attributes).result

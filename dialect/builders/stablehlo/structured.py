@@ -68,7 +68,7 @@ def reduce_window(
     if is_open(window_dimensions):
         windows = (window_dimensions, window_strides, base_dilations, window_dilations)
         return _open_windows(operands, inits, windows, padding, body, shape)
-    if any(map(is_open, padding or ())):
+    if padding is not None and any(map(is_open, padding)):
         low, high = zip(*padding, strict=True)
         between = [n - 1 for n in base_dilations or [1] * len(low)]
         both = zip(operands, inits, strict=True)
