@@ -1,4 +1,4 @@
-"""Quantized operators of ONNX, written as arithmetic on integers and floats before torch-mlir reads.
+"""Quantized operators of ONNX, written as arithmetic before torch-mlir reads them.
 
 `QuantizeLinear` and its relatives become casts, sums, products and rounding, by their formulas in
 ONNX's specification, and products of what was dequantized become products of integers, which are
@@ -455,7 +455,7 @@ def _apply(
     graph.quantize(found, _Integers("", scale, zero, 0), kind, node.output[0])
 
 
-# Products of dequantized arrays ---------------------------------------------------------------------
+# Products of dequantized arrays -------------------------------------------------------------------
 
 
 def _mat_mul(graph: _Graph, node: UserObject) -> None:
