@@ -8,6 +8,7 @@ from __future__ import annotations
 from iree.compiler import ir
 
 from axir.dialect.core.annotations import OptionValue
+from axir.dialect.core.quantized_types import is_quantized, quantization
 
 from .signature import default_names, is_public
 
@@ -51,6 +52,26 @@ def open_types(module: ir.Module) -> dict[str, dict[str, list[dict[str, OptionVa
             is_open = is_open or any("?" in str(kind) for kind in kinds)
         found[symbol] = rows
     return found if is_open else {}
+
+
+def quantized_types(module: ir.Module) -> dict[str, dict[str, list[str | None]]]:
+    """Returns what the integers that functions take and return stand for; None for other arrays.
+
+    Returns:
+        By function, lists of texts for its `arguments` and `results`.
+    """
+    found: dict[str, dict[str, list[str | None]]] = {}
+    for view in module.body.operations:
+        op = view.operation
+        if op.name != "func.func" or not is_public(op):
+            continue
+        function_type = ir.FunctionType(ir.TypeAttr(op.attributes["function_type"]).value)
+        groups = {"arguments": function_type.inputs, "results": function_type.results}
+        found[ir.StringAttr(op.attributes["sym_name"]).value] = {
+            role: [str(quantization(x)) if is_quantized(x) else None for x in kinds]
+            for role, kinds in groups.items()
+        }
+    return found
 
 
 def _open_row(name: str, kind: ir.Type) -> dict[str, OptionValue]:

@@ -184,7 +184,8 @@ def _syntax_error(error: ir.MLIRError, name: str, text: Content = b"") -> ParseE
                 message += f" ({note.message.splitlines()[0]}: line {line})"
         reason = _quantization_fault(message)
         if reason is not None:
-            message, ways_out = reason.message.removesuffix("."), iter([reason.way_out or _WAY_OUT])
+            message = reason.message.removesuffix(".")
+            ways_out = (way_out for way_out in (reason.way_out or _WAY_OUT,))
         line, column = _line(diagnostic.location), _column(diagnostic.location)
         place = ":".join(filter(None, (name, line, line and column)))
         return ParseError(

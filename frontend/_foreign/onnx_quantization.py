@@ -1,4 +1,4 @@
-"""Quantized operators of ONNX, written as arithmetic on integers and floats before torch-mlir reads.
+"""Quantized operators of ONNX, written as arithmetic before torch-mlir reads them.
 
 `QuantizeLinear` and its relatives become casts, sums, products and rounding, by their formulas in
 ONNX's specification, and products of what was dequantized become products of integers, which are
@@ -428,19 +428,21 @@ def _computed(operator: str, count: int) -> Callable[[_Graph, UserObject], None]
 
     def rule(graph: _Graph, node: UserObject) -> None:
         inputs = _inputs(node, 3 * count + 2)
-        arrays = [
-            graph.dequantize(_Integers(*inputs[3 * n : 3 * n + 3], axis=0)) for n in range(count)
-        ]
+        arrays = _dequantized(graph, inputs[: 3 * count])
         _apply(graph, node, operator, arrays, inputs[3 * count :])
 
     return rule
 
 
+def _dequantized(graph: _Graph, inputs: Sequence[str]) -> list[str]:
+    """Writes the numbers of arrays, each of which is followed by its scale and zero point."""
+    triples = zip(inputs[::3], inputs[1::3], inputs[2::3], strict=True)
+    return [graph.dequantize(_Integers(x, scale, zero, 0)) for x, scale, zero in triples]
+
+
 def _q_linear_concat(graph: _Graph, node: UserObject) -> None:
     scale, zero, *rest = node.input
-    triples = [rest[n : n + 3] for n in range(0, len(rest), 3)]
-    arrays = [graph.dequantize(_Integers(*triple, axis=0)) for triple in triples]
-    _apply(graph, node, "Concat", arrays, [scale, zero])
+    _apply(graph, node, "Concat", _dequantized(graph, rest), [scale, zero])
 
 
 def _apply(
@@ -455,7 +457,7 @@ def _apply(
     graph.quantize(found, _Integers("", scale, zero, 0), kind, node.output[0])
 
 
-# Products of dequantized arrays ---------------------------------------------------------------------
+# Products of dequantized arrays -------------------------------------------------------------------
 
 
 def _mat_mul(graph: _Graph, node: UserObject) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.costs import arithmetic_operations, temporary_bytes
 from axir.dialect.program.function import Function
 from axir.dialect.text.file_kinds import is_bundle, is_program
-from axir.dialect.text.foreign_signatures import open_types
+from axir.dialect.text.foreign_signatures import open_types, quantized_types
 from axir.dialect.text.module_reader import read_module
 from axir.dialect.text.signature import Argument, Signature, signatures
 from axir.dialect.text.summary import summarize
@@ -84,6 +84,8 @@ def _describe_module(file: Path) -> dict[str, Options]:
     functions: dict[str, Options] = {} if dialect == "jaxpr" else open_types(module)
     if not functions:
         functions = {name: _rows(found) for name, found in signatures(module).items()}
+    if summary.is_quantized:
+        _add_quantizations(functions, quantized_types(module))
     if dialect == "jaxpr":
         read = read_module(module)
         for name, described in functions.items():
@@ -97,6 +99,17 @@ def _describe_module(file: Path) -> dict[str, Options]:
         "constants": {"bytes": sum(lines.values()), "lines": lines},
         "parameters": weights,
     }
+
+
+def _add_quantizations(
+    functions: dict[str, Options], found: Mapping[str, Mapping[str, Sequence[str | None]]]
+) -> None:
+    """Adds what the integers of arguments and results stand for."""
+    for name, groups in found.items():
+        for role, kinds in groups.items():
+            for row, kind in zip(functions[name][role], kinds, strict=True):
+                if kind is not None:
+                    row["quantized"] = kind
 
 
 def _add_partition(description: dict[str, Options], file: Path, options: Partition) -> None:
@@ -252,7 +265,8 @@ def _print_function(name: str, function: dict[str, Options]) -> None:
     rows += [("result", v) for v in function["results"]]
     width = max((len(v["name"]) for _, v in rows), default=0)
     for role, value in rows:
-        click.echo(f"  {role:<8}  {value['name']:<{width}}  {value['type']}")
+        quantized = f"  quantized: {value['quantized']}" if "quantized" in value else ""
+        click.echo(f"  {role:<8}  {value['name']:<{width}}  {value['type']}{quantized}")
     if "rows" in function:
         sizes = ", ".join(map(str, function["rows"]["sizes"])) or "any number"
         click.echo(f"  rows      {function['rows']['symbol']}: {sizes}")

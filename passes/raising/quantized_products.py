@@ -61,7 +61,7 @@ def _dot(context: RaisingContext, operation: ir.Operation, lhs: Value, rhs: Valu
     is_mixed = any(a is not None and p[a] is None for a, p in zip(axes, places, strict=True))
     if left is None or right is None or kind is None or is_mixed:
         floats = _as_floats(operation, lhs, rhs, left, right, wanted)
-        made = product(operation, *floats, numbers, _float_result(operation, wanted))
+        made = product(operation, floats[0], floats[1], numbers, _float_result(operation, wanted))
         return made if wanted is None else quantized(made, wanted)
     total = dot_of_integers(
         operation, _factors(lhs, left, kind), _factors(rhs, right, kind), numbers, kind
@@ -96,7 +96,8 @@ def _any_convolution(
     is_mixed = is_mixed or (right is not None and right.axis not in (None, read.rhs[0]))
     if left is None or right is None or kind is None or is_mixed:
         floats = _as_floats(operation, lhs, rhs, left, right, wanted)
-        made = convolved(operation, *floats, read, padding, _float_result(operation, wanted))
+        dtype = _float_result(operation, wanted)
+        made = convolved(operation, floats[0], floats[1], read, padding, dtype)
         return made if wanted is None else quantized(made, wanted)
     factors = _factors(lhs, left, kind), _factors(rhs, right, kind)
     total = convolution_of_integers(operation, *factors, read, padding, kind)

@@ -14,6 +14,7 @@ from axir.passes.legalize.rewriting import RewritePass
 
 # The largest product of two bytes is 2^14, and all whole numbers to 2^24 are floats.
 _BYTE, _EXACT_PRODUCTS = 8, 1 << 10
+_MOST_PARTS = 24
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,7 +27,7 @@ class ConvolveBytes(RewritePass):
     1. Take convolutions of signed bytes into integers of more than 16 bits, of at least `products`
        multiplications, whose windows have at most 1,024 places.
     2. Cut the input features into parts, so that each sum is one of at most 1,024 products: it is
-       a whole number that f32 has. With groups there is but one part.
+       a whole number that f32 has. There are at most 24 parts, with groups but one.
     3. Convolve the parts in f32, convert the sums, and add them as integers, which wrap around as
        those of the convolution do.
 
@@ -62,7 +63,7 @@ class ConvolveBytes(RewritePass):
             return None
         most = _EXACT_PRODUCTS // places
         is_one = convolution.feature_groups == convolution.batch_groups == 1
-        if kernel[source] > most and not is_one:
+        if kernel[source] > most * (_MOST_PARTS if is_one else 1):
             return None
         total = None
         for first in range(0, kernel[source], most):

@@ -13,7 +13,7 @@ from axir.passes.framework.base import Pass
 from axir.passes.legalize.rewriting import find_operations, replace
 
 from .called_kernel import CalledProduct, shared_product
-from .contraction import BATCH, CONTRACTED, FREE, Array, Contraction
+from .contraction import BATCH, CONTRACTED, FREE, Array, Contraction, Side
 from .epilogue import Epilogue, splat
 from .matrix_kernel import matrix_product
 from .tiling import Tiling, tile
@@ -24,6 +24,8 @@ from .vector_kernel import vector_product
 _MANY_COLUMNS, _LONG_SUM = 256, 512
 # The largest product of two bytes is 2^14, and all whole numbers to 2^24 are floats.
 _BYTE, _EXACT_PRODUCTS = 8, 1 << 10
+# Longer sums have at most so many parts.
+_MOST_PARTS = 8
 # A row of a matrix that is worth several vectors.
 _LONG_ROW = 64
 # IREE adds so many products one after the other where all elements of a matrix are the same.
@@ -50,7 +52,7 @@ class TileProducts(Pass):
     5. Write the kernel, which packs panels of a large right operand on the stack, transposed if
        need be. Equal kernels are there once.
     6. Products of bytes are such of f32, where all sums are whole numbers that it has: of up to
-       1,024 products.
+       1,024 products. Sums of up to 8,192 are added up from parts of so many.
     7. Where all elements of an operand are the same number, and sums are long, add the other
        one's elements times that number.
     8. Take the products of a vector and a matrix of at least `elements` elements that is there in
@@ -87,9 +89,10 @@ class TileProducts(Pass):
     def run(self, module: ir.Module) -> None:
         """Replaces the products of the module, and what is computed of them elementwise."""
         for operation in find_operations(module.operation, ("stablehlo.dot_general",)):
-            made = _in_single(operation) if self._fits_single(operation) else operation
-            with ir.InsertionPoint(made), made.location:
-                self._rewrite(made)
+            fits = self._fits_single(operation)
+            for made in _in_single(operation) if fits else [operation]:
+                with ir.InsertionPoint(made), made.location:
+                    self._rewrite(made)
 
     def _rewrite(self, operation: ir.Operation) -> None:
         element = _accumulator(operation)
@@ -147,9 +150,13 @@ class TileProducts(Pass):
         is_known = all(x.type.has_static_shape for x in operation.operands)
         if factors != [_BYTE, _BYTE] or result <= 2 * _BYTE or not (is_signed and is_known):
             return False
-        extents = Contraction.read(operation).extents
+        contraction = Contraction.read(operation)
+        extents = contraction.extents
         is_large = min(extents[1:3]) > 1 and math.prod(extents) >= self.products
-        return is_large and extents[3] <= _EXACT_PRODUCTS
+        sides = (contraction.lhs, contraction.rhs)
+        is_simple = all(len(side.axes[CONTRACTED]) == 1 for side in sides)
+        longest = _EXACT_PRODUCTS * (_MOST_PARTS if is_simple else 1)
+        return is_large and extents[3] <= longest
 
     def _rewrite_vector(
         self, operation: ir.Operation, contraction: Contraction, element: ir.Type
@@ -193,20 +200,41 @@ def _sum_with_number(
     return hlo.convert(wide, hlo.element_type_of(result))
 
 
-def _in_single(operation: ir.Operation) -> ir.Operation:
-    """Puts a product of floats in the place of one of bytes, and returns it."""
-    single = ir.F32Type.get()
+def _in_single(operation: ir.Operation) -> list[ir.Operation]:
+    """Replaces a product of bytes by products of f32, whose sums are added; returns these."""
+    contraction = Contraction.read(operation)
+    sides = (contraction.lhs, contraction.rhs)
+    count = contraction.extents[3]
     [result] = operation.results
+    single = ir.F32Type.get()
     attributes = {name: operation.attributes[name] for name in operation.attributes}
+    made: list[ir.Operation] = []
+    total = None
     with ir.InsertionPoint(operation), operation.location:
-        made = ir.Operation.create(
-            operation.name,
-            results=[hlo.tensor_type(hlo.shape_of(result), single)],
-            operands=[hlo.convert(x, single) for x in operation.operands],
-            attributes=attributes,
-        )
-        replace(operation, hlo.convert(made.result, hlo.element_type_of(result)))
+        for first in range(0, count, _EXACT_PRODUCTS):
+            last = min(first + _EXACT_PRODUCTS, count)
+            is_whole = last - first == count
+            parts = [side.operand if is_whole else _part(side, first, last) for side in sides]
+            product = ir.Operation.create(
+                operation.name,
+                results=[hlo.tensor_type(hlo.shape_of(result), single)],
+                operands=[hlo.convert(x, single) for x in parts],
+                attributes=attributes,
+            )
+            made.append(product)
+            sums = hlo.convert(product.result, hlo.element_type_of(result))
+            total = sums if total is None else hlo.add(total, sums)
+        replace(operation, total)
     return made
+
+
+def _part(side: Side, first: int, last: int) -> ir.Value:
+    """Returns the part of an operand that some of the sums' places are of."""
+    [summed] = side.axes[CONTRACTED]
+    shape = hlo.shape_of(side.operand)
+    starts = [first if axis == summed else 0 for axis in range(len(shape))]
+    ends = [last if axis == summed else extent for axis, extent in enumerate(shape)]
+    return hlo.slice(side.operand, starts, ends)
 
 
 def _is_stored(value: ir.Value) -> bool:

@@ -12,9 +12,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from support.quantized_types import Q, assert_quantized, tensor
 
 import axir
+from axir.cli import cli
 from axir.dialect.core.errors import DTypeError, ParseError
 from axir.dialect.text.parsing import parse_module
 from axir.export import load
@@ -566,3 +568,17 @@ def test_weights_of_quantized_types(tmp_path: Path) -> None:
     np.testing.assert_allclose(found(x), x @ AXIS.dequantize(words), 1e-5, 1e-6)
     changed = found.with_parameters({"w": words * 2})
     np.testing.assert_allclose(changed(x), x @ AXIS.dequantize(words * 2), 1e-5, 1e-6)
+
+
+def test_inspecting_and_running(tmp_path: Path) -> None:
+    kind, made = tensor((2, 3), AXIS), tensor((2, 3), "f32")
+    path = tmp_path / "shown.mlir"
+    path.write_text(
+        f"func.func @main(%x: {kind}) -> {made} {{\n"
+        f"  %0 = stablehlo.uniform_dequantize %x : ({kind}) -> {made}\n  return %0 : {made}\n}}"
+    )
+    shown = CliRunner().invoke(cli, ["inspect", str(path)], catch_exceptions=False).output
+    assert "arg0     2x3xi8  quantized: float32 by 0.05:3, 0.1:-5, 0.02:0 along axis 1" in shown
+    assert "result0  2x3xf32\n" in shown
+    ran = CliRunner().invoke(cli, ["run", str(path), "4,5,6,2,1,0"], catch_exceptions=False).output
+    assert "[[ 0.05, 1. , 0.12], [-0.05, 0.6 , 0. ]]" in " ".join(ran.split())
