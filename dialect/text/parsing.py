@@ -177,7 +177,7 @@ def _syntax_error(error: ir.MLIRError, name: str, text: Content = b"") -> ParseE
         message = diagnostic.message.splitlines()[0]
         if message.endswith(_UNDECLARED):
             message = f"{message} {_word(text, diagnostic.location)}".rstrip()
-        ways_out = (way_out for part, way_out in _WAYS_OUT.items() if part in message)
+        ways_out = [way_out for part, way_out in _WAYS_OUT.items() if part in message]
         for note in diagnostic.notes:
             line = _line(note.location)
             if line and "see current operation" not in note.message:
@@ -185,13 +185,13 @@ def _syntax_error(error: ir.MLIRError, name: str, text: Content = b"") -> ParseE
         reason = _quantization_fault(message)
         if reason is not None:
             message = reason.message.removesuffix(".")
-            ways_out = (way_out for way_out in (reason.way_out or _WAY_OUT,))
+            ways_out = [reason.way_out or _WAY_OUT]
         line, column = _line(diagnostic.location), _column(diagnostic.location)
         place = ":".join(filter(None, (name, line, line and column)))
         return ParseError(
             f"{name} is not valid MLIR: {f'line {line}: ' if line else ''}{message}."
             + _shown(text, line, column),
-            next(ways_out, _WAY_OUT),
+            next(iter(ways_out), _WAY_OUT),
             where=place,
         )
     return ParseError(f"{name} is not valid MLIR.", "Export it again.", where=name)
