@@ -33,6 +33,7 @@ LIBRARIES = {
     "jax_md_particles": ("jax_md",),
     "jaxley_cells": ("jaxley", "pandas"),
     "jaxlie_poses": ("jaxlie",),
+    "jaxns_evidence": ("jaxns", "tensorflow_probability"),
     "jaxoplanet_transits": ("jaxoplanet",),
     "jaxopt_solvers": ("jaxopt",),
     "jaxquantum_evolution": ("jaxquantum",),
