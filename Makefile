@@ -37,6 +37,11 @@ test-ecosystem: $(VENV)/.installed-test $(ECOSYSTEM)/.installed ## Run programs 
 	ECOSYSTEM_PYTHON=$(abspath $(ECOSYSTEM)/bin/python) $(BIN)/python -m pytest -n 2 \
 		tests/ecosystem $(PYTEST_ARGS)
 
+.PHONY: test-applications
+test-applications: $(VENV)/.installed-test $(ECOSYSTEM)/.installed-applications ## Run the programs of all libraries of docs/libraries.md so
+	ECOSYSTEM_PYTHON=$(abspath $(ECOSYSTEM)/bin/python) $(BIN)/python -m pytest -n 2 \
+		tests/ecosystem $(PYTEST_ARGS)
+
 .PHONY: test-gpu
 test-gpu: $(VENV)/.installed-test ## Run the op table and programs on this machine's GPU (CUDA, else Vulkan)
 	TEST_GPU=$${TEST_GPU:-any} GPU_TESTS=$${GPU_TESTS:-all} $(BIN)/python -m pytest -rs tests/gpu $(PYTEST_ARGS)
@@ -154,6 +159,12 @@ $(ECOSYSTEM)/.installed: tests/ecosystem/requirements.txt pyproject.toml setup.p
 		--disable-pip-version-check --no-deps --requirement $<
 	@! $(ECOSYSTEM)/bin/python -c 'import jax' 2>/dev/null || { \
 		echo "JAX is installed in $(ECOSYSTEM); remove the folder." >&2; exit 1; }
+	@touch $@
+
+# All that the table of docs/libraries.md was measured with, of the same versions.
+$(ECOSYSTEM)/.installed-applications: tests/ecosystem/applications.txt $(ECOSYSTEM)/.installed
+	PYTHONWARNINGS=ignore $(ECOSYSTEM)/bin/python -m pip install --quiet \
+		--disable-pip-version-check --no-deps --requirement $<
 	@touch $@
 
 $(BIN)/python:

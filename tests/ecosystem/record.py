@@ -30,6 +30,11 @@ def main() -> None:
     for program in sorted((FOLDER / "programs").glob("*.py")):
         if program.stem != "reporting" and program.stem in (sys.argv[1:] or [program.stem]):
             kept[program.stem] = recorded(program)
+    write(kept)
+
+
+def write(kept: dict[str, dict[str, object]]) -> None:
+    """Writes what programs computed on JAX, a line a result."""
     lines = [
         f'  "{name}": {{\n'
         + ",\n".join(f'    "{key}": {json.dumps(value)}' for key, value in results.items())

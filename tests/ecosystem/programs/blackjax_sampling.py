@@ -27,7 +27,8 @@ def chain(kernel, state, key, length):
 
 
 hmc = blackjax.hmc(log_density, 0.05, jnp.ones(3), 5)
-positions, rates = jax.jit(lambda key: chain(hmc.step, hmc.init(start), key, 10))(jax.random.key(2))
+sampled = jax.jit(lambda key: chain(hmc.step, hmc.init(start), key, 10))
+positions, rates = sampled(jax.random.key(2))
 nuts = blackjax.nuts(log_density, 0.1, jnp.ones(3))
 tuned, _ = jax.jit(lambda key: chain(nuts.step, nuts.init(start), key, 10))(jax.random.key(3))
 adaptation = blackjax.window_adaptation(blackjax.nuts, log_density)
@@ -38,4 +39,5 @@ report(
     tuned=tuned["weights"],
     step_size_is_sensible=0.05 < parameters["step_size"] < 2.0,
     adapted_is_near=jnp.max(jnp.abs(state.position["weights"] - jnp.array([1.0, -0.5]))) < 0.5,
+    timed=lambda: sampled(jax.random.key(2)),
 )

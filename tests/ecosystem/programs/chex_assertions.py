@@ -61,4 +61,10 @@ try:
     positive.wait_checks()
 except AssertionError:
     failures += 1
-report(x=doubled.x, y=doubled.y, failures=failures, fields=len(point.to_tuple()))
+report(
+    x=doubled.x,
+    y=doubled.y,
+    failures=failures,
+    fields=len(point.to_tuple()),
+    timed=lambda: positive(jnp.array([1.0, 2.0])),
+)

@@ -72,4 +72,5 @@ report(
     forward=jax.jvp(lambda a: final(a, diffrax.ForwardMode()), (2.0,), (1.0,))[1],
     noisy=noisy(jax.random.key(0)),
     stiff=stiff,
+    timed=lambda: solved(start, args),
 )

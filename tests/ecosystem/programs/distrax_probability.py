@@ -45,4 +45,5 @@ report(
     bijector=tfb.Softplus().inverse_log_det_jacobian(jnp.array(0.7), event_ndims=0),
     joint=joint.log_prob([0.1, jnp.array([0.2, 0.3])]),
     chain=chain(jax.random.key(1)),
+    timed=lambda: chain(jax.random.key(1)),
 )

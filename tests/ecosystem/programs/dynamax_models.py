@@ -20,7 +20,8 @@ _, throws = coins.sample(coin_params, jr.PRNGKey(3), 40)
 linear = LinearGaussianSSM(state_dim=3, emission_dim=2)
 linear_params, _ = linear.initialize(jr.PRNGKey(4))
 _, seen = linear.sample(linear_params, jr.PRNGKey(5), 30)
-smoothed = jax.jit(linear.smoother)(linear_params, seen)
+smoother = jax.jit(linear.smoother)
+smoothed = smoother(linear_params, seen)
 slopes = jax.grad(
     lambda weights: linear.marginal_log_prob(
         linear_params._replace(dynamics=linear_params.dynamics._replace(weights=weights)), seen
@@ -39,4 +40,5 @@ report(
     linear_means=smoothed.smoothed_means,
     linear_variances=jnp.diagonal(smoothed.smoothed_covariances, axis1=1, axis2=2),
     slopes=slopes,
+    timed=lambda: smoother(linear_params, seen).smoothed_means,
 )

@@ -28,4 +28,5 @@ report(
     repeated=repeat(images[0, 0], "w c -> (w 2) c"),
     mapped=jax.vmap(lambda x: reduce(x, "h w c -> c", "mean"))(images),
     unpacked=unpack(packed, shapes, "b h w *")[1][0, 0],
+    timed=lambda: patches(images),
 )

@@ -78,4 +78,5 @@ report(
     ensemble=ensemble.weight,
     checked=checked(jnp.array(2.0)),
     error_names_cause="negative" in error,
+    timed=lambda: step(network, state, opt_state, x, y)[-1],
 )

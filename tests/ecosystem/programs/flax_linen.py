@@ -87,4 +87,5 @@ report(
     losses=jnp.stack(losses),
     logits=network.apply({"params": state.params, "batch_stats": state.batch_stats}, x, False),
     recurrent=recurrent.apply(recurrent.init(jax.random.key(4), sequence), sequence),
+    timed=lambda: step(state, jax.random.key(5))[1],
 )

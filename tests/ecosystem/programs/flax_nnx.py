@@ -50,4 +50,5 @@ report(
     copied=copy(x)[:4, 0],
     mean=network.norm.mean[...],
     ensemble=ensemble(jax.random.split(jax.random.key(2), 3)).kernel[...],
+    timed=lambda: step(network, optimizer, x, y),
 )

@@ -27,4 +27,5 @@ report(
     losses=jnp.array(losses["train"]),
     after=fitted.log_prob(points)[:5],
     samples=fitted.sample(jax.random.key(3), (4,)),
+    timed=lambda: fitted.log_prob(points),
 )

@@ -48,4 +48,5 @@ report(
     evaluated=transformed.apply(params, state, None, x, False)[0],
     parameters=hk.data_structures.tree_size(params),
     recurrent=unrolled.apply(unrolled.init(jax.random.key(4), sequence), sequence),
+    timed=lambda: step(params, state, jax.random.key(5)),
 )

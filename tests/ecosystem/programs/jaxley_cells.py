@@ -27,4 +27,9 @@ def mean_voltage(parameters):
 
 
 mean, slopes = mean_voltage(parameters)
-report(voltages=voltages[:, ::4], mean=mean, slopes=slopes[0]["radius"])
+report(
+    voltages=voltages[:, ::4],
+    mean=mean,
+    slopes=slopes[0]["radius"],
+    timed=lambda: mean_voltage(parameters),
+)

@@ -27,6 +27,7 @@ def solution(weight):
 lasso = jaxopt.ProximalGradient(
     fun=lambda w, d: jnp.mean((d[0] @ w - d[1]) ** 2), prox=jaxopt.prox.prox_lasso, maxiter=100
 )
+compiled = jax.jit(solution)
 report(
     lbfgs=solution(0.1),
     gradient=gradient.run(jnp.zeros(4), 0.1, data, target).params,
@@ -34,4 +35,5 @@ report(
     lasso=lasso.run(jnp.zeros(4), 0.2, (data, target)).params,
     implicit=jax.jacobian(solution)(0.1),
     bisection=jaxopt.Bisection(lambda x: x**3 - 2.0, 0.0, 2.0).run().params,
+    timed=lambda: compiled(0.1),
 )

@@ -47,4 +47,5 @@ report(
     nodes=network(weights, graph).nodes,
     mask=jraph.get_node_padding_mask(padded),
     attended=attended,
+    timed=lambda: loss_of(weights, graph),
 )

@@ -39,4 +39,5 @@ report(
     weights=gumbel.action_weights,
     values=summary.value,
     counts=summary.visit_counts,
+    timed=lambda: search(0.3, jax.random.key(0))[1].action_weights,
 )

@@ -32,10 +32,14 @@ fallen = jax.jit(
     lambda data: jax.lax.scan(lambda d, _: (mjx.step(model, d), d.qpos[2]), data, length=50)
 )
 _, path = fallen(mjx.make_data(host))
+# Where it stands depends on the version.
+parts = vars(data) | vars(getattr(data, "_impl", data))
+inertia = parts["qM"] if "qM" in parts else parts["M"]
 report(
     heights=jnp.stack(heights),
     places=moved.qpos[:, 0],
     path=path,
     speeds=moved.qvel[:, 0],
-    inertia=data.qM if hasattr(data, "qM") else data._impl.qM,
+    inertia=inertia,
+    timed=lambda: step(model, data).qpos,
 )

@@ -25,13 +25,14 @@ samples = mcmc.get_samples()
 svi = SVI(model, AutoNormal(model), numpyro.optim.Adam(0.02), Trace_ELBO())
 fitted = svi.run(jax.random.key(3), 200, x, y, progress_bar=False)
 predicted = Predictive(model, samples)(jax.random.key(4), x)["y"]
-density = numpyro.infer.util.log_density(
-    model, (x, y), {}, {"scale": jnp.array(0.4), "weights": jnp.array([0.5, 0.1])}
-)[0]
+place = {"scale": jnp.array(0.4), "weights": jnp.array([0.5, 0.1])}
+density = numpyro.infer.util.log_density(model, (x, y), {}, place)[0]
+slopes = jax.jit(jax.grad(lambda p: numpyro.infer.util.log_density(model, (x, y), {}, p)[0]))
 report(
     density=density,
     first_losses=fitted.losses[:5],
     mean_is_near=jnp.max(jnp.abs(samples["weights"].mean(0) - jnp.array([1.0, -0.5]))) < 0.2,
     scale_is_near=abs(float(samples["scale"].mean()) - 0.3) < 0.1,
     prediction_is_near=jnp.mean((predicted.mean(0) - y) ** 2) < 0.2,
+    timed=lambda: slopes(place),
 )

@@ -43,7 +43,7 @@ def trained():
     for _ in range(60):
         params, state, loss = step(params, state)
         losses.append(loss)
-    return jnp.stack(losses)[::10], optax.tree.norm(params)
+    return jnp.stack(losses)[::10], optax.tree.norm(params), lambda: step(params, state)
 
 
 def minimized():
@@ -68,5 +68,5 @@ def minimized():
     return run(jnp.zeros(4))
 
 
-losses, norm = trained()
-report(losses=losses, norm=norm, minimum=minimized())
+losses, norm, step = trained()
+report(losses=losses, norm=norm, minimum=minimized(), timed=step)

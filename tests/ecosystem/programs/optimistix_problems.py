@@ -36,11 +36,13 @@ minimum = optx.minimise(
 fixed = optx.fixed_point(
     lambda y, _: jnp.cos(y), optx.FixedPointIteration(rtol=1e-6, atol=1e-6), jnp.array(1.0)
 )
+compiled = jax.jit(root)
 report(
-    root=jax.jit(root)(2.0),
+    root=compiled(2.0),
     slope=jax.grad(root)(2.0),
     mapped=jax.vmap(root)(jnp.array([1.0, 8.0])),
     fitted=fitted.value,
     minimum=minimum.value,
     fixed=fixed.value,
+    timed=lambda: compiled(2.0),
 )

@@ -13,18 +13,25 @@ tree = {
     "step": 3,
     "half": jnp.array([1.5, 2.5], jnp.bfloat16),
 }
-with tempfile.TemporaryDirectory() as folder:
-    path = Path(folder).resolve() / "saved"
-    with ocp.StandardCheckpointer() as checkpointer:
-        checkpointer.save(path, tree)
-        checkpointer.wait_until_finished()
-        restored = checkpointer.restore(path)
-        shapes = jax.tree.map(ocp.utils.to_shape_dtype_struct, tree)
-        typed = checkpointer.restore(path, shapes)
+
+
+def kept():
+    """Returns what is restored of the tree, and the same by what is known of its arrays."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder).resolve() / "saved"
+        with ocp.StandardCheckpointer() as checkpointer:
+            checkpointer.save(path, tree)
+            checkpointer.wait_until_finished()
+            shapes = jax.tree.map(ocp.utils.to_shape_dtype_struct, tree)
+            return checkpointer.restore(path), checkpointer.restore(path, shapes)
+
+
+restored, typed = kept()
 report(
     restored=restored["layers"][0],
     integers=typed["layers"][1],
     half=typed["half"].astype(jnp.float32),
     is_array=isinstance(typed["layers"][0], jax.Array),
     step=restored["step"],
+    timed=kept,
 )
