@@ -35,7 +35,13 @@ USE = [
     "options",
 ]
 INSIDE = ["an-hour", "design", "native", "ops", "passes", "error_classes", "iree"]
-OTHER_PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "benchmarks/README.md")
+OTHER_PAGES = (
+    "README.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    "benchmarks/README.md",
+    "benchmarks/imported/README.md",
+)
 INDEX = """\
 # axir
 
