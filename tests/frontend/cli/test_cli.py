@@ -304,7 +304,7 @@ class TestCompileAndRun:
         text = "module { " + '"vhlo.constant_v1"() <{value = 1 : i32}> : () -> (i32) }'
         assert "the module is not valid MLIR" in fails("compile", "-", "-o", "m.vmfb", stdin=text)
         text = "func.func @main(%x: tensor<?xf32>) -> tensor<?xf32> { return %x : tensor<?xf32> }"
-        assert "Write extents as numbers" in fails("compile", "-", "-o", "m.vmfb", stdin=text)
+        assert "axir compile --size" in fails("compile", "-", "-o", "m.vmfb", stdin=text)
 
     def test_functions_of_another_program(self, folder: Path) -> None:
         text = (

@@ -42,7 +42,8 @@ def test_a_bundle_becomes_a_folder(tmp_path: Path) -> None:
         *("net.safetensors", "net_c.cpp", "net_kernels.o"),
     }
     header = (tmp_path / "out" / "net.hpp").read_text()
-    assert "  RowsResult rows(axir::View<const float, axir::dynamic_extent, 64> x);" in header
+    view = "axir::v3::View<const float, axir::v3::dynamic_extent, 64>"
+    assert f"  RowsResult rows({view} x);" in header
     numpy = pytest.importorskip("safetensors.numpy")
     (weights,) = numpy.load_file(tmp_path / "out" / "net.safetensors").items()
     assert (weights[0], weights[1].shape) == ("w", (64, 10))
