@@ -113,7 +113,7 @@ def test_a_program_that_serves_until_another_is_there_is_shown_as_that(
     assert named(events_of(tmp_path), "dispatch")
 
 
-@pytest.mark.chooses_compiler
+@pytest.mark.usefixtures("by_iree")
 def test_host_calls_and_donation_work_in_programs_with_marks(tmp_path: Path) -> None:
     def solve(a: axir.Array, b: axir.Array) -> axir.Array:
         doubled = axir.pure_callback(lambda x: 2 * x, axir.ShapeDtypeStruct((4,), "float32"), b)

@@ -33,6 +33,10 @@ from .matrices import conjugated, lower_part, matmul, transposed, upper_part
 from .routines import routine
 from .rules import DOMAIN, check_dtype, declare_decomposition, random_matrix
 
+# A kernel, which takes rows^2 columns steps, is faster up to these than a call of LAPACK.
+_MOST_ROWS = 128
+_MOST_STEPS = 40**3
+
 
 def triangular_solve(
     a: Operand,
@@ -127,7 +131,12 @@ def _evaluate(
     return result
 
 
-def _small(values: Sequence[Value], types: Sequence[ShapedArray], **params: Param) -> list[Value]:
+def _small(
+    values: Sequence[Value], types: Sequence[ShapedArray], **params: Param
+) -> list[Value] | None:
+    rows, columns = types[0].shape[-2:][:: 1 if params["left_side"] else -1]
+    if rows**2 * columns > _MOST_STEPS:
+        return None
     return matrix_kernel(kernels.substitution(**params), values, types, types[0].shape[:-2])
 
 
@@ -236,5 +245,6 @@ _triangular_solve: Primitive = declare_decomposition(
     batch=_batch,
     portable=solve_triangular,
     small=_small,
+    small_extent=_MOST_ROWS,
     samples=_samples,
 )
