@@ -24,7 +24,7 @@ from axir.runtime.cpp.emitting.names import RUNTIME_VERSION
 # Of the headers without comments. Programs may hold models of several versions of axir, so equal
 # names must have equal code: raise RUNTIME_VERSION, rename the folder and the namespace when a
 # change follows a release, else write the new number here.
-FINGERPRINT = "2cef22fa98485652"
+FINGERPRINT = "d7603ec8097abcd6"
 HEADERS = Path(axir.runtime.__file__).parent / "cpp" / "include" / "axir"
 OTHER = f"v{RUNTIME_VERSION + 96}"
 W = np.random.default_rng(0).standard_normal((6, 6)).astype(np.float32)
