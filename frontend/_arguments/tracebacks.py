@@ -51,7 +51,8 @@ def leave_out_own_frames(error: BaseException) -> None:
     current: BaseException | None = error
     while current is not None and id(current) not in seen:
         seen.add(id(current))
-        current.__traceback__ = _of_user(current)
+        # Classes of users may forbid that attributes are set.
+        BaseException.with_traceback(current, _of_user(current))
         suppressed = current.__suppress_context__
         current = current.__cause__ or (None if suppressed else current.__context__)
 

@@ -8,7 +8,7 @@ scaled afterwards. What does not live here: quantized numbers of StableHLO (`pas
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -246,10 +246,14 @@ class _Graph:
 
     def dequantize(self, x: _Integers, output: str = "") -> str:
         """Writes the numbers that integers stand for."""
-        kind = self.kind(x.scale) or self._onnx.TensorProto.FLOAT
-        numbers = self.cast(self.centred(x), kind)
+        single = self._onnx.TensorProto.FLOAT
+        kind = self.kind(x.scale) or single
+        # Half precision has no large integers: the product is rounded to it.
+        numbers = self.cast(self.centred(x), single)
         scale = self.spread(x.scale, x.name, x.axis, x.block)
-        return self.write("Mul", numbers, scale, output=output)
+        if kind == single:
+            return self.write("Mul", numbers, scale, output=output)
+        return self.cast(self.write("Mul", numbers, self.cast(scale, single)), kind, output)
 
     def quantize(self, x: str, like: _Integers, kind: int, output: str) -> None:
         """Writes the integers that stand for numbers."""
@@ -259,8 +263,10 @@ class _Graph:
     def round(self, scaled: str, x: str, like: _Integers, kind: int, output: str) -> None:
         """Writes the integers that stand for numbers which were divided by their scale."""
         helper = self._onnx.helper
+        number = self._onnx.TensorProto.FLOAT
+        if self.kind(like.scale) not in (0, number):
+            scaled = self.cast(scaled, number)
         rounded = self.write("Round", scaled)
-        number = self.kind(like.scale) or self._onnx.TensorProto.FLOAT
         if like.zero and not self.is_zero(like.zero):
             zero = self.cast(self.spread(like.zero, x, like.axis, like.block), number)
             rounded = self.write("Add", rounded, zero)
@@ -345,18 +351,52 @@ def _mat_mul_integer(graph: _Graph, node: UserObject) -> None:
 
 def _conv_integer(graph: _Graph, node: UserObject) -> None:
     x, w, x_zero, w_zero = _inputs(node, 4)
-    graph.write(
-        "Conv",
-        graph.centred(_Integers(x, "", x_zero, 1)),
-        graph.centred(_Integers(w, "", w_zero, 0)),
-        output=node.output[0],
-        **_convolution(graph, node),
-    )
+    lhs, rhs = _Integers(x, "", x_zero, 1), _Integers(w, "", w_zero, 0)
+    _convolved(graph, node, lhs, rhs, node.output[0])
 
 
-def _convolution(graph: _Graph, node: UserObject) -> dict[str, UserObject]:
+def _convolved(
+    graph: _Graph, node: UserObject, lhs: _Integers, rhs: _Integers, output: str = ""
+) -> str:
+    """Writes a convolution of integers.
+
+    torch-mlir pads both ends of integers by the same: other arrays are padded before.
+    """
     value = graph._onnx.helper.get_attribute_value
-    return {a.name: value(a) for a in node.attribute if a.name in _CONVOLUTION}
+    options = {a.name: value(a) for a in node.attribute if a.name in _CONVOLUTION}
+    pads = _pads(options, graph.shape(lhs.name), graph.shape(rhs.name))
+    wide = graph.centred(lhs)
+    if pads is not None:
+        half = len(pads) // 2
+        ends = np.array([0, 0, *pads[:half], 0, 0, *pads[half:]], np.int64)
+        wide = graph.write("Pad", wide, graph.constant(ends), graph.constant(np.int32(0)))
+        options.pop("auto_pad", None)
+        options["pads"] = [0] * len(pads)
+    return graph.write("Conv", wide, graph.centred(rhs), output=output, **options)
+
+
+def _pads(
+    options: Mapping[str, UserObject],
+    shape: Sequence[int | None] | None,
+    window: Sequence[int | None] | None,
+) -> list[int] | None:
+    """Returns what a convolution adds before and after each axis; None if both are the same."""
+    pads = [*options.get("pads", ())]
+    half = len(pads) // 2
+    kind = options.get("auto_pad", b"NOTSET").decode()
+    if kind in ("SAME_UPPER", "SAME_LOWER") and shape is not None and window is not None:
+        rank = len(shape) - 2
+        strides, dilations = (options.get(x, [1] * rank) for x in ("strides", "dilations"))
+        # As many windows as fit with the strides: see ONNX's Conv.
+        missing = [
+            max(0, (-(-n // s) - 1) * s + (w - 1) * d + 1 - n)
+            for n, w, s, d in zip(shape[2:], window[2:], strides, dilations, strict=True)
+            if n is not None and w is not None
+        ]
+        less, more = [x // 2 for x in missing], [x - x // 2 for x in missing]
+        pads, half = ([*less, *more] if kind == "SAME_UPPER" else [*more, *less]), rank
+        return pads if len(missing) == rank else None
+    return pads if pads[:half] != pads[half:] else None
 
 
 def _q_linear_mat_mul(graph: _Graph, node: UserObject) -> None:
@@ -369,7 +409,7 @@ def _q_linear_mat_mul(graph: _Graph, node: UserObject) -> None:
 def _q_linear_conv(graph: _Graph, node: UserObject) -> None:
     x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, bias = _inputs(node, 9)
     lhs, rhs = _Integers(x, x_scale, x_zero, 1), _Integers(w, w_scale, w_zero, 0)
-    total = graph.write("Conv", graph.centred(lhs), graph.centred(rhs), **_convolution(graph, node))
+    total = _convolved(graph, node, lhs, rhs)
     rank = len(graph.shape(w) or [0] * 4)
     if bias:
         column = graph.constant(np.array([-1, *[1] * (rank - 2)], np.int64))
@@ -451,7 +491,15 @@ def _apply(
     value = graph._onnx.helper.get_attribute_value
     attributes = {a.name: value(a) for a in node.attribute if a.name not in ("channels_last",)}
     attributes.pop("opset", None)
+    is_turned = bool(_attribute(node, "channels_last", 0))
+    rank = len(graph.shape(node.input[0]) or ())
+    if is_turned:  # the operators of ONNX have the channels in front
+        arrays = [
+            graph.write("Transpose", x, perm=[0, rank - 1, *range(1, rank - 1)]) for x in arrays
+        ]
     found = graph.write(operator, *arrays, **attributes)
+    if is_turned:
+        found = graph.write("Transpose", found, perm=[0, *range(2, rank), 1])
     scale, zero = made
     kind = graph.kind(zero) or graph.kind(node.input[0])
     graph.quantize(found, _Integers("", scale, zero, 0), kind, node.output[0])
@@ -499,7 +547,7 @@ def _conv(graph: _Graph, node: UserObject) -> None:
     inner = math.prod(extent for extent in shape[1:] if extent is not None)
     if not _are_products_of_bytes(graph, lhs, rhs, 0, inner):
         return graph.keep(node)
-    total = graph.write("Conv", graph.centred(lhs), graph.centred(rhs), **_convolution(graph, node))
+    total = _convolved(graph, node, lhs, rhs)
     column = graph.constant(np.array([-1, *[1] * (len(shape) - 2)], np.int64))
     scales = [lhs.scale, rhs.scale]
     if graph.shape(rhs.scale) not in ([], [1]):

@@ -13,6 +13,7 @@ from axir._devices.placement import default_backend
 from axir._transforms.vectorize import vmap
 from axir.dialect.core.annotations import UserFunction
 from axir.dialect.core.config import config
+from axir.dialect.core.symbolic_dims import is_symbolic_dim
 from axir.dialect.ops.indexing.static_slicing import slice_in_dim
 from axir.dialect.ops.shape.concatenation import concatenate
 from axir.dialect.program.rules import Value
@@ -23,22 +24,32 @@ _AT_ONCE = 16
 _MANY = 4 * _AT_ONCE
 
 
-def draw_in_blocks(draw: UserFunction, *arrays: Value) -> Value:
-    """Applies a function of numbers to the elements of arrays of one extent.
+def draw_in_blocks(draw: UserFunction, keys: Value, *others: Value) -> Value:
+    """Applies a function of a key and numbers to the elements of arrays of one extent.
 
     Args:
         draw: Draws one number, in a loop.
-        arrays: What it takes of each.
+        keys: A key for each number.
+        others: What else it takes of each.
     """
-    count = arrays[0].shape[0]
+    arrays = (keys, *others)
+    count = keys.shape[0]
+    # Other generators draw for all keys of a batch at once: in blocks they draw other numbers.
+    if not _draws_by_key(keys):
+        return vmap(draw)(*arrays)
     # One after the other are slow where numbers are computed as they come, and on a GPU.
-    if count < _MANY or not _is_compiled(arrays) or not _is_cpu():
+    if is_symbolic_dim(count) or count < _MANY or not _is_compiled(arrays) or not _is_cpu():
         return vmap(draw)(*arrays)
     missing = -count % _AT_ONCE
     if missing:
         arrays = tuple(concatenate([x, slice_in_dim(x, 0, missing)], 0) for x in arrays)
     drawn = map_one_by_one(lambda each: draw(*each), arrays, batch_size=_AT_ONCE)
     return slice_in_dim(drawn, 0, count) if missing else drawn
+
+
+def _draws_by_key(keys: Value) -> bool:
+    """Tells whether what a key draws does not depend on the keys beside it: Threefry's."""
+    return keys.dtype.impl.tag == "fry"
 
 
 def _is_compiled(arrays: Sequence[Value]) -> bool:

@@ -25,7 +25,8 @@ from .products import dot_dimensions
 from .table import RULES, RaisingContext, recorded, result_dtype
 
 _BYTES = (dtypes.int8, dtypes.uint8)
-_CONVERSIONS = ("stablehlo.convert", "arith.extsi", "arith.extui")
+# Not `arith.extui`, which takes bytes without a sign for unsigned ones.
+_CONVERSIONS = ("stablehlo.convert", "arith.extsi")
 _SPREADING = ("stablehlo.broadcast_in_dim", "stablehlo.dynamic_broadcast_in_dim")
 # What moves integers along with the axes that their zero points change along, or has no such axes.
 _MOVING = (*_SPREADING, "stablehlo.transpose", "stablehlo.reshape", "tensor.cast")

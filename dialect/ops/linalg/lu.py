@@ -99,6 +99,9 @@ _MANY = 64
 
 def _permutation(pivots: np.ndarray, size: int) -> np.ndarray:
     batch = pivots.shape[:-1]
+    # A row is exchanged with none that is not there.
+    is_row = (pivots >= 0) & (pivots < size)
+    pivots = np.where(is_row, pivots, np.arange(pivots.shape[-1], dtype=np.int32))
     order = np.empty((*batch, size), np.int32)
     order[...] = np.arange(size, dtype=np.int32)
     count = math.prod(batch)

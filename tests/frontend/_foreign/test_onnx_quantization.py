@@ -44,6 +44,8 @@ KERNEL = {
 UNEVEN = {"u": RNG.integers(0, 256, (8, 12)).astype(np.uint8), "uz": np.uint8(100)}
 QUANTIZED = "QuantizeLinear x s z > q; DequantizeLinear q s z > d"
 PADS = {"pads": [1, 1, 1, 1], "strides": [2, 2]}
+UNEVEN_PADS = {"pads": [0, 0, 1, 1], "strides": [2, 2]}
+SAME = {"auto_pad": "SAME_UPPER", "strides": [2, 2]}
 
 Case = tuple[str, np.ndarray, dict[str, Any], Mapping[str, dict[str, Any]]]
 CASES: dict[str, Case] = {
@@ -84,6 +86,17 @@ CASES: dict[str, Case] = {
     "integers": ("MatMulInteger x u z uz > y", BYTES, {**SCALES, **UNEVEN}, {}),
     "integers of a convolution": (
         "ConvInteger x w z > y", PIXELS, {**SCALES, **KERNEL}, {"ConvInteger": PADS}),
+    "integers of a convolution with uneven pads": (
+        "ConvInteger x w z > y", PIXELS, {**SCALES, **KERNEL}, {"ConvInteger": UNEVEN_PADS}),
+    "convolution of the same size": (
+        f"{QUANTIZED}; DequantizeLinear w ws wz > e; Conv d e > y",
+        IMAGE, {**SCALES, **KERNEL}, {"DequantizeLinear": {"axis": 0}, "Conv": SAME}),
+    "quantized convolution of the same size": (
+        "QLinearConv x s z w ws wz ys yz b > y", PIXELS, {**SCALES, **KERNEL},
+        {"QLinearConv": {"auto_pad": "SAME_LOWER", "strides": [2, 2]}}),
+    "large integers by a scale of 16 bits": (
+        "DequantizeLinear x s > y", np.array([100000, 70000, 5], np.int32),
+        {"s": np.float16(0.001)}, {}),
     "quantized product": (
         "QLinearMatMul x s z u ws uz ys yz > y", BYTES,
         {**SCALES, **UNEVEN, "ws": np.float32(0.01)}, {}),

@@ -115,6 +115,20 @@ def test_a_fault_of_axir_keeps_the_frames_that_show_where(monkeypatch: pytest.Mo
     assert found[-1] != found[0]
 
 
+def test_errors_that_forbid_attributes_come_through() -> None:
+    class Frozen(Exception):
+        def __setattr__(self, name: str, value: object) -> None:
+            raise AttributeError(name)
+
+    @boundary
+    def function(x: Any) -> Any:
+        raise Frozen
+
+    with pytest.raises(Frozen) as caught:
+        function(1.0)
+    assert functions_in(caught.value)[-1] == "function"
+
+
 def test_deep_recursion_ends_with_its_own_error() -> None:
     @boundary
     def deeper(x: Any) -> Any:

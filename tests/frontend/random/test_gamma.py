@@ -76,6 +76,21 @@ def test_compiled_numbers_are_the_eager_ones() -> None:
         np.testing.assert_allclose(np.asarray(compiled), np.asarray(eager), rtol=1e-5)
 
 
+def test_keys_that_draw_for_a_batch_draw_the_same_numbers_compiled() -> None:
+    def draw(key: Any) -> Any:
+        return random.gamma(key, 2.0, (70,))
+
+    key = random.key(3, impl="rbg")
+    np.testing.assert_allclose(axir.jit(draw)(key), draw(key), rtol=1e-5)
+
+
+def test_numbers_of_symbolic_extents() -> None:
+    (a,) = axir.export.symbolic_args_specs((np.ones(4, np.float32),), ("n",))
+    exported = axir.export.export(axir.jit(lambda a: random.gamma(random.key(1), a)))(a)
+    given = np.linspace(1, 3, 80, dtype=np.float32)
+    np.testing.assert_allclose(exported.call(given), random.gamma(random.key(1), given), rtol=1e-5)
+
+
 def test_moments() -> None:
     x = np.asarray(random.gamma(random.PRNGKey(0), 3.0, (4000,)))
     assert abs(x.mean() - 3) < 0.15

@@ -77,6 +77,15 @@ def test_products_of_bytes(x_dtype: str, w_dtype: str, zeros: Any) -> None:
     check(dot(x, w, body, "x_less", "w_less"), [x, w], wanted)
 
 
+def test_bytes_that_are_taken_for_unsigned_ones() -> None:
+    x, w = np.array([[-1, 2, 3]], np.int8), np.array([[1], [1], [1]], np.int8)
+    body = (
+        "  %x_wide = arith.extui %x : tensor<1x3xi8> to tensor<1x3xi32>\n"
+        "  %w_wide = arith.extsi %w : tensor<3x1xi8> to tensor<3x1xi32>\n"
+    )
+    check(dot(x, w, body, "x_wide", "w_wide"), [x, w], np.array([[260]]), is_of_bytes=False)
+
+
 def test_constants_and_moves() -> None:
     x, w = array("int8", 4, 6), array("int8", 6, 3)
     turned = constant("wt", w.T) + (

@@ -10,6 +10,7 @@ import pytest
 import scipy.linalg
 from support.op_programs import Programs
 
+import axir
 from axir.dialect.core.array import as_array
 from axir.dialect.core.config import config
 from axir.dialect.core.errors import (
@@ -210,6 +211,15 @@ def test_schur_hessenberg_and_tridiagonal_reduce() -> None:
     _, main, other, _ = (r.host() for r in tridiagonal(as_array(symmetric)))
     dense = np.diag(main) + np.diag(other, 1) + np.diag(other, -1)
     _assert_close(np.linalg.eigvalsh(dense), np.linalg.eigvalsh(symmetric))
+
+
+def test_pivots_that_are_no_rows_exchange_nothing() -> None:
+    for pivots in ([4000, -3000, 2], [-1, 2, 4]):
+        given = np.array(pivots, np.int32)
+        eager = lu_pivots_to_permutation(as_array(given), 4)
+        compiled = axir.jit(lambda x: lu_pivots_to_permutation(x, 4))(given)
+        np.testing.assert_array_equal(eager, [0, *([1, 2] if pivots[1] < 0 else [2, 1]), 3])
+        np.testing.assert_array_equal(compiled, eager)
 
 
 def test_permutation_is_what_the_pivots_do() -> None:
