@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from axir._devices.placement import default_backend
 from axir._transforms.vectorize import vmap
-from axir.dialect.core.annotations import UserFunction
+from axir.dialect.core.annotations import AnyDtype, UserFunction
 from axir.dialect.core.config import config
 from axir.dialect.core.symbolic_dims import is_symbolic_dim
 from axir.dialect.ops.indexing.static_slicing import slice_in_dim
@@ -49,7 +49,8 @@ def draw_in_blocks(draw: UserFunction, keys: Value, *others: Value) -> Value:
 
 def _draws_by_key(keys: Value) -> bool:
     """Tells whether what a key draws does not depend on the keys beside it: Threefry's."""
-    return keys.dtype.impl.tag == "fry"
+    dtype: AnyDtype = keys.dtype
+    return bool(dtype.impl.tag == "fry")
 
 
 def _is_compiled(arrays: Sequence[Value]) -> bool:
