@@ -8,15 +8,14 @@ scaled afterwards. What does not live here: quantized numbers of StableHLO (`pas
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from axir.dialect.core.annotations import HostArray, UserObject
+from axir.dialect.core.annotations import UserObject
 
-from .importing import ModelImportError, needed
+from .importing import needed
+from .onnx_graphs import Graph, Integers, Rule, attribute_of, inputs_of
 
 _EXTRA = "onnx"
 # Sums of so many products of two bytes and their zero points stay within 32 bits.
@@ -45,8 +44,8 @@ def write_out_quantization(model: UserObject) -> bool:
     operators = (node.op_type for graph in graphs for node in graph.node)
     if not is_narrow and not any(name in _OPERATORS for name in operators):
         return False
-    for graph in graphs:
-        _Graph(graph).rewrite()
+    for graph in reversed(graphs):  # those within others first: a rewritten graph has copies
+        Graph(graph).rewrite(_RULES)
     return True
 
 
@@ -66,246 +65,15 @@ def _tensors(graph: UserObject) -> list[UserObject]:
     return [*graph.initializer, *(a.t for a in attributes if a.HasField("t"))]
 
 
-class _Integers(NamedTuple):
-    """An array of integers, and what they stand for.
-
-    Attributes:
-        name: The array.
-        scale: The name of the scales.
-        zero: The name of the zero points; none if they are 0.
-        axis: Along which axis these change.
-        block: How many neighbours along it share one; 0 if each has its own.
-    """
-
-    name: str
-    scale: str
-    zero: str
-    axis: int
-    block: int = 0
-
-
-class _Graph:
-    """Rewrites the nodes of a graph."""
-
-    def __init__(self, graph: UserObject):
-        self._onnx = needed("onnx", _EXTRA)
-        self._graph = graph
-        self._written: list[UserObject] = []
-        self._number = 0
-        self._arrays = {tensor.name: tensor for tensor in graph.initializer}
-        self._kinds: dict[str, tuple[int, list[int | None]]] = {}
-        for value in (*graph.input, *graph.value_info, *graph.output):
-            tensor = value.type.tensor_type
-            shape = [d.dim_value if d.HasField("dim_value") else None for d in tensor.shape.dim]
-            self._kinds[value.name] = tensor.elem_type, shape
-        for node in graph.node:
-            if node.op_type == "Constant":
-                for attribute in node.attribute:
-                    if attribute.name == "value":
-                        self._arrays[node.output[0]] = attribute.t
-        for name, tensor in self._arrays.items():
-            self._kinds[name] = tensor.data_type, list(tensor.dims)
-            self._widen(tensor)
-        self._results = {value.name for value in graph.output}
-        self._dequantized: dict[str, _Integers] = {}
-
-    def rewrite(self) -> None:
-        """Replaces the nodes."""
-        for node in list(self._graph.node):
-            rule = _RULES.get(node.op_type)
-            if rule is None:
-                self._written.append(node)
-            else:
-                rule(self, node)
-        del self._graph.node[:]
-        self._graph.node.extend(self._written)
-        del self._graph.value_info[:]
-
-    def _widen(self, tensor: UserObject) -> None:
-        """Gives a constant of fewer than 8 bits 8 bits, for torch-mlir does not read these."""
-        kind = self._wider.get(tensor.data_type)
-        if kind is not None and kind != self._onnx.TensorProto.INT32:
-            array = self._onnx.numpy_helper.to_array(tensor)
-            dtype = self._onnx.helper.tensor_dtype_to_np_dtype(kind)
-            wide = self._onnx.numpy_helper.from_array(array.astype(dtype), tensor.name)
-            tensor.CopyFrom(wide)
-
-    @cached_property
-    def _wider(self) -> dict[int, int]:
-        """Types of integers that torch-mlir does not convert to, and those that have them."""
-        proto = self._onnx.TensorProto
-        names = {
-            "INT2": "INT8", "INT4": "INT8", "UINT2": "UINT8", "UINT4": "UINT8",
-            "INT16": "INT32", "UINT16": "INT32",
-        }  # fmt: skip
-        return {
-            getattr(proto, few): getattr(proto, many)
-            for few, many in names.items()
-            if hasattr(proto, few)
-        }
-
-    # What is known of values ----------------------------------------------------------------------
-
-    def kind(self, name: str) -> int:
-        """Returns the type of elements; 0 if it is not known."""
-        return self._kinds.get(name, (0, []))[0]
-
-    def shape(self, name: str) -> list[int | None] | None:
-        """Returns a shape, with None for open extents; None if it is not known."""
-        return self._kinds[name][1] if name in self._kinds else None
-
-    def is_integer(self, kind: int) -> bool:
-        """Tells whether a type is one of integers; types that are not known are taken for one."""
-        return "FLOAT" not in self._onnx.TensorProto.DataType.Name(kind)
-
-    def array(self, name: str) -> HostArray | None:
-        """Returns a constant; None for what is computed."""
-        if name not in self._arrays:
-            return None
-        found: HostArray = self._onnx.numpy_helper.to_array(self._arrays[name])
-        return found
-
-    def remember(self, name: str, integers: _Integers) -> None:
-        """Notes of which integers a value has the numbers."""
-        self._dequantized[name] = integers
-
-    def numbers_of(self, name: str) -> _Integers | None:
-        """Returns of which integers a value has the numbers; None if it does not have them."""
-        return self._dequantized.get(name)
-
-    # Writing --------------------------------------------------------------------------------------
-
-    def keep(self, node: UserObject) -> None:
-        """Writes a node as it is."""
-        self._written.append(node)
-
-    def write(self, operator: str, *inputs: str, output: str = "", **attributes: UserObject) -> str:
-        """Writes a node; returns its only output."""
-        name = output or self._free_name(operator)
-        node = self._onnx.helper.make_node(operator, list(inputs), [name], **attributes)
-        self._written.append(node)
-        return name
-
-    def constant(self, value: HostArray) -> str:
-        """Writes a small constant; returns its name."""
-        name = self._free_name("constant")
-        tensor = self._onnx.numpy_helper.from_array(np.asarray(value))
-        self.write("Constant", output=name, value=tensor)
-        self._arrays[name] = tensor
-        self._kinds[name] = tensor.data_type, list(tensor.dims)
-        return name
-
-    def cast(self, name: str, kind: int, output: str = "") -> str:
-        """Writes a conversion."""
-        return self.write("Cast", name, output=output, to=kind)
-
-    def _free_name(self, hint: str) -> str:
-        self._number += 1
-        return f"axir/{self._graph.name}/{hint}{self._number}"
-
-    # Scales and zero points -----------------------------------------------------------------------
-
-    def spread(self, name: str, x: str, axis: int, block: int) -> str:
-        """Returns scales or zero points in a shape that broadcasts over an array."""
-        shape, extents = self.shape(name) or [], self.shape(x)
-        if extents is None or (not block and len(shape) != 1) or shape in ([], [1]):
-            return name
-        axis %= len(extents)
-        if block:
-            return self._repeated(name, axis, block, extents[axis])
-        wanted = [-1 if place == axis else 1 for place in range(len(extents))]
-        if wanted == [-1]:
-            return name
-        return self.write("Reshape", name, self.constant(np.array(wanted, np.int64)))
-
-    def _repeated(self, name: str, axis: int, block: int, extent: int | None) -> str:
-        known = self.array(name)
-        if known is None or extent is None:
-            raise ModelImportError(
-                "A model quantizes an array in blocks by scales that it computes.",
-                "Quantize it by scales that are constants.",
-            )
-        whole = np.repeat(known, block, axis)
-        return self.constant(np.take(whole, range(extent), axis))
-
-    def wide(self, name: str) -> str:
-        """Returns integers as those of 32 bits."""
-        return self.cast(name, self._onnx.TensorProto.INT32)
-
-    def centred(self, x: _Integers) -> str:
-        """Returns integers of 32 bits, of which 0 stands for zero."""
-        wide = self.wide(x.name)
-        if not x.zero or self.is_zero(x.zero):
-            return wide
-        return self.write("Sub", wide, self.wide(self.spread(x.zero, x.name, x.axis, x.block)))
-
-    def is_zero(self, name: str) -> bool:
-        """Tells whether a constant is known to be 0."""
-        known = self.array(name)
-        return known is not None and not known.astype(np.int64).any()
-
-    def dequantize(self, x: _Integers, output: str = "") -> str:
-        """Writes the numbers that integers stand for."""
-        single = self._onnx.TensorProto.FLOAT
-        kind = self.kind(x.scale) or single
-        # Half precision has no large integers: the product is rounded to it.
-        numbers = self.cast(self.centred(x), single)
-        scale = self.spread(x.scale, x.name, x.axis, x.block)
-        if kind == single:
-            return self.write("Mul", numbers, scale, output=output)
-        return self.cast(self.write("Mul", numbers, self.cast(scale, single)), kind, output)
-
-    def quantize(self, x: str, like: _Integers, kind: int, output: str) -> None:
-        """Writes the integers that stand for numbers."""
-        scale = self.spread(like.scale, x, like.axis, like.block)
-        self.round(self.write("Div", x, scale), x, like, kind, output)
-
-    def round(self, scaled: str, x: str, like: _Integers, kind: int, output: str) -> None:
-        """Writes the integers that stand for numbers which were divided by their scale."""
-        helper = self._onnx.helper
-        number = self._onnx.TensorProto.FLOAT
-        if self.kind(like.scale) not in (0, number):
-            scaled = self.cast(scaled, number)
-        rounded = self.write("Round", scaled)
-        if like.zero and not self.is_zero(like.zero):
-            zero = self.cast(self.spread(like.zero, x, like.axis, like.block), number)
-            rounded = self.write("Add", rounded, zero)
-        dtype = helper.tensor_dtype_to_np_dtype(kind)
-        floats = helper.tensor_dtype_to_np_dtype(number)
-        low, high = (self.constant(np.array(bound).astype(floats)) for bound in _bounds(dtype))
-        if output not in self._results:
-            kind = self._wider.get(kind, kind)
-        self.cast(self.write("Clip", rounded, low, high), kind, output)
-
-
-def _bounds(dtype: np.dtype) -> tuple[int, int]:
-    import ml_dtypes  # late: what has no operators of quantization needs none of it
-
-    info = ml_dtypes.iinfo(dtype)
-    return int(info.min), int(info.max)
-
-
-def _attribute(node: UserObject, name: str, default: int) -> int:
-    for attribute in node.attribute:
-        if attribute.name == name:
-            return int(attribute.i)
-    return default
-
-
-def _inputs(node: UserObject, count: int) -> list[str]:
-    """Returns the inputs of a node, with empty names for those that are left out."""
-    return [*node.input, *[""] * (count - len(node.input))]
-
-
 # Operators ----------------------------------------------------------------------------------------
 
 
-def _quantize_linear(graph: _Graph, node: UserObject) -> None:
-    x, scale, zero = _inputs(node, 3)
-    given = graph.kind(zero) if zero else _attribute(node, "output_dtype", 0)
+def _quantize_linear(graph: Graph, node: UserObject) -> None:
+    x, scale, zero = inputs_of(node, 3)
+    given = graph.kind(zero) if zero else attribute_of(node, "output_dtype", 0)
     kind = given or graph._onnx.TensorProto.UINT8
-    like = _Integers(node.output[0], scale, zero, _attribute(node, "axis", 1),
-                     _attribute(node, "block_size", 0))  # fmt: skip
+    like = Integers(node.output[0], scale, zero, attribute_of(node, "axis", 1),
+                     attribute_of(node, "block_size", 0))  # fmt: skip
     if not graph.is_integer(kind):
         return graph.keep(node)
     if graph.kind(x) == graph._onnx.TensorProto.INT32:
@@ -313,17 +81,17 @@ def _quantize_linear(graph: _Graph, node: UserObject) -> None:
     graph.quantize(x, like, kind, node.output[0])
 
 
-def _dequantize_linear(graph: _Graph, node: UserObject) -> None:
-    x, scale, zero = _inputs(node, 3)
+def _dequantize_linear(graph: Graph, node: UserObject) -> None:
+    x, scale, zero = inputs_of(node, 3)
     if not graph.is_integer(graph.kind(x)):
         return graph.keep(node)
-    integers = _Integers(x, scale, zero, _attribute(node, "axis", 1),
-                         _attribute(node, "block_size", 0))  # fmt: skip
+    integers = Integers(x, scale, zero, attribute_of(node, "axis", 1),
+                         attribute_of(node, "block_size", 0))  # fmt: skip
     graph.dequantize(integers, node.output[0])
     return graph.remember(node.output[0], integers)
 
 
-def _dynamic_quantize_linear(graph: _Graph, node: UserObject) -> None:
+def _dynamic_quantize_linear(graph: Graph, node: UserObject) -> None:
     (x,), (y, scale, zero) = node.input, node.output
     proto = graph._onnx.TensorProto
     none, one, most = (graph.constant(np.float32(n)) for n in (0, 1, 255))
@@ -339,24 +107,24 @@ def _dynamic_quantize_linear(graph: _Graph, node: UserObject) -> None:
     graph.cast(shifted, proto.UINT8, y)
 
 
-def _mat_mul_integer(graph: _Graph, node: UserObject) -> None:
-    a, b, a_zero, b_zero = _inputs(node, 4)
+def _mat_mul_integer(graph: Graph, node: UserObject) -> None:
+    a, b, a_zero, b_zero = inputs_of(node, 4)
     graph.write(
         "MatMul",
-        graph.centred(_Integers(a, "", a_zero, -2)),
-        graph.centred(_Integers(b, "", b_zero, -1)),
+        graph.centred(Integers(a, "", a_zero, -2)),
+        graph.centred(Integers(b, "", b_zero, -1)),
         output=node.output[0],
     )
 
 
-def _conv_integer(graph: _Graph, node: UserObject) -> None:
-    x, w, x_zero, w_zero = _inputs(node, 4)
-    lhs, rhs = _Integers(x, "", x_zero, 1), _Integers(w, "", w_zero, 0)
+def _conv_integer(graph: Graph, node: UserObject) -> None:
+    x, w, x_zero, w_zero = inputs_of(node, 4)
+    lhs, rhs = Integers(x, "", x_zero, 1), Integers(w, "", w_zero, 0)
     _convolved(graph, node, lhs, rhs, node.output[0])
 
 
 def _convolved(
-    graph: _Graph, node: UserObject, lhs: _Integers, rhs: _Integers, output: str = ""
+    graph: Graph, node: UserObject, lhs: Integers, rhs: Integers, output: str = ""
 ) -> str:
     """Writes a convolution of integers.
 
@@ -399,30 +167,30 @@ def _pads(
     return pads if pads[:half] != pads[half:] else None
 
 
-def _q_linear_mat_mul(graph: _Graph, node: UserObject) -> None:
+def _q_linear_mat_mul(graph: Graph, node: UserObject) -> None:
     a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero = node.input
-    lhs, rhs = _Integers(a, a_scale, a_zero, -2), _Integers(b, b_scale, b_zero, -1)
+    lhs, rhs = Integers(a, a_scale, a_zero, -2), Integers(b, b_scale, b_zero, -1)
     total = graph.write("MatMul", graph.centred(lhs), graph.centred(rhs))
-    _requantize(graph, node, total, [lhs, rhs], _Integers("", y_scale, y_zero, -1))
+    _requantize(graph, node, total, [lhs, rhs], Integers("", y_scale, y_zero, -1))
 
 
-def _q_linear_conv(graph: _Graph, node: UserObject) -> None:
-    x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, bias = _inputs(node, 9)
-    lhs, rhs = _Integers(x, x_scale, x_zero, 1), _Integers(w, w_scale, w_zero, 0)
+def _q_linear_conv(graph: Graph, node: UserObject) -> None:
+    x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, bias = inputs_of(node, 9)
+    lhs, rhs = Integers(x, x_scale, x_zero, 1), Integers(w, w_scale, w_zero, 0)
     total = _convolved(graph, node, lhs, rhs)
     rank = len(graph.shape(w) or [0] * 4)
     if bias:
         column = graph.constant(np.array([-1, *[1] * (rank - 2)], np.int64))
         total = graph.write("Add", total, graph.write("Reshape", bias, column))
-    _requantize(graph, node, total, [lhs, rhs], _Integers("", y_scale, y_zero, 1))
+    _requantize(graph, node, total, [lhs, rhs], Integers("", y_scale, y_zero, 1))
 
 
 def _requantize(
-    graph: _Graph,
+    graph: Graph,
     node: UserObject,
     total: str,
-    sides: Sequence[_Integers],
-    like: _Integers,
+    sides: Sequence[Integers],
+    like: Integers,
 ) -> None:
     """Writes the integers of the result for sums of products of integers."""
     scales = [graph.spread(side.scale, side.name, side.axis, 0) for side in sides]
@@ -436,14 +204,14 @@ def _requantize(
     graph.round(scaled, total, like, graph.kind(like.zero), node.output[0])
 
 
-def _q_gemm(graph: _Graph, node: UserObject) -> None:
-    a, a_scale, a_zero, b, b_scale, b_zero, bias, y_scale, y_zero = _inputs(node, 9)
+def _q_gemm(graph: Graph, node: UserObject) -> None:
+    a, a_scale, a_zero, b, b_scale, b_zero, bias, y_scale, y_zero = inputs_of(node, 9)
     if any(f.name == "alpha" and f.f != 1 for f in node.attribute):
         return graph.keep(node)
-    is_turned = bool(_attribute(node, "transB", 0))
-    lhs, rhs = _Integers(a, a_scale, a_zero, 0), _Integers(b, b_scale, b_zero, 1 - is_turned)
+    is_turned = bool(attribute_of(node, "transB", 0))
+    lhs, rhs = Integers(a, a_scale, a_zero, 0), Integers(b, b_scale, b_zero, 1 - is_turned)
     left, right = graph.centred(lhs), graph.centred(rhs)
-    if _attribute(node, "transA", 0):
+    if attribute_of(node, "transA", 0):
         left = graph.write("Transpose", left, perm=[1, 0])
     if is_turned:
         right = graph.write("Transpose", right, perm=[1, 0])
@@ -455,43 +223,43 @@ def _q_gemm(graph: _Graph, node: UserObject) -> None:
         graph.write("Mul", floats, factor, output=node.output[0])
         return None
     scaled = graph.write("Mul", floats, graph.write("Div", factor, y_scale))
-    like = _Integers("", y_scale, y_zero, 1)
+    like = Integers("", y_scale, y_zero, 1)
     return graph.round(scaled, total, like, graph.kind(y_zero), node.output[0])
 
 
-def _computed(operator: str, count: int) -> Callable[[_Graph, UserObject], None]:
+def _computed(operator: str, count: int) -> Rule:
     """Returns the rule of an operator on the numbers of so many quantized arrays.
 
     ONNX Runtime has these: each array is followed by its scale and zero point, and after all of
     them come those of the result.
     """
 
-    def rule(graph: _Graph, node: UserObject) -> None:
-        inputs = _inputs(node, 3 * count + 2)
+    def rule(graph: Graph, node: UserObject) -> None:
+        inputs = inputs_of(node, 3 * count + 2)
         arrays = _dequantized(graph, inputs[: 3 * count])
         _apply(graph, node, operator, arrays, inputs[3 * count :])
 
     return rule
 
 
-def _dequantized(graph: _Graph, inputs: Sequence[str]) -> list[str]:
+def _dequantized(graph: Graph, inputs: Sequence[str]) -> list[str]:
     """Writes the numbers of arrays, each of which is followed by its scale and zero point."""
     triples = zip(inputs[::3], inputs[1::3], inputs[2::3], strict=True)
-    return [graph.dequantize(_Integers(x, scale, zero, 0)) for x, scale, zero in triples]
+    return [graph.dequantize(Integers(x, scale, zero, 0)) for x, scale, zero in triples]
 
 
-def _q_linear_concat(graph: _Graph, node: UserObject) -> None:
+def _q_linear_concat(graph: Graph, node: UserObject) -> None:
     scale, zero, *rest = node.input
     _apply(graph, node, "Concat", _dequantized(graph, rest), [scale, zero])
 
 
 def _apply(
-    graph: _Graph, node: UserObject, operator: str, arrays: Sequence[str], made: Sequence[str]
+    graph: Graph, node: UserObject, operator: str, arrays: Sequence[str], made: Sequence[str]
 ) -> None:
     value = graph._onnx.helper.get_attribute_value
     attributes = {a.name: value(a) for a in node.attribute if a.name not in ("channels_last",)}
     attributes.pop("opset", None)
-    is_turned = bool(_attribute(node, "channels_last", 0))
+    is_turned = bool(attribute_of(node, "channels_last", 0))
     rank = len(graph.shape(node.input[0]) or ())
     if is_turned:  # the operators of ONNX have the channels in front
         arrays = [
@@ -502,13 +270,13 @@ def _apply(
         found = graph.write("Transpose", found, perm=[0, *range(2, rank), 1])
     scale, zero = made
     kind = graph.kind(zero) or graph.kind(node.input[0])
-    graph.quantize(found, _Integers("", scale, zero, 0), kind, node.output[0])
+    graph.quantize(found, Integers("", scale, zero, 0), kind, node.output[0])
 
 
 # Products of dequantized arrays -------------------------------------------------------------------
 
 
-def _mat_mul(graph: _Graph, node: UserObject) -> None:
+def _mat_mul(graph: Graph, node: UserObject) -> None:
     sides = [graph.numbers_of(name) for name in node.input]
     lhs, rhs = sides
     shape = graph.shape(node.input[1])
@@ -520,14 +288,14 @@ def _mat_mul(graph: _Graph, node: UserObject) -> None:
     return _scale(graph, total, [lhs.scale, rhs.scale], node.output[0])
 
 
-def _gemm(graph: _Graph, node: UserObject) -> None:
-    a, b, bias = _inputs(node, 3)
+def _gemm(graph: Graph, node: UserObject) -> None:
+    a, b, bias = inputs_of(node, 3)
     lhs, rhs, shape = graph.numbers_of(a), graph.numbers_of(b), graph.shape(b)
     factors = [f for f in node.attribute if f.name in ("alpha", "beta") and f.f != 1]
-    is_plain = not factors and not _attribute(node, "transA", 0)
+    is_plain = not factors and not attribute_of(node, "transA", 0)
     if lhs is None or rhs is None or shape is None or not is_plain:
         return graph.keep(node)
-    is_turned = _attribute(node, "transB", 0)
+    is_turned = attribute_of(node, "transB", 0)
     free, inner = (0, shape[1]) if is_turned else (1, shape[0])
     if not _are_products_of_bytes(graph, lhs, rhs, free, inner):
         return graph.keep(node)
@@ -539,8 +307,8 @@ def _gemm(graph: _Graph, node: UserObject) -> None:
     return _scale(graph, total, [lhs.scale, rhs.scale], scaled, bias, node.output[0])
 
 
-def _conv(graph: _Graph, node: UserObject) -> None:
-    x, w, bias = _inputs(node, 3)
+def _conv(graph: Graph, node: UserObject) -> None:
+    x, w, bias = inputs_of(node, 3)
     lhs, rhs, shape = graph.numbers_of(x), graph.numbers_of(w), graph.shape(w)
     if lhs is None or rhs is None or shape is None or None in shape:
         return graph.keep(node)
@@ -559,7 +327,7 @@ def _conv(graph: _Graph, node: UserObject) -> None:
 
 
 def _are_products_of_bytes(
-    graph: _Graph, lhs: _Integers, rhs: _Integers, free: int, count: int | None
+    graph: Graph, lhs: Integers, rhs: Integers, free: int, count: int | None
 ) -> bool:
     """Tells whether a product of numbers is one of bytes, times a factor for each column.
 
@@ -585,7 +353,7 @@ def _are_products_of_bytes(
 
 
 def _scale(
-    graph: _Graph, total: str, scales: Sequence[str], output: str, bias: str = "", end: str = ""
+    graph: Graph, total: str, scales: Sequence[str], output: str, bias: str = "", end: str = ""
 ) -> None:
     """Writes the numbers for sums of products of integers, and adds a bias."""
     floats = graph.cast(total, graph._onnx.TensorProto.FLOAT)
@@ -594,7 +362,7 @@ def _scale(
         graph.write("Add", scaled, bias, output=end)
 
 
-_RULES: dict[str, Callable[[_Graph, UserObject], None]] = {
+_RULES: dict[str, Rule] = {
     "Conv": _conv,
     "ConvInteger": _conv_integer,
     "DequantizeLinear": _dequantize_linear,

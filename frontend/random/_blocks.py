@@ -34,11 +34,9 @@ def draw_in_blocks(draw: UserFunction, keys: Value, *others: Value) -> Value:
     """
     arrays = (keys, *others)
     count = keys.shape[0]
-    # Other generators draw for all keys of a batch at once: in blocks they draw other numbers.
-    if not _draws_by_key(keys):
-        return vmap(draw)(*arrays)
+    is_long = not is_symbolic_dim(count) and count >= _MANY
     # One after the other are slow where numbers are computed as they come, and on a GPU.
-    if is_symbolic_dim(count) or count < _MANY or not _is_compiled(arrays) or not _is_cpu():
+    if not (is_long and _draws_by_key(keys) and _is_compiled(arrays) and _is_cpu()):
         return vmap(draw)(*arrays)
     missing = -count % _AT_ONCE
     if missing:
@@ -48,7 +46,7 @@ def draw_in_blocks(draw: UserFunction, keys: Value, *others: Value) -> Value:
 
 
 def _draws_by_key(keys: Value) -> bool:
-    """Tells whether what a key draws does not depend on the keys beside it: Threefry's."""
+    """Tells whether a key draws the same numbers in any batch of keys: those of Threefry do."""
     dtype: AnyDtype = keys.dtype
     return bool(dtype.impl.tag == "fry")
 

@@ -13,6 +13,7 @@ import pytest
 
 import axir
 from axir._foreign.onnx_models import with_weights
+from axir._foreign.onnx_quantization import write_out_quantization
 from axir.export import from_onnx
 
 MODULES = ("onnx", "onnxruntime", "torch_mlir")
@@ -168,6 +169,63 @@ def test_weights_stay_bytes_that_are_multiplied(name: str, tmp_path: Path) -> No
     case = (*CASES[name][:2], {**CASES[name][2], key: weights // 2}, CASES[name][3])
     wanted = runtime(write(tmp_path / "changed.onnx", case), CASES[name][1])
     np.testing.assert_allclose(changed(x), wanted, 1e-5, 1e-5)
+
+
+@needs_onnx
+@pytest.mark.parametrize(
+    ("operator", "shape", "options"),
+    [
+        ("QLinearAveragePool", [1, 4, 6, 3], {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]}),
+        ("QLinearGlobalAveragePool", [1, 1, 1, 3], {}),
+    ],
+)
+def test_channels_that_are_last(
+    operator: str, shape: list[int], options: dict[str, Any], tmp_path: Path
+) -> None:
+    import onnx
+    from onnx import helper, numpy_helper
+
+    names, runtimes_own = ["x", "s", "z", "ys", "yz"], "com.microsoft"
+    node = helper.make_node(operator, names, ["y"], domain=runtimes_own, channels_last=1, **options)
+    x = RNG.integers(0, 256, (1, 4, 6, 3)).astype(np.uint8)
+    graph = helper.make_graph(
+        [node], "net", [helper.make_tensor_value_info("x", onnx.TensorProto.UINT8, x.shape)],
+        [helper.make_tensor_value_info("y", onnx.TensorProto.UINT8, shape)],
+        [numpy_helper.from_array(np.asarray(SCALES[name]), name) for name in names[1:]],
+    )  # fmt: skip
+    versions = [helper.make_opsetid("", 21), helper.make_opsetid(runtimes_own, 1)]
+    onnx.save(helper.make_model(graph, opset_imports=versions, ir_version=10), tmp_path / "m.onnx")
+    found = from_onnx(tmp_path / "m.onnx")(x)
+    np.testing.assert_array_equal(found, runtime(tmp_path / "m.onnx", x))
+
+
+@needs_onnx
+def test_graphs_within_others_are_rewritten() -> None:
+    from onnx import TensorProto, helper, numpy_helper
+
+    branches = [
+        helper.make_graph(
+            [helper.make_node("DequantizeLinear", ["w", "s"], [name])],
+            name,
+            [],
+            [helper.make_tensor_value_info(name, TensorProto.FLOAT, [4])],
+            [
+                numpy_helper.from_array(np.arange(4, dtype=np.int8), "w"),
+                numpy_helper.from_array(np.float32(0.5), "s"),
+            ],
+        )
+        for name in ("one", "other")
+    ]
+    choice = helper.make_node("If", ["x"], ["y"], then_branch=branches[0], else_branch=branches[1])
+    graph = helper.make_graph(
+        [choice], "net", [helper.make_tensor_value_info("x", TensorProto.BOOL, [])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [4])],
+    )  # fmt: skip
+    model = helper.make_model(graph)
+    assert write_out_quantization(model)
+    (node,) = model.graph.node
+    for attribute in node.attribute:
+        assert {each.op_type for each in attribute.g.node} == {"Cast", "Mul"}
 
 
 def test_arguments_become_weights() -> None:
