@@ -89,7 +89,7 @@ def with_workers(
             "--task_topology_group_count=0", f"--task_topology_max_group_count={threads}"
         )
         return open_device()
-    before = _workers()
+    before = worker_threads()
     iree_runtime.flags.parse_flags(f"--task_topology_group_count={threads}")
     device = open_device()
     if chosen and (threads <= len(chosen) or config.axir_cpu_ids):
@@ -101,14 +101,14 @@ def _allowed() -> set[int]:
     return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
 
 
-def _workers() -> set[int]:
+def worker_threads() -> set[int]:
     """Returns the identifiers of the threads that IREE has made to compute."""
     found = set()
     for task in os.listdir(_TASKS) if os.path.isdir(_TASKS) else ():
         try:
             with open(f"{_TASKS}/{task}/comm") as file:
                 is_worker = file.read().startswith("iree-worker")
-        except FileNotFoundError:  # it ended meanwhile
+        except (FileNotFoundError, ProcessLookupError):  # it ended meanwhile
             continue
         if is_worker:
             found.add(int(task))
@@ -118,9 +118,9 @@ def _workers() -> set[int]:
 def _pin(before: set[int], threads: int, chosen: tuple[int, ...]) -> None:
     """Gives the workers made since `before` their cores, in turn; those that start late, later."""
     end = time.monotonic() + _SECONDS_TO_START
-    new = sorted(_workers() - before)
+    new = sorted(worker_threads() - before)
     while len(new) < threads and time.monotonic() < end:
         time.sleep(0.001)
-        new = sorted(_workers() - before)
+        new = sorted(worker_threads() - before)
     for place, task in enumerate(new):
         os.sched_setaffinity(task, {chosen[place % len(chosen)]})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+import os
 import re
 import subprocess
 from importlib import metadata
@@ -24,7 +25,7 @@ from axir.runtime.cpp.emitting.names import RUNTIME_VERSION
 # Of the headers without comments. Programs may hold models of several versions of axir, so equal
 # names must have equal code: raise RUNTIME_VERSION, rename the folder and the namespace when a
 # change follows a release, else write the new number here.
-FINGERPRINT = "d7603ec8097abcd6"
+FINGERPRINT = "67acd5a84c9e5b2c"
 HEADERS = Path(axir.runtime.__file__).parent / "cpp" / "include" / "axir"
 OTHER = f"v{RUNTIME_VERSION + 96}"
 W = np.random.default_rng(0).standard_normal((6, 6)).astype(np.float32)
@@ -156,6 +157,7 @@ def renamed(folder: Path) -> None:
         text = re.sub(rf'(3\.\d+\.\d+\w*", ){RUNTIME_VERSION},', rf"\g<1>{OTHER[1:]},", text)
         text = text.replace("struct Options {", "struct Options {\n  double newest[9] = {};")
         path.write_text(text)
+        os.utime(path, (0, 0))
 
 
 @pytest.fixture(scope="module")
@@ -175,6 +177,8 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
         CppOptions(name="first", target_cpu="x86-64" if host_architecture() == "x86_64" else None),
     )
     to_cpp(export(attend)(X), second, name="second", target_cpu="host")
+    for path in (first / "include").rglob("*.hpp"):
+        os.utime(path, (0, 0))  # such as in an archive: then equal texts are one file for compilers
     renamed(second)
     return first, second
 
@@ -299,7 +303,7 @@ def test_headers_are_in_the_namespace_of_their_version() -> None:
     text = b""
     for path in sorted((HEADERS / f"v{RUNTIME_VERSION}").glob("*.hpp")):
         content = re.sub(r"\s*//.*", "", path.read_text())
-        assert path.name == "axir.hpp" or f"inline namespace v{RUNTIME_VERSION} {{" in content
+        assert f"inline namespace v{RUNTIME_VERSION} {{" in content, path.name
         text += content.encode()
     assert f"AXIR_RUNTIME_VERSION {RUNTIME_VERSION}\n" in (HEADERS / "axir.hpp").read_text()
     assert [path.name for path in HEADERS.glob("v*")] == [f"v{RUNTIME_VERSION}"]

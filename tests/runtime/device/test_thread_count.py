@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import os
 import subprocess
 import sys
@@ -12,8 +14,9 @@ import pytest
 import axir
 import axir.numpy as jnp
 from axir.dialect.core.config import ConfigError, config
+from axir.runtime.device import workers
 from axir.runtime.device.devices import devices
-from axir.runtime.device.workers import core_count, cpu_ids, thread_count
+from axir.runtime.device.workers import core_count, cpu_ids, thread_count, worker_threads
 
 # Whose programs run on threads, from the first call on.
 BY_IREE = {"AXIR_COMPILER": "iree"}
@@ -23,25 +26,25 @@ f = axir.jit(lambda x: x @ x)
 x = jnp.ones((600, 600))
 for _ in range(20): y = f(x)
 y.block_until_ready()
-names = [open(f"/proc/self/task/{t}/comm").read() for t in os.listdir("/proc/self/task")]
-print(sum(name.startswith("iree-worker") for name in names))
+from axir.runtime.device.workers import worker_threads
+print(len(worker_threads()))
 """
 
 # Bytes of the mapping that holds the stack pointer of each worker that waits.
 STACKS = """
 import os, axir, axir.numpy as jnp
 axir.jit(jnp.sin)(jnp.ones((600, 600))).block_until_ready()
+from axir.runtime.device.workers import worker_threads
 mappings = [line.split()[0].split("-") for line in open("/proc/self/maps")]
-for thread in os.listdir("/proc/self/task"):
-    if open(f"/proc/self/task/{thread}/comm").read().startswith("iree-worker"):
-        state = open(f"/proc/self/task/{thread}/syscall").read().split()
-        for start, end in mappings:
-            if len(state) > 2 and int(start, 16) <= int(state[-2], 16) < int(end, 16):
-                print(int(end, 16) - int(start, 16))
+for thread in worker_threads():
+    state = open(f"/proc/self/task/{thread}/syscall").read().split()
+    for start, end in mappings:
+        if len(state) > 2 and int(start, 16) <= int(state[-2], 16) < int(end, 16):
+            print(int(end, 16) - int(start, 16))
 """
 
 
-def workers(count, driver, cache, program=COUNT):
+def count_workers(count, driver, cache, program=COUNT):
     environment = {
         **os.environ,
         "AXIR_NUM_THREADS": str(count),
@@ -58,15 +61,31 @@ def workers(count, driver, cache, program=COUNT):
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/task"), reason="threads cannot be counted")
 def test_the_environment_says_how_many_workers_there_are(tmp_path):
-    assert [workers(n, "local-task", tmp_path) for n in (1, 3)] == [[1], [3]]
-    assert workers(1, "auto", tmp_path) == [0]  # the calling thread computes
+    assert [count_workers(n, "local-task", tmp_path) for n in (1, 3)] == [[1], [3]]
+    assert count_workers(1, "auto", tmp_path) == [0]  # the calling thread computes
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/syscall"), reason="stacks cannot be found")
 def test_stacks_are_as_large_as_that_of_the_first_thread(tmp_path):
-    sizes = workers(3, "local-task", tmp_path, STACKS)
+    sizes = count_workers(3, "local-task", tmp_path, STACKS)
     assert 1 <= len(sizes) <= 3
     assert min(sizes) >= 8_000_000
+
+
+class Ended(io.StringIO):
+    """The file of a thread that ends after it was opened, as Linux answers."""
+
+    def read(self, size=-1):
+        raise ProcessLookupError(errno.ESRCH, os.strerror(errno.ESRCH))
+
+
+def test_threads_that_end_meanwhile_do_not_matter(tmp_path, monkeypatch):
+    files = {"1": io.StringIO("python"), "2": Ended(), "3": io.StringIO("iree-worker-0")}
+    for name in files:
+        (tmp_path / name).mkdir()
+    monkeypatch.setattr(workers, "_TASKS", str(tmp_path))
+    monkeypatch.setattr(workers, "open", lambda path: files[path.split("/")[-2]], raising=False)
+    assert worker_threads() == {3}
 
 
 def test_by_default_there_is_a_thread_for_each_core_of_the_process():
@@ -92,9 +111,8 @@ import os, axir, axir.numpy as jnp
 f = axir.jit(lambda x: x @ x)
 x = jnp.ones((600, 600))
 f(x).block_until_ready()
-tasks = [int(t) for t in os.listdir("/proc/self/task")
-         if open(f"/proc/self/task/{t}/comm").read().startswith("iree-worker")]
-print([sorted(os.sched_getaffinity(t)) for t in sorted(tasks)])
+from axir.runtime.device.workers import worker_threads
+print([sorted(os.sched_getaffinity(t)) for t in sorted(worker_threads())])
 """
 
 
