@@ -1,7 +1,7 @@
 """Runs the programs in axir and JAX, in processes that take turns, and shows ratios.
 
 Run it by `make bench`, or `python benchmarks [NAME ...]`. Machines are shared and noisy: repeat
-before you believe. What does not live here: tests (nothing here fails a build).
+before you believe. Elsewhere: tests (nothing here fails a build).
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@
 
 Each point is a process of its own, in which another program has run before: seconds of processors
 of the first call, those of the compiler's helper process included, with an empty cache, in axir and
-in JAX. A line ends where a point takes longer than `--limit`. What does not live here: first calls
-of usual programs (`first_calls.py`).
+in JAX. A line ends where a point takes longer than `--limit`. Elsewhere: first calls of usual
+programs (`first_calls.py`).
 """
 
 from __future__ import annotations

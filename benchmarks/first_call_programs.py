@@ -1,8 +1,7 @@
 """The programs whose first calls are measured: forty-five, of all kinds.
 
 Each is a function of the library, and its arguments as NumPy arrays. Some are programs of
-`benchmarks/programs/`, at full size. What does not live here: how they are measured
-(`first_calls.py`).
+`benchmarks/programs/`, at full size. Elsewhere: how they are measured (`first_calls.py`).
 """
 
 from __future__ import annotations

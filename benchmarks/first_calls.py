@@ -13,8 +13,8 @@ its cold call. Arguments are on the device, and the result is waited for. Each p
 * seconds of a call from then on;
 * the most memory that the process and its helpers have held, Python and the library included.
 
-What does not live here: the programs (`first_call_programs.py`), and calls after the first of all
-other programs (`harness/`).
+Elsewhere: the programs (`first_call_programs.py`), and calls after the first of all other programs
+(`harness/`).
 """
 
 from __future__ import annotations

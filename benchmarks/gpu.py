@@ -6,7 +6,7 @@
 The same function runs in axir and JAX, if that has a GPU; else PyTorch's own operation, if it has
 one. Without either, the roofline is what a program is measured against: the time in which its
 bytes are moved as fast as by the fastest program, or its operations done as fast as by the fastest
-one of its type, both measured here. What does not live here: benchmarks on the CPU (`__main__.py`).
+one of its type, both measured here. Elsewhere: benchmarks on the CPU (`__main__.py`).
 """
 
 from __future__ import annotations

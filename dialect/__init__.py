@@ -5,8 +5,8 @@ operands', how NumPy evaluates it, how it is differentiated, transposed, batched
 StableHLO (`stablehlo/` builds that). A function under construction is a `Trace`; a finished one is
 a `Function`, the same thing as MLIR.
 
-What does not live here: transformations of whole functions and modules (`axir.passes`), compiling
-and running (`axir.runtime`), and what users call (`axir`). This package imports none of those;
-where an operation needs them, they register themselves (`dialect/program/derived_functions.py`,
+Elsewhere: transformations of whole functions and modules (`axir.passes`), compiling and running
+(`axir.runtime`), and what users call (`axir`). This package imports none of those; where an
+operation needs them, they register themselves (`dialect/program/derived_functions.py`,
 `dialect/ops/calls/jit_call.py`).
 """

@@ -1,4 +1,4 @@
-"""What makes importing quicker. What does not live here: what is imported (`__init__.py`)."""
+"""What makes importing quicker. Elsewhere: what is imported (`__init__.py`)."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 `export(f)(*args)` traces; the result prints as MLIR of the jaxpr dialect or of StableHLO, is saved
 to a file, and is called. `load` reads such a file. Both give an `Exported`, which can be jitted,
 differentiated and vectorized like any function, or a `Bundle` of several that share parameters.
-The names are those of `jax.export`. What does not live here: what is saved and how it is called
+The names are those of `jax.export`. Elsewhere: what is saved and how it is called
 (`frontend/_bundles/`), compiled programs (`frontend/_programs/compiled_modules.py`).
 """
 

@@ -1,7 +1,6 @@
 """`axir.ops`: reductions of segments, and updates of indexed parts under their functional names.
 
-What does not live here: `x.at[index]`, which says the same as the functions `index_...`
-(`axir.numpy`).
+Elsewhere: `x.at[index]`, which says the same as the functions `index_...` (`axir.numpy`).
 
 >>> import axir.numpy as jnp
 >>> from axir import ops

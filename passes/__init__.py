@@ -6,6 +6,6 @@ reads and runs lists such as `"jvp,simplify"`. The passes `jvp`, `linearize`, `t
 and `simplify` map the `jaxpr` dialect to itself, and `lower-to-stablehlo` leaves it; `legalize/`
 rewrites StableHLO that IREE lacks or gets wrong, and `tune/` what it compiles into slow programs.
 
-What does not live here: the rules of single operations (`axir.dialect.ops`), which the passes
-apply, and the calls of the compiler and of compiled programs (`axir.runtime`).
+Elsewhere: the rules of single operations (`axir.dialect.ops`), which the passes apply, and the
+calls of the compiler and of compiled programs (`axir.runtime`).
 """

@@ -1,7 +1,7 @@
 """Compiling, devices, buffers, and calling compiled programs: everything that touches IREE.
 
-What does not live here: what operations mean (`axir.dialect`), how programs are transformed
-(`axir.passes`), what users call (`axir`).
+Elsewhere: what operations mean (`axir.dialect`), how programs are transformed (`axir.passes`), what
+users call (`axir`).
 """
 
 from __future__ import annotations

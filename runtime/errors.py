@@ -1,6 +1,6 @@
 """The errors of compiling and of devices: one class per cause, each with the way out.
 
-What does not live here: errors about operations, shapes and dtypes (`dialect/core/errors.py`).
+Elsewhere: errors about operations, shapes and dtypes (`dialect/core/errors.py`).
 """
 
 from __future__ import annotations

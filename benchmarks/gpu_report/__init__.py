@@ -1,6 +1,6 @@
 """One report of a GPU: what it is, what is right there, and what takes how long.
 
-What lives here: the parts of the report, the processes that they run in, its text, and the folder
-in which all that it needs travels to a machine without a network (`bundle.py`). What does not live
-here: tests for developers (`tests/gpu`), the benchmarks that `make bench-gpu` runs (`gpu.py`).
+Here: the parts of the report, the processes that they run in, its text, and the folder in which all
+that it needs travels to a machine without a network (`bundle.py`). Elsewhere: tests for developers
+(`tests/gpu`), the benchmarks that `make bench-gpu` runs (`gpu.py`).
 """

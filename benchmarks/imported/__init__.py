@@ -1,4 +1,4 @@
 """Models of PyTorch and ONNX: made by random seeds, checked, and timed beside their own runtimes.
 
-What does not live here: programs that are written for JAX (`benchmarks/programs/`).
+Elsewhere: programs that are written for JAX (`benchmarks/programs/`).
 """

@@ -1,8 +1,8 @@
 """The programs, in files by group; each is written once, against the API.
 
 A program is a function of the library (`jax` is axir or JAX) and of sizes. It returns a function
-of that library, and the arguments as NumPy arrays: nothing that is measured is a constant. What
-does not live here: how they are run (`benchmarks/harness`).
+of that library, and the arguments as NumPy arrays: nothing that is measured is a constant.
+Elsewhere: how they are run (`benchmarks/harness`).
 """
 
 from __future__ import annotations

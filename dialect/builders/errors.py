@@ -1,6 +1,6 @@
 """The errors of code that builds kernels: what does not fit together is found while it is built.
 
-What does not live here: errors of programs (`dialect/core/errors.py`).
+Elsewhere: errors of programs (`dialect/core/errors.py`).
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 A formula is a Python function of `+ - * /`, comparisons, and the functions of this file. Applied to
 NumPy arrays it computes. Applied to `Expression`s it builds MLIR: to `Scalar`s the operations of
 `arith` and `math` on single numbers (`scalars.py`), to `Term`s StableHLO on arrays (`formula.py`).
-What does not live here: what only scalars have (bits, conversions), and the formulas, which stand
-with the ops and in the passes that use them.
+Elsewhere: what only scalars have (bits, conversions), and the formulas, which stand with the ops
+and in the passes that use them.
 """
 
 from __future__ import annotations

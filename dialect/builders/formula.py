@@ -4,8 +4,8 @@ A special function without a StableHLO op of its own is a formula (`expressions.
 NumPy arrays it computes; applied to `Term`s it writes StableHLO, accurate alike, so an exported
 program needs nothing beyond StableHLO.
 
-What does not live here: the formulas (`dialect/ops/special/gamma_formulas.py` ...) and the ops made
-of them (`dialect/ops/special/special_functions.py`).
+Elsewhere: the formulas (`dialect/ops/special/gamma_formulas.py` ...) and the ops made of them
+(`dialect/ops/special/special_functions.py`).
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A vector of numbers is written as one of them is: everything acts lane by lane, and a single number
 beside a vector is in each lane.
 
-What does not live here: what scalars have in common with arrays (`expressions.py`), loops over them
+Elsewhere: what scalars have in common with arrays (`expressions.py`), loops over them
 (`kernels.py`, `passes/legalize/elementwise_loops.py`).
 """
 

@@ -2,8 +2,7 @@
 
 Python objects of users pass through axir without being looked at, and some libraries have no types.
 The names that stand for such objects are declared here, once, as `Any` with a reason: the only such
-names. What does not live here: the types of what rules of primitives take and give
-(`dialect/program/rules.py`).
+names. Elsewhere: the types of what rules of primitives take and give (`dialect/program/rules.py`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The process-wide MLIR context, and the locations that tie every op to the user's source line.
 
 One context serves the whole process: types, attributes and locations are uniqued in it and never
-freed, so array data never becomes an attribute here (constants travel as constvars). What does not
-live here: what a thread is doing (`state.py`), types (`types.py`) and the building of ops
+freed, so array data never becomes an attribute here (constants travel as constvars). Elsewhere:
+what a thread is doing (`state.py`), types (`types.py`) and the building of ops
 (`dialect/program/tracer.py`).
 """
 

@@ -3,7 +3,7 @@
 A `jit` in a `jit` is traced by ten calls of Python, and Python counts to 1,000: functions nested
 a hundred times would end in a `RecursionError` that has nothing to do with their depth. While
 programs are made the limit is higher. It is that of the process, so the last thread that makes one
-puts it back. What does not live here: what is made (`single_flight.py` raises the limit for all).
+puts it back. Elsewhere: what is made (`single_flight.py` raises the limit for all).
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 The bindings of MLIR look for such a module whenever they first wrap an operation or an attribute of
 a dialect: `iree.compiler.dialects.vm` takes 25 ms to import, `stream` 10, `flow` 5. For one that is
 not there they search the disk each time, 100 us instead of 0.1. Who imports one of the wheel's
-modules still gets it, with its classes (`bindings_of`). What does not live here: anything else.
+modules still gets it, with its classes (`bindings_of`). Elsewhere: anything else.
 """
 
 from __future__ import annotations

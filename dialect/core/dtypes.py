@@ -1,8 +1,8 @@
 """dtypes: which there are, how they promote, and the 64-bit switch.
 
 The promotion lattice is JAX's: Python scalars are *weak* and take the dtype of what they meet;
-integers never widen floats; bfloat16 and float16 meet in float32. What does not live here: MLIR
-types (`types.py`).
+integers never widen floats; bfloat16 and float16 meet in float32. Elsewhere: MLIR types
+(`types.py`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The errors axir raises: one class per cause, each telling what happened, where, and the way out.
 
 Every class derives from `AxirError` and from the built-in exception that a NumPy or JAX user would
-catch. What does not live here: errors of the compiler and devices (`runtime/errors.py`) and of pass
-pipelines (`passes/framework/errors.py`).
+catch. Elsewhere: errors of the compiler and devices (`runtime/errors.py`) and of pass pipelines
+(`passes/framework/errors.py`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What is known of objects that compare by what they hold, and change: kept by their identities.
 
 MLIR's modules are such: their hash is one of their attributes and location, so that it changes with
-these, and two modules without any have the same. What does not live here: what is derived from
-something of ours (`memo.py`).
+these, and two modules without any have the same. Elsewhere: what is derived from something of ours
+(`memo.py`).
 """
 
 from __future__ import annotations

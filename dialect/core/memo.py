@@ -1,7 +1,7 @@
 """What is derived from something is made once and kept with it: `Memo`, and functions `@derived`.
 
-A function that is marked so is asked for by calling it; nobody names keys. What does not live here:
-that several threads wait for one that makes a value (`single_flight.py`).
+A function that is marked so is asked for by calling it; nobody names keys. Elsewhere: that several
+threads wait for one that makes a value (`single_flight.py`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The table of axir's options: one row each, from which every way to set and read it follows.
 
-What lives here: what an option is, which values are legal, how the environment spells them. What
-does not: the current values (`config.py`), and what an option does, which stands in the code that
-reads it.
+Here: what an option is, which values are legal, how the environment spells them. What does not: the
+current values (`config.py`), and what an option does, which stands in the code that reads it.
 """
 
 from __future__ import annotations

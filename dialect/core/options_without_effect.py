@@ -2,7 +2,7 @@
 
 They choose among implementations of XLA, or switch on what axir does anyway. Whoever sets one that
 asks for another behaviour than axir's gets that of axir: none of them changes what is computed.
-What does not live here: options that do something (`options.py`).
+Elsewhere: options that do something (`options.py`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Where arrays are committed to lie, and where what is computed from them lies.
 
 The place of an array (`ConcreteArray._device`) is a device, or the devices of a mesh and what each
-of them holds (`is_spread`), or None: then it goes wherever a computation is. What does not live
-here: devices and memory (`runtime/`), and the shardings that users write (`frontend/_devices/`).
+of them holds (`is_spread`), or None: then it goes wherever a computation is. Elsewhere: devices and
+memory (`runtime/`), and the shardings that users write (`frontend/_devices/`).
 """
 
 from __future__ import annotations

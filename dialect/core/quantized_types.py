@@ -1,8 +1,8 @@
 """Quantized element types of MLIR, `!quant.uniform<i8:f32, 0.5:3>`: what their integers stand for.
 
 An integer q stands for the number (q - zero point) * scale. axir has no type for such numbers: it
-computes with the integers, whose dtype `numpy_dtype` gives for a quantized type. What does not live
-here: that arithmetic (`axir.passes.raising`).
+computes with the integers, whose dtype `numpy_dtype` gives for a quantized type. Elsewhere: that
+arithmetic (`axir.passes.raising`).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 `SymbolicDim` is a polynomial in names, with integers as coefficients; quotients, remainders, minima
 and maxima of such stand in it like names. A comparison is decided for all sizes that constraints
-allow, or it is an error: never by samples. What does not live here: quotients and the like
+allow, or it is an error: never by samples. Elsewhere: quotients and the like
 (`symbolic_operations.py`), bounds (`symbolic_bounds.py`), texts (`symbolic_texts.py`).
 """
 

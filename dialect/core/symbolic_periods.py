@@ -2,7 +2,7 @@
 
 `2*b - floordiv(b, 2)` of b + 2 is what it is of b, and three more: so it is known for all sizes
 when it is known for two. The least and the greatest are exact, where intervals of its parts,
-which hang together, are not. What does not live here: other extents (`symbolic_bounds.py`).
+which hang together, are not. Elsewhere: other extents (`symbolic_bounds.py`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Symbolic dimensions as texts, and the constraints on their names.
 
 An extent is written `2*b + 1`; where constraints hold of its names they stand behind a bar:
-`b | b >= 8, mod(t, 4) == 0`. What does not live here: shapes as users write them, and what names
-are in a call (`frontend/_arguments/symbolic_shapes.py`).
+`b | b >= 8, mod(t, 4) == 0`. Elsewhere: shapes as users write them, and what names are in a call
+(`frontend/_arguments/symbolic_shapes.py`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The timeline: what goes on in this process from when to when, kept while somebody wants to see.
 
 `span` is put around what takes time: phases of the compiler, calls, transfers. As long as nobody
-looks it reads one attribute. What does not live here: listeners to events (`events.py`), the files
-that timelines are written to (`axir.profiler`).
+looks it reads one attribute. Elsewhere: listeners to events (`events.py`), the files that timelines
+are written to (`axir.profiler`).
 """
 
 from __future__ import annotations

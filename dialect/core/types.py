@@ -1,6 +1,6 @@
 """Types of values: shape, dtype and weak type, interned, with their MLIR form.
 
-What does not live here: dtype promotion (`dtypes.py`) and attributes of ops (`attributes.py`).
+Elsewhere: dtype promotion (`dtypes.py`) and attributes of ops (`attributes.py`).
 """
 
 from __future__ import annotations

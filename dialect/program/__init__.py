@@ -1,5 +1,5 @@
 """Programs and how they come to be: primitives, tracers, functions, and what is derived of them.
 
-What does not live here: single operations (`axir.dialect.ops`), programs as text
-(`axir.dialect.text`), transformations (`axir.passes`).
+Elsewhere: single operations (`axir.dialect.ops`), programs as text (`axir.dialect.text`),
+transformations (`axir.passes`).
 """

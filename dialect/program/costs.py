@@ -3,7 +3,7 @@
 Everything that is decided by an estimate is decided by these: whether a loop on concrete operands
 is interpreted or compiled (`dialect/ops/control_flow/execution.py`), and whether a compiled program
 is tried on one core or on all of them first (`runtime/calls/executable.py`, which then measures).
-What does not live here: those decisions, and what is measured while programs run.
+Elsewhere: those decisions, and what is measured while programs run.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Masks, positions and filled arrays of a program are mostly repeated or counted. 
 are, they would be arguments as large as the arrays that they are compared with; written down, they
 become part of the loops that use them.
 
-What does not live here: how captures are kept (`tracer.py`).
+Elsewhere: how captures are kept (`tracer.py`).
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ factors is needed whole. So a product of matrices has a factor for the rows, one
 one that is summed over; what is elementwise has one for each dimension; and reshaping (6, 4) to
 (24,) has two, which both stand in the dimension of the result.
 
-What does not live here: which devices hold which parts (`layouts.py`), and the choice of what is
-cut (`passes/partition/`).
+Elsewhere: which devices hold which parts (`layouts.py`), and the choice of what is cut
+(`passes/partition/`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`Var`, `Literal`, `Equation`: the view of single ops of a program, with parameters decoded.
 
-What does not live here: programs (`function.py`) and walks over their equations (`walk.py`).
+Elsewhere: programs (`function.py`) and walks over their equations (`walk.py`).
 """
 
 from __future__ import annotations

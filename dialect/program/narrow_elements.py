@@ -2,7 +2,7 @@
 
 Arrays of such dtypes are stored, moved and converted; whatever else is computed is computed in a
 wide dtype (`dtypes.wide`), and what comes out is rounded. So no op needs rules for them: this file
-says what an op does to them from what it does to wide elements. What does not live here: the dtypes
+says what an op does to them from what it does to wide elements. Elsewhere: the dtypes
 (`dialect/core/dtypes.py`), and the form that compiled code gets
 (`passes/transforms/wide_elements.py`).
 """

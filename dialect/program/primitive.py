@@ -1,8 +1,8 @@
 """`Primitive`: an operation, its rules, and `bind`, which applies it to values.
 
 `bind` evaluates at once when no operand is a tracer, and otherwise appends one op to the trace of
-the innermost tracer: staging is by data. What does not live here: the rules of the built-in
-operations (`ops/`) and the recording of ops (`tracer.py`).
+the innermost tracer: staging is by data. Elsewhere: the rules of the built-in operations (`ops/`)
+and the recording of ops (`tracer.py`).
 """
 
 from __future__ import annotations

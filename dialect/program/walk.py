@@ -1,8 +1,8 @@
 """Walks over the equations of a function: values of variables, application in order, slices.
 
 Whoever applies, differentiates, vectorizes, copies or prunes equations does it by these. While an
-equation is visited it is the origin of what its rules record (`core.state.attributed`). What does
-not live here: functions made of part of another one's equations (`restriction.py`).
+equation is visited it is the origin of what its rules record (`core.state.attributed`). Elsewhere:
+functions made of part of another one's equations (`restriction.py`).
 """
 
 from __future__ import annotations

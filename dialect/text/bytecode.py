@@ -3,7 +3,7 @@
 JAX marks calls of LAPACK with attributes of `sdy`, which say how to distribute them. Nobody needs
 them here, but nobody can read bytecode that holds them either: how they are encoded is known to
 their dialect alone. They are replaced by `unit`. The format is that of MLIR's documentation, "MLIR
-Bytecode Format". What does not live here: weights (`bytecode_weights.py`).
+Bytecode Format". Elsewhere: weights (`bytecode_weights.py`).
 """
 
 from __future__ import annotations

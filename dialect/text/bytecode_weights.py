@@ -2,8 +2,8 @@
 
 These are resources, which have a section of their own, and large constants, which stand among the
 attributes. In what MLIR reads, resources have no content, and constants are resources as well; in
-portable artifacts of StableHLO, whose constants are no attributes of MLIR's, they are texts. What
-does not live here: the format as such (`bytecode.py`), what weights are (`resources.py`).
+portable artifacts of StableHLO, whose constants are no attributes of MLIR's, they are texts.
+Elsewhere: the format as such (`bytecode.py`), what weights are (`resources.py`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a file is, by how it begins: a name says less, and pipes have none.
 
-What does not live here: reading (`parsing.py`, and what opens bundles and programs).
+Elsewhere: reading (`parsing.py`, and what opens bundles and programs).
 """
 
 from __future__ import annotations

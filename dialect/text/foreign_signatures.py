@@ -1,6 +1,6 @@
 """What functions of StableHLO take and return: names as JAX writes them, types that may be open.
 
-What does not live here: signatures of what is saved (`signature.py`).
+Elsewhere: signatures of what is saved (`signature.py`).
 """
 
 from __future__ import annotations

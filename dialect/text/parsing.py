@@ -1,6 +1,6 @@
 """Parsing MLIR text and bytecode, with errors that name the line and the way out.
 
-What does not live here: what the ops of a module mean (`module_reader.py`).
+Elsewhere: what the ops of a module mean (`module_reader.py`).
 """
 
 from __future__ import annotations

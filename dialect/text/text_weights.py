@@ -1,8 +1,8 @@
 """Weights in the text of a module, taken out of it before MLIR reads it: they stay where they are.
 
 These are resources, which stand in sections behind the operations, and large constants in
-hexadecimal digits, which become resources. What does not live here: bytecode
-(`bytecode_weights.py`), what weights are (`resources.py`).
+hexadecimal digits, which become resources. Elsewhere: bytecode (`bytecode_weights.py`), what
+weights are (`resources.py`).
 """
 
 from __future__ import annotations

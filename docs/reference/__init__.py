@@ -2,5 +2,5 @@
 
 `names.py` finds what is public, `docstrings.py` makes Markdown of docstrings, `samples.py` finds a
 call of each function among its examples, `pages.py` writes it all, `links.py` makes the links of
-pages hold on a site. What does not live here: the site's layout (`../site/conf.py`).
+pages hold on a site. Elsewhere: the site's layout (`../site/conf.py`).
 """

@@ -2,7 +2,7 @@
 
 A tracer that a function stores somewhere is an error only when somebody uses it, which may be far
 away. The check asks Python's garbage collector, after each tracing, who still refers to tracers.
-What does not live here: the error for a later use (`axir.dialect.program.tracer`).
+Elsewhere: the error for a later use (`axir.dialect.program.tracer`).
 """
 
 from __future__ import annotations

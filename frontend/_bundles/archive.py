@@ -2,7 +2,7 @@
 
 Each entry begins at a multiple of 64 bytes of the file, as kernels want their arrays. An archive
 from elsewhere is believed nothing: names that leave a folder, entries that overlap, that are
-compressed or that reach beyond the file are refused. What does not live here: what the entries mean
+compressed or that reach beyond the file are refused. Elsewhere: what the entries mean
 (`manifest.py`), arrays in them (`tensors.py`).
 """
 

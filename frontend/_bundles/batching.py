@@ -4,7 +4,7 @@ Row i of the results is the function of row i of the arguments; that this holds 
 proved when it is exported (`row_proof.py`). A program has a fixed number of rows: a call takes the
 next larger one and fills it up with copies of its last row, or goes through the largest one several
 times.
-What does not live here: symbolic dimensions (`frontend/_arguments/dimensions.py`).
+Elsewhere: symbolic dimensions (`frontend/_arguments/dimensions.py`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Arguments that `functools.partial` binds: arrays among them become parameters of a bundle.
 
-What does not live here: arrays in a function's surroundings (`captures.py`).
+Elsewhere: arrays in a function's surroundings (`captures.py`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`Bundle`: functions that share parameters, in one file.
 
-What does not live here: one function (`exported.py`), the format (`manifest.py`, `archive.py`).
+Elsewhere: one function (`exported.py`), the format (`manifest.py`, `archive.py`).
 """
 
 from __future__ import annotations

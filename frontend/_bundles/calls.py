@@ -1,7 +1,7 @@
 """Calls of exported functions: for so many rows, or for sizes of open dimensions.
 
-What does not live here: what an exported function is (`exported.py`), what sizes a call has
-(`open_sizes.py`), how rows are filled up (`batching.py`).
+Elsewhere: what an exported function is (`exported.py`), what sizes a call has (`open_sizes.py`),
+how rows are filled up (`batching.py`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What functions captured, as parameters: named, shared, or part of the program if it is small.
 
 A captured array is named as in the source of the function that captured it: after the variable of
-the surroundings that holds it, and the path there (`params['w']`). What does not live here: tracing
+the surroundings that holds it, and the path there (`params['w']`). Elsewhere: tracing
 (`axir.export`), writing (`saving.py`).
 """
 

@@ -1,7 +1,7 @@
 """`Exported`: a function that is saved, or ready to be.
 
 It is called, differentiated and vectorized like any function, with or without its Python source.
-What does not live here: how it comes to be (`axir.export`), files (`saving.py`, `bundle.py`).
+Elsewhere: how it comes to be (`axir.export`), files (`saving.py`, `bundle.py`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The manifest of a bundle: what is in it, as JSON, checked when it is read.
 
-What does not live here: the zip file (`archive.py`), reading and calling functions (`bundle.py`).
+Elsewhere: the zip file (`archive.py`), reading and calling functions (`bundle.py`).
 """
 
 from __future__ import annotations

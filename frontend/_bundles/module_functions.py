@@ -1,7 +1,7 @@
 """Functions of modules, whoever wrote these: raised if need be, their weights as parameters.
 
-What does not live here: reading modules (`frontend/_programs/compiled_modules.py`), exporting
-functions of Python (`axir.export`).
+Elsewhere: reading modules (`frontend/_programs/compiled_modules.py`), exporting functions of Python
+(`axir.export`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Functions with symbolic dimensions: the sizes that calls have, and types of these sizes.
 
 The function itself is a program with expressions of the dimensions, which the pass `instantiate`
-replaces by numbers. What does not live here: dimensions that are rows (`batching.py`).
+replaces by numbers. Elsewhere: dimensions that are rows (`batching.py`).
 """
 
 from __future__ import annotations

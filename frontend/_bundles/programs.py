@@ -2,8 +2,8 @@
 
 A program for CPUs is one of a level of x86-64, of any CPU of an architecture (`generic`), or of
 those that have all features of the CPU that it was compiled on (`host`). IREE's binaries are read
-by the version that wrote them; with another one functions are compiled from the module again. What
-does not live here: compiling as such (`axir.runtime`).
+by the version that wrote them; with another one functions are compiled from the module again.
+Elsewhere: compiling as such (`axir.runtime`).
 """
 
 from __future__ import annotations

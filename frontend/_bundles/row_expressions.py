@@ -1,8 +1,8 @@
 """What programs compute, as numbered expressions: equal ones have one number.
 
 Ops that only regroup elements, in order, are one kind of expression, so that programs whose arrays
-have a dimension of extent 1 more or less compare as equal. What does not live here: what a function
-does with the rows of its arguments (`row_proof.py`).
+have a dimension of extent 1 more or less compare as equal. Elsewhere: what a function does with the
+rows of its arguments (`row_proof.py`).
 """
 
 from __future__ import annotations

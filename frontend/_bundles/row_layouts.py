@@ -1,7 +1,7 @@
 """Where the rows of arrays lie, and where an op leaves them, as its rule `dimensions` tells.
 
-What does not live here: the walk over a program (`row_proof.py`), and ops that are told which row
-they stand in (`row_numbers.py`).
+Elsewhere: the walk over a program (`row_proof.py`), and ops that are told which row they stand in
+(`row_numbers.py`).
 """
 
 from __future__ import annotations

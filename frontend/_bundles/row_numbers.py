@@ -1,7 +1,7 @@
 """Arrays of a program that have rows, and those that number them, as in `x[arange(n), labels]`.
 
 The numbers of rows may only say in which row something stands: a row that looks up its own number
-finds itself. What does not live here: ops that know of no numbers of rows (`row_layouts.py`).
+finds itself. Elsewhere: ops that know of no numbers of rows (`row_layouts.py`).
 """
 
 from __future__ import annotations

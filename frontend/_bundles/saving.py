@@ -1,6 +1,6 @@
 """Writing bundles: functions, parameters and programs become the entries of an archive.
 
-What does not live here: reading them (`bundle.py`).
+Elsewhere: reading them (`bundle.py`).
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 The format (https://huggingface.co/docs/safetensors): eight bytes for the length of a header, the
 header as JSON, the arrays one after the other. Its library reads files only whole or by their path,
 and decides the order itself; here arrays are views of mapped memory, those whose size is a multiple
-of 64 bytes first, so that programs can use them where they lie. What does not live here: the file
-around them (`archive.py`).
+of 64 bytes first, so that programs can use them where they lie. Elsewhere: the file around them
+(`archive.py`).
 """
 
 from __future__ import annotations

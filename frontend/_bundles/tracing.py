@@ -1,6 +1,6 @@
 """Tracing functions that are exported: arguments named, parameters taken out, rows one by one.
 
-What does not live here: what users call (`axir.export`), tracing as such (`axir.jit`).
+Elsewhere: what users call (`axir.export`), tracing as such (`axir.jit`).
 """
 
 from __future__ import annotations

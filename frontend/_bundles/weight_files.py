@@ -1,6 +1,6 @@
 """Files of weights in the format of safetensors, which may stand beside a module.
 
-What does not live here: which weights a module names (`axir.dialect.text.resources`).
+Elsewhere: which weights a module names (`axir.dialect.text.resources`).
 """
 
 from __future__ import annotations

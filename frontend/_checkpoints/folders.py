@@ -1,8 +1,8 @@
 """The folder of a training run, with a folder for each step that was saved.
 
 A step is written to a hidden folder, which gets its name when all of it is on the disk: there is
-all of a step, or nothing. Removing one hides it first. What does not live here: what stands in the
-files (`files.py`, `manifest.py`).
+all of a step, or nothing. Removing one hides it first. Elsewhere: what stands in the files
+(`files.py`, `manifest.py`).
 """
 
 from __future__ import annotations

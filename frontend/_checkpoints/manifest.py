@@ -1,7 +1,7 @@
 """The manifest of a checkpoint: its tree, its arrays, and who has written which parts, as JSON.
 
 The last line of the file is the SHA-256 of what stands before it. A manifest from elsewhere is
-believed nothing. What does not live here: the files of arrays (`files.py`).
+believed nothing. Elsewhere: the files of arrays (`files.py`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """How elements are stored: in dtypes that files of tensors have, and back.
 
-Complex numbers are pairs, random keys their words, and what has less common dtypes bytes. What does
-not live here: the files (`axir._bundles.tensors`).
+Complex numbers are pairs, random keys their words, and what has less common dtypes bytes.
+Elsewhere: the files (`axir._bundles.tensors`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Exported functions as C++ models: names, parameters, state.
 
-Private: `axir.export.to_cpp` is the public name. What does not live here: the text of C++
-(`axir.runtime.cpp`).
+Private: `axir.export.to_cpp` is the public name. Elsewhere: the text of C++ (`axir.runtime.cpp`).
 """
 
 from __future__ import annotations

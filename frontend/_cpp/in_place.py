@@ -1,6 +1,6 @@
 """Which parts of a model's state a function may update where they lie.
 
-What does not live here: how memory is written (`axir.runtime.cpp`).
+Elsewhere: how memory is written (`axir.runtime.cpp`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`ModelBuilder`: exported functions as the methods of a C++ model.
 
-What does not live here: the text of C++ (`axir.runtime.cpp`).
+Elsewhere: the text of C++ (`axir.runtime.cpp`).
 """
 
 from __future__ import annotations

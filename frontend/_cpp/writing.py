@@ -1,6 +1,6 @@
 """`write_cpp`: exported functions as a folder of C++.
 
-What does not live here: how functions become methods (`models.py`).
+Elsewhere: how functions become methods (`models.py`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Where arrays lie: on a single device each, which is what a sharding says here.
 
-What does not live here: shardings over meshes (`partitions.py`), which so far have one device.
+Elsewhere: shardings over meshes (`partitions.py`), which so far have one device.
 """
 
 from __future__ import annotations

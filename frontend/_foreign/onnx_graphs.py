@@ -1,6 +1,6 @@
 """Graphs of ONNX whose nodes are rewritten, and the integers in them that stand for numbers.
 
-What does not live here: what the operators of quantization become (`onnx_quantization.py`).
+Elsewhere: what the operators of quantization become (`onnx_quantization.py`).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 `QuantizeLinear` and its relatives become casts, sums, products and rounding, by their formulas in
 ONNX's specification, and products of what was dequantized become products of integers, which are
-scaled afterwards. What does not live here: quantized numbers of StableHLO (`passes/raising`).
+scaled afterwards. Elsewhere: quantized numbers of StableHLO (`passes/raising`).
 """
 
 from __future__ import annotations

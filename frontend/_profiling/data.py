@@ -1,6 +1,6 @@
 """Trace files read back: planes, lines of events in them, events.
 
-What does not live here: writing them (`trace_files.py`).
+Elsewhere: writing them (`trace_files.py`).
 """
 
 from __future__ import annotations

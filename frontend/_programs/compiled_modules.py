@@ -1,8 +1,7 @@
 """Compiled modules: from a saved module or a `.vmfb` to something that can be called.
 
 This serves the command line, and modules that have no jaxpr: StableHLO from elsewhere, programs
-compiled ahead of time. What does not live here: modules that can be transformed
-(`frontend/export.py`).
+compiled ahead of time. Elsewhere: modules that can be transformed (`frontend/export.py`).
 """
 
 from __future__ import annotations

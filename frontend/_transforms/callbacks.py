@@ -1,7 +1,7 @@
 """Python functions that a program calls while it runs: `pure_callback`, `io_callback`.
 
-What does not live here: the ops and their rules (`axir.dialect.ops.calls.callbacks`), what is
-called for looking only (`frontend/debug.py`).
+Elsewhere: the ops and their rules (`axir.dialect.ops.calls.callbacks`), what is called for looking
+only (`frontend/debug.py`).
 """
 
 from __future__ import annotations

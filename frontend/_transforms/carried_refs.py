@@ -1,6 +1,6 @@
 """How traced functions carry refs from outside: they take their values, and return the new ones.
 
-What does not live here: refs (`refs.py`), which most programs have none of.
+Elsewhere: refs (`refs.py`), which most programs have none of.
 """
 
 from __future__ import annotations

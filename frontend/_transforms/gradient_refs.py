@@ -4,7 +4,7 @@ A function that is differentiated in a ref takes its first value and returns the
 cotangent of that is what stands in the ref for the gradient. What the pullback finds for the first
 value takes its place: where a ref is only read, that is the sum of both.
 
-What does not live here: refs in transformed functions (`carried_refs.py`).
+Elsewhere: refs in transformed functions (`carried_refs.py`).
 """
 
 from __future__ import annotations

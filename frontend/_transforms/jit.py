@@ -2,8 +2,7 @@
 
 A call flattens its arguments, looks their types up, and goes straight to the compiled program; a
 miss traces the function, lowers it, and compiles. When an argument is a tracer the call leaves a
-`jit` op instead. What does not live here: lowering, compiling and running
-(`runtime/calls/compiled_function.py`).
+`jit` op instead. Elsewhere: lowering, compiling and running (`runtime/calls/compiled_function.py`).
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A rule `to_elt(cont, get_idx, x, spec)` makes the element of a container `x`, with `cont(array,
 axis)` for each array in it, and `from_elt(cont, axis_size, element, spec)` makes the container of
 elements, with `cont(axis_size, array, axis)`. Either is called twice: to see what it asks for, and
-with the arrays of the mapped function. What does not live here: `vmap` (`vectorize.py`).
+with the arrays of the mapped function. Elsewhere: `vmap` (`vectorize.py`).
 """
 
 from __future__ import annotations

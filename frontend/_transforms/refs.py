@@ -5,7 +5,7 @@ values. A traced function that uses a ref from outside must take its value and r
 use in a trace that is not the ref's own raises `RefScopeError`, and the transformation that opened
 the trace begins again with a function that carries the ref (`carried_refs.py`).
 
-What does not live here: refs of kernels, which are memory (`axir.experimental.kernels`).
+Elsewhere: refs of kernels, which are memory (`axir.experimental.kernels`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What programs say of where their values are: constraints, and the shardings of `jit`.
 
-What does not live here: functions of parts of arrays (`shard_mapping.py`), and how programs are cut
-into parts (`passes/partition/`).
+Elsewhere: functions of parts of arrays (`shard_mapping.py`), and how programs are cut into parts
+(`passes/partition/`).
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 `tree.flatten` takes a microsecond for each leaf, as long as all else that a call does with it. So
 `jit` first comes here, where arguments made of lists, tuples, named tuples, dictionaries, None,
-numbers and NumPy's arrays are walked in half the time or less. What does not live here: flattening
-in general (`_trees/`), what a signature leads to (`jit.py`).
+numbers and NumPy's arrays are walked in half the time or less. Elsewhere: flattening in general
+(`_trees/`), what a signature leads to (`jit.py`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Which arguments `jit` is told of by number or name, and those that are static: a part of the key.
 
-What does not live here: the tables that the keys lead into (`jit.py`).
+Elsewhere: the tables that the keys lead into (`jit.py`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Where the leaves of a tree are: paths, made of keys, and flattening with them.
 
-A path is a tuple with a key for each container on the way. What does not live here: flattening
-without paths, and registration of classes (`tree.py`).
+A path is a tuple with a key for each container on the way. Elsewhere: flattening without paths, and
+registration of classes (`tree.py`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Trees of Python's own containers, walked here: optree takes a microsecond for each node.
 
-What does not live here: flattening, and all that needs a structure (`tree.py`).
+Elsewhere: flattening, and all that needs a structure (`tree.py`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Classes of containers that saved functions name, so that loading gives instances of them.
 
-What does not live here: the notation of trees (`text.py`), containers as such (`registration.py`).
+Elsewhere: the notation of trees (`text.py`), containers as such (`registration.py`).
 """
 
 from __future__ import annotations

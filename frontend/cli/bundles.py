@@ -1,6 +1,6 @@
 """Bundles on the command line: which function is meant, how many rows, and modules of functions.
 
-What does not live here: bundles as such (`frontend/_bundles/`).
+Elsewhere: bundles as such (`frontend/_bundles/`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Losses of saved functions, and steps that go down their gradients: what `axir grad` adds to them.
 
-What does not live here: gradients themselves, which are a pass (`transforms.py`).
+Elsewhere: gradients themselves, which are a pass (`transforms.py`).
 """
 
 from __future__ import annotations

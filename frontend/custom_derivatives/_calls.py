@@ -1,7 +1,7 @@
 """Functions with a custom derivative: their calls, with arguments flat, on their way into a trace.
 
 Operands are the leaves of the differentiable arguments, and after them the tracers among the leaves
-of the others. What does not live here: the rules (`_forward.py`, `_reverse.py`).
+of the others. Elsewhere: the rules (`_forward.py`, `_reverse.py`).
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ States are pytrees, so that updates can be compiled and states kept.
 >>> bool(optimizers.l2_norm(get_params(state)) < 0.05)
 True
 
-What does not live here: step sizes that change (`_schedules.py`), networks (`stax.py`).
+Elsewhere: step sizes that change (`_schedules.py`), networks (`stax.py`).
 """
 
 from __future__ import annotations

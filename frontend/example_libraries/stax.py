@@ -15,7 +15,7 @@ Extents of the batch may be -1, "any", in shapes.
 >>> shape, apply_fun(params, jnp.ones((3, 4))).shape
 ((-1, 2), (3, 2))
 
-What does not live here: pools (`_pooling.py`), and what updates parameters (`optimizers.py`).
+Elsewhere: pools (`_pooling.py`), and what updates parameters (`optimizers.py`).
 """
 
 from __future__ import annotations

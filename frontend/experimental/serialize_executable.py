@@ -2,7 +2,7 @@
 
 The bytes hold machine code and arrays, and no pickled objects; they are checked to be whole, and
 for the machine that they were made for. Still, machine code does as it likes: load none from
-strangers. What does not live here: programs that any machine can compile (`axir.export`).
+strangers. Elsewhere: programs that any machine can compile (`axir.export`).
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Translation rules of that time are functions of values of a program, `ops.Add(op
 or call methods of the builder that is their first argument, `c.Add(c.Mul(x, y), z)`. Both come
 here: `XlaBuilder` has the operations as methods.
 
-What does not live here: programs, shapes and buffers of XLA's, of which there are none.
+Elsewhere: programs, shapes and buffers of XLA's, of which there are none.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`axir.numpy.fft`: discrete Fourier transforms, with NumPy's norms, padding and axes.
 
-What does not live here: the transform itself (`axir.lax.fft`), the handling of arguments
+Elsewhere: the transform itself (`axir.lax.fft`), the handling of arguments
 (`frontend/numpy/_fft/transforms.py`), and frequencies (`frontend/numpy/_fft/frequencies.py`), which
 are found here nevertheless.
 

@@ -1,7 +1,7 @@
 """Spectra of signals: `stft`, `istft`, `csd`, `welch`, `detrend` (found in `axir.scipy.signal`).
 
-Segments of a signal are read and added by index, so all of it has derivatives. What does not live
-here: convolutions (`signal.py`), and windows, which are SciPy's.
+Segments of a signal are read and added by index, so all of it has derivatives. Elsewhere:
+convolutions (`signal.py`), and windows, which are SciPy's.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """`axir.scipy.signal`: convolutions and correlations of arrays; spectra (`_spectra.py`).
 
-What does not live here: convolutions of vectors (`axir.numpy.convolve`) and those of neural
-networks, with batches, features and strides (`axir.lax.conv_general_dilated`).
+Elsewhere: convolutions of vectors (`axir.numpy.convolve`) and those of neural networks, with
+batches, features and strides (`axir.lax.conv_general_dilated`).
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ The text is what `axir opt -p` takes::
     value    := number | "true" | "false" | "none" | word | '"' text '"'
               | "(" [ value ("," value)* [","] ] ")" | "{" [ option ("," option)* ] "}"
 
-What does not live here: the list of passes (`registry.py`) and the form of one (`base.py`).
+Elsewhere: the list of passes (`registry.py`) and the form of one (`base.py`).
 """
 
 from __future__ import annotations

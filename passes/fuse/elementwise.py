@@ -1,6 +1,6 @@
 """Elementwise operations in a kernel, those of a region, and loops over elements.
 
-What does not live here: the formulas of operations (`passes/legalize/lanes.py`).
+Elsewhere: the formulas of operations (`passes/legalize/lanes.py`).
 """
 
 from __future__ import annotations

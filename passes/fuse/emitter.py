@@ -7,8 +7,8 @@ and is used again when nobody needs its contents any longer; `holders` counts wh
 that replaces parts of an array works in place if it is the last one to read the array. Where many
 elementwise operations follow each other, all of them are one loop (`straight.py`).
 
-What does not live here: the rules of operations (`views.py`, `reductions.py`, `products.py`,
-`updates.py`, `control.py`).
+Elsewhere: the rules of operations (`views.py`, `reductions.py`, `products.py`, `updates.py`,
+`control.py`).
 """
 
 from __future__ import annotations

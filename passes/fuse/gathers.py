@@ -1,6 +1,6 @@
 """Gathers in a kernel: windows are read where their indices say, in vectors where that goes.
 
-What does not live here: slices whose start is one index (`views.py`).
+Elsewhere: slices whose start is one index (`views.py`).
 """
 
 from __future__ import annotations

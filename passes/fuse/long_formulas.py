@@ -4,8 +4,7 @@ The fact: IREE forms dispatches in a time that grows with the square of the oper
 to one, and writes a formula out in full wherever it stands. A kernel computes all of them for a
 part of the arrays, then for the next one: so many elements that the parts which are needed at a
 time lie on the stack. Where the last part would be shorter it begins earlier; what is then computed
-twice is equal. Workgroups share the parts. What does not live here: when that is done
-(`fuse_small_programs.py`).
+twice is equal. Workgroups share the parts. Elsewhere: when that is done (`fuse_small_programs.py`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Arrays that are others in another order or shape: which, and how they are read.
 
-What does not live here: what operations make them (`views.py`).
+Elsewhere: what operations make them (`views.py`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A kernel in the place of operations: what goes in, what comes out.
 
-What does not live here: which operations become a kernel (the passes), and what each of them does
-(`emitter.py` and the rules).
+Elsewhere: which operations become a kernel (the passes), and what each of them does (`emitter.py`
+and the rules).
 """
 
 from __future__ import annotations

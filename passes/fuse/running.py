@@ -1,6 +1,6 @@
 """Running reductions in a kernel, such as cumulative sums: element by element along an axis.
 
-What does not live here: windows of other kinds, which stay with IREE.
+Elsewhere: windows of other kinds, which stay with IREE.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The emitter stores an array that several operations read, each by a loop of its own. Thousands of
 such loops take LLVM minutes, for a function of many blocks costs more than its length; as values of
-one loop the arrays need no memory. What does not live here: the loop itself (`emitter.py`).
+one loop the arrays need no memory. Elsewhere: the loop itself (`emitter.py`).
 """
 
 from __future__ import annotations

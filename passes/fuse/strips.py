@@ -4,7 +4,7 @@ Some rows are read side by side, from their first element to their last one, and
 kept in memory. Where sums stay in registers instead, a few columns are read of one row after the
 other: of a matrix of 2000x2000 that took 0.4 to 1.3 ms, and rows side by side took 0.3 to 0.4.
 
-What does not live here: products of which no operand is such a matrix (`products.py`).
+Elsewhere: products of which no operand is such a matrix (`products.py`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Reductions by one operation, in vectors: along rows, and down columns.
 
-What does not live here: reductions by other computations (`reductions.py`), and those that several
-workgroups share (`shares/`).
+Elsewhere: reductions by other computations (`reductions.py`), and those that several workgroups
+share (`shares/`).
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ become one loop.
 Elements are read by `at(position, lanes)`: a tuple of indices, and how many neighbours along the
 last axis, from the position on; None for a single element.
 
-What does not live here: who decides what is stored (`emitter.py`), and the formulas of operations
+Elsewhere: who decides what is stored (`emitter.py`), and the formulas of operations
 (`elementwise.py`, `views.py`).
 """
 

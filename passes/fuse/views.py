@@ -1,7 +1,7 @@
 """Parts and other orders of arrays, which cost nothing until they are read.
 
-What does not live here: operations that write (`updates.py`), and those that read an element many
-times (`reductions.py`, `products.py`).
+Elsewhere: operations that write (`updates.py`), and those that read an element many times
+(`reductions.py`, `products.py`).
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 The array is written into memory once more, with what lies between its elements and around them, so
 that a window needs no look at where it is. Sums run over the positions in the window, for so many
-neighbours along the last axis of the result as a vector holds. What does not live here: running
-reductions, whose windows grow along an axis (`running.py`).
+neighbours along the last axis of the result as a vector holds. Elsewhere: running reductions, whose
+windows grow along an axis (`running.py`).
 """
 
 from __future__ import annotations

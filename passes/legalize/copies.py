@@ -1,6 +1,6 @@
 """Parts of kernels that go through rows in vectors, and kernels that copy or fill.
 
-What does not live here: kernels that compute (`indices/scatter_by_kernel.py`).
+Elsewhere: kernels that compute (`indices/scatter_by_kernel.py`).
 """
 
 from __future__ import annotations

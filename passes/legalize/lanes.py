@@ -1,9 +1,9 @@
 """Elementwise operations of StableHLO as code on numbers of a kernel, or on vectors of them.
 
 What integers do where `arith` leaves it open (division by zero, shifts by more than the width) is
-what StableHLO says. What does not live here: functions that legalizations write out before, such as
-sine and power of single precision; the kernels (`dialect/builders/kernels`, and the passes that
-write them), and loops over arrays that IREE makes itself (`elementwise_loops.py`).
+what StableHLO says. Elsewhere: functions that legalizations write out before, such as sine and
+power of single precision; the kernels (`dialect/builders/kernels`, and the passes that write them),
+and loops over arrays that IREE makes itself (`elementwise_loops.py`).
 """
 
 from __future__ import annotations

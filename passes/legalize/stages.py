@@ -1,9 +1,9 @@
 """Sequences of rewrites that are one pass, of which those without work are skipped.
 
 A rewrite is neither imported nor run unless the module holds an operation that it looks for: most
-programs need few of them, and importing all takes longer than loading a compiled program. What does
-not live here: the sequences (`legalize_for_iree.py`, `passes/tune/tune_for_cpu.py`), and pipelines
-that users write (`passes/framework/pipeline.py`).
+programs need few of them, and importing all takes longer than loading a compiled program.
+Elsewhere: the sequences (`legalize_for_iree.py`, `passes/tune/tune_for_cpu.py`), and pipelines that
+users write (`passes/framework/pipeline.py`).
 """
 
 from __future__ import annotations

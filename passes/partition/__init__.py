@@ -1,5 +1,5 @@
 """Programs cut into the parts that the devices of a mesh hold, with the collectives between them.
 
-What does not live here: how the dimensions of an op hang together (the rule `dimensions` of each),
-and what runs the parts (`axir.runtime.spmd`).
+Elsewhere: how the dimensions of an op hang together (the rule `dimensions` of each), and what runs
+the parts (`axir.runtime.spmd`).
 """

@@ -1,6 +1,6 @@
 """Where parts of arrays meet: what ops need beyond the part that a device holds, and what is in it.
 
-What does not live here: which dimensions these are, for the rule `dimensions` of each op says so.
+Elsewhere: which dimensions these are, for the rule `dimensions` of each op says so.
 """
 
 from __future__ import annotations

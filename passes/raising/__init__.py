@@ -5,6 +5,6 @@ takes the operation and the values of its operands, and applies functions of `ax
 every rule does, so what they apply is recorded. `table.py` says what a rule is and what it may ask
 for, `module.py` walks over a module, `raise_stablehlo.py` is the pass.
 
-What does not live here: the other direction, which stands with the ops (rule `lower`), and reading
-portable artifacts as StableHLO (`axir.dialect.text.portable_artifacts`).
+Elsewhere: the other direction, which stands with the ops (rule `lower`), and reading portable
+artifacts as StableHLO (`axir.dialect.text.portable_artifacts`).
 """

@@ -3,8 +3,8 @@
     sum (l - a) (r - b) = sum l r - a sum r - b sum l + n a b
 
 Bytes are multiplied as they are, into sums of 32 bits, and what their zero points add are sums over
-one side. What does not live here: which integers are bytes (`quantized_products.py` knows it from
-types, `widened_bytes.py` from what a program writes).
+one side. Elsewhere: which integers are bytes (`quantized_products.py` knows it from types,
+`widened_bytes.py` from what a program writes).
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Modules with open shapes (`tensor<?x3xf32>`) take extents apart and put them together by operations
 on integers. These are followed here beside the program itself: what a rule of dynamic shapes needs
-to know is an array of extents, each a number or a symbolic dimension. What does not live here: the
-operations that use shapes (`dynamic_shapes.py`, `shape_arithmetic.py`).
+to know is an array of extents, each a number or a symbolic dimension. Elsewhere: the operations
+that use shapes (`dynamic_shapes.py`, `shape_arithmetic.py`).
 """
 
 from __future__ import annotations

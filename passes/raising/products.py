@@ -1,6 +1,6 @@
 """Products of arrays by the attributes of operations: what rules of several files apply.
 
-What does not live here: the rules (`contractions.py`), and products of integers by their bytes
+Elsewhere: the rules (`contractions.py`), and products of integers by their bytes
 (`byte_products.py`).
 """
 

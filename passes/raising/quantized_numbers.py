@@ -5,7 +5,7 @@
 
 The specification computes these in the expressed type. So does axir, but for types of 16 bits,
 which have too few digits for a zero point of 8 bits beside a fraction: it computes in float32 and
-rounds once. What does not live here: which operations are computed so (`quantized_operations.py`).
+rounds once. Elsewhere: which operations are computed so (`quantized_operations.py`).
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 A quantized value becomes the array of its integers. What moves elements moves these, and what
 compares or chooses among numbers of one type compares these, for scales are positive. What computes
-is applied to the numbers that they stand for, and the result is quantized. What does not live here:
-products (`quantized_products.py`), and the formulas (`quantized_numbers.py`).
+is applied to the numbers that they stand for, and the result is quantized. Elsewhere: products
+(`quantized_products.py`), and the formulas (`quantized_numbers.py`).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Those of integers are exact, and become integers of the result by one factor: the scales of both
 sides over that of the result. Products of a float array with a quantized one are those of floats.
-What does not live here: products of integers as such (`byte_products.py`).
+Elsewhere: products of integers as such (`byte_products.py`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What operations want of open dimensions: that they are equal, or that one fits into another.
 
-What is wanted holds in all calls, or the program means nothing. What does not live here: what is
-learned of it (`open_dimensions.py`).
+What is wanted holds in all calls, or the program means nothing. Elsewhere: what is learned of it
+(`open_dimensions.py`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Products of integers that were bytes: they are multiplied as bytes.
 
 Programs of frameworks widen bytes, take their zero points off, and multiply integers of 32 bits.
-Products of bytes are faster, and their sums, which wrap around likewise, are the same. What does
-not live here: how such a product is made (`byte_products.py`).
+Products of bytes are faster, and their sums, which wrap around likewise, are the same. Elsewhere:
+how such a product is made (`byte_products.py`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Transformations of programs of the dialect: derivatives, vectorization, simplification, lowering.
 
-What does not live here: rewrites of StableHLO (`axir.passes.legalize`, `axir.passes.tune`).
+Elsewhere: rewrites of StableHLO (`axir.passes.legalize`, `axir.passes.tune`).
 """
 
 # Importing these registers what rules derive functions by (`dialect/program/derived_functions.py`).

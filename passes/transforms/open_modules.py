@@ -2,8 +2,8 @@
 
 The public function computes the sizes of the names from the shapes of its arguments, asserts what
 must hold of them, and calls a private function that takes them first. So do all private functions;
-types of values are `tensor<?xf32>`, and operations take extents as operands. What does not live
-here: the rules of ops (`dialect/ops`), operations that take extents (`dialect/builders/stablehlo`).
+types of values are `tensor<?xf32>`, and operations take extents as operands. Elsewhere: the rules
+of ops (`dialect/ops`), operations that take extents (`dialect/builders/stablehlo`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The walk of differentiation, which `jvp` and `linearize` share: values and tangents, op by op.
 
-The two differ in the rule that they ask of an op with moving operands. What does not live here:
-the rules (`axir.dialect.ops`).
+The two differ in the rule that they ask of an op with moving operands. Elsewhere: the rules
+(`axir.dialect.ops`).
 """
 
 from __future__ import annotations

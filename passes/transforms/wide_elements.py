@@ -1,6 +1,6 @@
 """Ops on elements of few bits (float8, int4 ...): compiled code widens, computes, and rounds.
 
-What does not live here: which ops do so, and what they give (`dialect/program/narrow_elements.py`).
+Elsewhere: which ops do so, and what they give (`dialect/program/narrow_elements.py`).
 """
 
 from __future__ import annotations

@@ -2,6 +2,6 @@
 
 One file per subject; `tune_for_cpu.py` puts them in order. Every pass keeps the values but for the
 order in which floating-point numbers are added, and tells what it gained where it was measured.
-What does not live here: rewrites without which programs would be wrong (`passes/legalize`), and the
-compiler's own flags (`axir.runtime.compiler.target`).
+Elsewhere: rewrites without which programs would be wrong (`passes/legalize`), and the compiler's
+own flags (`axir.runtime.compiler.target`).
 """

@@ -1,6 +1,6 @@
 """`Background`: something that a thread of its own makes while others go on.
 
-What does not live here: what is made (`compiled_function.py`).
+Elsewhere: what is made (`compiled_function.py`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Donated arguments: arrays whose memory a program may overwrite, and that are gone after the call.
 
-What does not live here: which arguments are donated, and when it is safe that they are overwritten
+Elsewhere: which arguments are donated, and when it is safe that they are overwritten
 (`compiled_function.py`, `pending.py`).
 """
 

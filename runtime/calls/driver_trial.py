@@ -1,6 +1,6 @@
 """`DriverTrial`: which CPU driver runs a function faster, found from the times of its calls.
 
-What does not live here: the calls (`executable.py`).
+Elsewhere: the calls (`executable.py`).
 """
 
 from __future__ import annotations

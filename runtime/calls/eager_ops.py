@@ -1,6 +1,6 @@
 """Single ops on arrays of a GPU: compiled, kept by types and parameters, and run there.
 
-What does not live here: ops on arrays in the host's memory, which NumPy computes
+Elsewhere: ops on arrays in the host's memory, which NumPy computes
 (`dialect/program/primitive.py`).
 """
 

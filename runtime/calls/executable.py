@@ -3,9 +3,9 @@
 `Program` is a loaded binary, `Executable` one function of it. A call pushes references into a
 list, invokes the virtual machine and takes references out, without reflection or wrappers. IREE's
 contexts are not made for concurrent use, so a program keeps a pool: a call takes an idle one (or
-makes one, 0.4 ms) and puts it back. What does not live here: which driver is the faster one
-(`driver_trial.py`), calls with arrays (`compiled_function.py`), argument trees and types (the
-frontend's jit), compiling (`compiler/`).
+makes one, 0.4 ms) and puts it back. Elsewhere: which driver is the faster one (`driver_trial.py`),
+calls with arrays (`compiled_function.py`), argument trees and types (the frontend's jit), compiling
+(`compiler/`).
 """
 
 from __future__ import annotations

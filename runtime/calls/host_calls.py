@@ -4,8 +4,8 @@ IREE imports them from a module of its own, one function for each number. They g
 the program's buffers and give arrays, which become buffers by one copy, or by none if the function
 promises that nobody will write to them (`keeps_results`). An exception cannot pass
 through IREE, which would make text of it: it is kept here, and the call of the program raises it.
-What does not live here: which functions there are (`passes/transforms/lower_to_stablehlo.py`), the
-call of the program (`executable.py`).
+Elsewhere: which functions there are (`passes/transforms/lower_to_stablehlo.py`), the call of the
+program (`executable.py`).
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A program that is compiled with marks (`Target.marks_dispatches`) calls back before and after each
 dispatch. It waits for each of them in turn, so they take as long as alone; the sum of a call is
 more than that of the same program without marks, by 10 to 15 us for each dispatch, and by what
-dispatches gain that run side by side. What does not live here: how marks come into a program
+dispatches gain that run side by side. Elsewhere: how marks come into a program
 (`compiler/invocation/dispatch_marks.py`).
 """
 

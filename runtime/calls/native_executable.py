@@ -1,8 +1,8 @@
 """`NativeExecutable`: calls of machine code, with arrays as `jit` has them and with buffers.
 
 Arrays of the host go in and come out: no buffer is made for them. A call costs what its Python
-costs, so the way of small programs is written out in one function (`run`). What does not live here:
-machine code (`runtime/native/`), and which programs are run so (`runtime/compiler/`).
+costs, so the way of small programs is written out in one function (`run`). Elsewhere: machine code
+(`runtime/native/`), and which programs are run so (`runtime/compiler/`).
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ before, here or by another thread, so calls never wait in a circle. What fails, 
 uses its results, and for the calls that take them.
 
 A call that overwrites memory (a donated argument) first waits for all calls queued so far, for one
-of them may read it. Before a fork all queues are worked off, and before the interpreter ends. What
-does not live here: which calls are queued (`compiled_function.py`), running them (`executable.py`).
+of them may read it. Before a fork all queues are worked off, and before the interpreter ends.
+Elsewhere: which calls are queued (`compiled_function.py`), running them (`executable.py`).
 """
 
 from __future__ import annotations

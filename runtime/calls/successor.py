@@ -1,9 +1,9 @@
 """`Successor`: the faster program that is made while a first one serves, and takes over from it.
 
 IREE takes longer than who calls a program wants to wait, and its code is faster than what was there
-at first. So it begins when calls have taken long enough to be worth it, or when somebody asks. What
-does not live here: the first program (`native_executable.py`), and when calls have taken long
-enough (`runtime/native/host_steps.py`).
+at first. So it begins when calls have taken long enough to be worth it, or when somebody asks.
+Elsewhere: the first program (`native_executable.py`), and when calls have taken long enough
+(`runtime/native/host_steps.py`).
 """
 
 from __future__ import annotations

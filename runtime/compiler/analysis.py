@@ -1,6 +1,6 @@
 """What the compiler must be told of a module: its identity, and which flags suit it.
 
-What does not live here: compiling it (`compilation.py`), rewriting it (`axir.passes`).
+Elsewhere: compiling it (`compilation.py`), rewriting it (`axir.passes`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """CPUs: their architectures, what tells the host's from others, and how wide their vectors are.
 
-What does not live here: what is compiled for them (`target.py`).
+Elsewhere: what is compiled for them (`target.py`).
 """
 
 from __future__ import annotations

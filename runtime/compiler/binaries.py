@@ -1,7 +1,7 @@
 """Compiled programs as files: whether one is whole, and which CPUs can run it.
 
-A binary of IREE holds machine code, and one that is damaged ends the process that runs it. What
-does not live here: loading it (`runtime/calls/executable.py`).
+A binary of IREE holds machine code, and one that is damaged ends the process that runs it.
+Elsewhere: loading it (`runtime/calls/executable.py`).
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 An entry is one file named by the hash of everything its content depends on. Writers work on a
 temporary file and rename it, so readers see whole entries only; a header with a checksum tells a
 damaged entry from a good one, and a damaged one counts as absent. A folder that cannot be written
-to, or a full disk, costs a recompilation and nothing else. What does not live here: what the key is
-made of (`compiler/`).
+to, or a full disk, costs a recompilation and nothing else. Elsewhere: what the key is made of
+(`compiler/`).
 """
 
 from __future__ import annotations

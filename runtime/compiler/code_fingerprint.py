@@ -1,6 +1,6 @@
 """What tells axir's code from another version of it, which may make other programs of a module.
 
-What does not live here: what else a program depends on (`compilation.py`).
+Elsewhere: what else a program depends on (`compilation.py`).
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Compiles StableHLO with IREE: `compile_module(module, target) -> bytes`.
 
 Results go through the disk cache (`cache.py`); threads that want the same program share one run of
-the compiler. What does not live here: reading the module (`analysis.py`), the choice of flags
-(`target.py`), the compiler itself (`invocation/`) and its processes (`helpers.py`), loading and
-running (`runtime/calls/executable.py`).
+the compiler. Elsewhere: reading the module (`analysis.py`), the choice of flags (`target.py`), the
+compiler itself (`invocation/`) and its processes (`helpers.py`), loading and running
+(`runtime/calls/executable.py`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Turns the compiler's diagnostics into an error that a user can act on.
 
 IREE prints the operation it failed on, often pages of IR; what helps is the first line, the source
-line that its location names, and the files that reproduce the failure. What does not live here:
-calling the compiler (`compiler/`).
+line that its location names, and the files that reproduce the failure. Elsewhere: calling the
+compiler (`compiler/`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Compiling traced functions: lowered, legalized for IREE, tuned, and given to the compiler.
 
-What does not live here: the compiler (`compilation.py`), calls (`runtime/calls/`).
+Elsewhere: the compiler (`compilation.py`), calls (`runtime/calls/`).
 """
 
 from __future__ import annotations

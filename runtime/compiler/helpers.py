@@ -3,9 +3,8 @@
 A helper is a bare Python that loads the folder `invocation/` and the compiler, but neither axir nor
 the user's `__main__`. It stays for the next compilation. Threads compile side by side, in up to as
 many helpers as there are processors. The system's terminal and its Ctrl-C do not reach a helper,
-which is in a session of its own; it ends with its standard input, that is with this process. What
-does not live here: what a helper does (`invocation/server.py`), and when to use one
-(`compilation.py`).
+which is in a session of its own; it ends with its standard input, that is with this process.
+Elsewhere: what a helper does (`invocation/server.py`), and when to use one (`compilation.py`).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The disk cache keeps a large kernel under its text, so that it is compiled once for all programs
 that have it, and for a program that has changed elsewhere. What is left is compiled by two helper
-processes at once where that is worth the start of the second. What does not live here: machine code
+processes at once where that is worth the start of the second. Elsewhere: machine code
 (`invocation/native.py`) and which process makes it (`native_compilation.py`).
 """
 

@@ -1,6 +1,6 @@
 """The linker that the compiler calls for programs of the CPU.
 
-What does not live here: calling the compiler (`compilation.py`).
+Elsewhere: calling the compiler (`compilation.py`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Reads a module that is kernels only: which kernel runs on which memory, in which order.
 
-What does not live here: the passes that make kernels of a module
-(`axir.passes.fuse.fuse_whole_programs`, `fuse_islands`), and the steps (`step_writer.py`).
+Elsewhere: the passes that make kernels of a module (`axir.passes.fuse.fuse_whole_programs`,
+`fuse_islands`), and the steps (`step_writer.py`).
 """
 
 from __future__ import annotations

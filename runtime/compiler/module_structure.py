@@ -1,7 +1,7 @@
 """What the steps of a module read, and which of them is the last to do so.
 
-A step is a kernel, a call of a function of the host, a loop or a branch. What does not live here:
-where arrays lie, and what is done in which order (`step_writer.py`).
+A step is a kernel, a call of a function of the host, a loop or a branch. Elsewhere: where arrays
+lie, and what is done in which order (`step_writer.py`).
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 What is one kernel of little work needs no compiler that looks for dispatches, and no queue of a
 device; other programs of kernels are served by these first. axir's own passes make the kernels, and
-a helper process makes object files of them. What does not live here: machine code
-(`invocation/native.py`), what becomes of it (`runtime/native/`), and IREE (`compilation.py`).
+a helper process makes object files of them. Elsewhere: machine code (`invocation/native.py`), what
+becomes of it (`runtime/native/`), and IREE (`compilation.py`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The memory of a program's own: which bytes of it are free, and which arrays it exchanges.
 
-What does not live here: which arrays lie where (`step_writer.py`).
+Elsewhere: which arrays lie where (`step_writer.py`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Arguments of programs for the memory of their results, for those who call kernels themselves.
 
-What does not live here: programs of the runtime, which allocate their results.
+Elsewhere: programs of the runtime, which allocate their results.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Says what is going on when a compilation takes long.
 
-What does not live here: running the compiler (`compilation.py`).
+Elsewhere: running the compiler (`compilation.py`).
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Arrays that only steps see lie in one space, where one takes the place of others that nobody needs
 any longer. What a loop carries has a slot, which is a place that changes: at the end of a pass the
-slots of what it carried and of what it made exchange their memory, and nothing is copied. What does
-not live here: who reads an array last (`module_structure.py`).
+slots of what it carried and of what it made exchange their memory, and nothing is copied.
+Elsewhere: who reads an array last (`module_structure.py`).
 """
 
 from __future__ import annotations

@@ -32,9 +32,9 @@ with IREE's default (masked vectors) and with the rests peeled off, on an AMD Ze
 | layer norm 1000x1001     | 0.92   | 0.87   | softmax 1024x1024        | 0.78   | 0.78   |
 
 What becomes slower, the matrix-vector product, is made faster by `spread-matvecs`. Programs of odd
-matrix products take up to twice as long to compile, others the same. What does not live here:
-what is known of CPUs (`architectures.py`), reading the module and running the compiler
-(`compiler/`), rewriting it for speed (`axir.passes`).
+matrix products take up to twice as long to compile, others the same. Elsewhere: what is known of
+CPUs (`architectures.py`), reading the module and running the compiler (`compiler/`), rewriting it
+for speed (`axir.passes`).
 """
 
 from __future__ import annotations

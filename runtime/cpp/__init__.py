@@ -2,8 +2,7 @@
 
 `compile_object` (`runtime/compiler/`) gives an object file of kernels and the program that calls
 them. `reading/` reads that program, `emitting/` writes it as C++, `packaging/` writes the files.
-What does not live here: what users' functions, arguments and results are called
-(`axir._cpp`).
+Elsewhere: what users' functions, arguments and results are called (`axir._cpp`).
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ A buffer is a reference to an IREE buffer view plus the type it shares with all 
 shape, dtype and device, so that making one costs a fraction of a microsecond. IREE counts the
 references: memory lives as long as a buffer, a running program or a NumPy view needs it. A result
 of a program may share its memory with an argument (a program that returns its argument copies
-nothing), so only memory that nobody else refers to may be overwritten. What does not live here:
-devices (`devices.py`), calls (`runtime/calls/executable.py`).
+nothing), so only memory that nobody else refers to may be overwritten. Elsewhere: devices
+(`devices.py`), calls (`runtime/calls/executable.py`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What NVIDIA's driver says of the GPUs of this machine, asked through ctypes.
 
-IREE's driver lists GPUs, but tells neither their compute capability nor the driver's version. What
-does not live here: what follows for compiling (`gpu_features.py`).
+IREE's driver lists GPUs, but tells neither their compute capability nor the driver's version.
+Elsewhere: what follows for compiling (`gpu_features.py`).
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ The CPU is one device, or as many as `jax_num_cpu_devices` says, over the same m
 owns two IREE drivers: `local-sync` runs a program on the calling thread (2 us a call), `local-task`
 on a pool of threads (15 us a call, and all cores). A buffer made by one is passed to the other's
 programs as it is; `runtime/calls/executable.py` chooses per program. Devices live as long as the
-process; handles of IREE are made when first needed, and anew in a forked child. What does not live
-here: GPUs (`gpu_devices.py`), compiling (`compiler/`), calls (`runtime/calls/executable.py`).
+process; handles of IREE are made when first needed, and anew in a forked child. Elsewhere: GPUs
+(`gpu_devices.py`), compiling (`compiler/`), calls (`runtime/calls/executable.py`).
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 The host cannot address a GPU's memory, so what is read or written goes through memory that both
 can: for few bytes a piece that is kept, for many the array's own, pages of which the driver takes
-as they are (`import_host_allocation`). What does not live here: what GPUs can do
-(`gpu_features.py`), the list of platforms (`devices.py`).
+as they are (`import_host_allocation`). Elsewhere: what GPUs can do (`gpu_features.py`), the list of
+platforms (`devices.py`).
 """
 
 from __future__ import annotations

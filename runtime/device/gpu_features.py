@@ -1,8 +1,7 @@
 """What a GPU can do, as far as compiling for it depends on that: `VulkanFeatures`, `CudaFeatures`.
 
 Both say what IREE's compiler is told (`flags`) and what programs on such a GPU cannot hold
-(`missing_types`). What does not live here: asking a machine's drivers (`vulkan_loader.py`,
-`cuda_driver.py`).
+(`missing_types`). Elsewhere: asking a machine's drivers (`vulkan_loader.py`, `cuda_driver.py`).
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 
 IREE's driver lists devices, but does not tell which types of numbers they compute with. The layouts
 are those of the Vulkan specification 1.3 (`vulkan_core.h`); structs are read at offsets, where what
-stands before is of no interest. What does not live here: what follows for compiling
-(`gpu_features.py`).
+stands before is of no interest. Elsewhere: what follows for compiling (`gpu_features.py`).
 """
 
 from __future__ import annotations

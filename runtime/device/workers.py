@@ -1,6 +1,6 @@
 """The threads that compute programs on the CPU: how many, and on which cores.
 
-What does not live here: whether a program takes threads (`runtime/calls/driver_trial.py`).
+Elsewhere: whether a program takes threads (`runtime/calls/driver_trial.py`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """`KernelProgram`: a program that is kernels only, as plain data.
 
-What does not live here: how a module becomes one, and who makes machine code of it
-(`runtime/compiler/`), and calls (`programs.py`).
+Elsewhere: how a module becomes one, and who makes machine code of it (`runtime/compiler/`), and
+calls (`programs.py`).
 """
 
 from __future__ import annotations

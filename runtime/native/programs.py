@@ -1,7 +1,7 @@
 """`NativeProgram`: machine code of kernels, called with arrays of the host.
 
-Arrays go in and come out as NumPy arrays: nothing is copied, queued or looked up. What does not
-live here: who decides that a program is run so (`runtime/compiler/`), and calls with axir's arrays
+Arrays go in and come out as NumPy arrays: nothing is copied, queued or looked up. Elsewhere: who
+decides that a program is run so (`runtime/compiler/`), and calls with axir's arrays
 (`runtime/calls/`).
 """
 

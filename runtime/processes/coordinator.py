@@ -1,8 +1,8 @@
 """The coordinator: a thread of process 0 that all processes talk to, and that notices a loss.
 
 It collects what `all_gather` is called with, passes on who fails or ends, and tells all of a
-process whose connection breaks, or that says nothing for too long. What does not live here: the
-processes' side (`member.py`), and the elements of arrays, which do not pass through here.
+process whose connection breaks, or that says nothing for too long. Elsewhere: the processes' side
+(`member.py`), and the elements of arrays, which do not pass through here.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`current()`: the processes that compute together, of which a process alone is the only one.
 
-What does not live here: how several processes find each other (`coordination.py`).
+Elsewhere: how several processes find each other (`coordination.py`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """MPI through mpi4py: what carries bytes among processes that `mpirun` has started.
 
-Calls do not block, so that a process that waits notices the loss of another one. What does not live
-here: how the loss is noticed (`coordinator.py`).
+Calls do not block, so that a process that waits notices the loss of another one. Elsewhere: how the
+loss is noticed (`coordinator.py`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Sockets: what carries bytes among processes that need nothing but a network.
 
 Each process waits for the others at an address that the coordinator has told; of two, the one with
-the larger number connects. What does not live here: MPI (`mpi.py`).
+the larger number connects. Elsewhere: MPI (`mpi.py`).
 """
 
 from __future__ import annotations

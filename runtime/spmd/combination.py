@@ -1,6 +1,6 @@
 """What collectives compute, on the operands of one group: the members' parts in NumPy.
 
-What does not live here: how the parts of a group come together (`engines.py`).
+Elsewhere: how the parts of a group come together (`engines.py`).
 """
 
 from __future__ import annotations

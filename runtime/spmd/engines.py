@@ -4,8 +4,8 @@ An engine serves one run of one program. Each device's thread calls `communicate
 collective that its program comes to, and `finish` at the end. `ThreadEngine` is the engine of
 devices in one process, where all memory is shared: the last member of a group to arrive computes
 for all. Devices that do not run the same collectives in the same order never wait forever: as soon
-as nobody could go on, all of them get an error that says where each one is. What does not live
-here: what collectives compute (`combination.py`), and who runs programs (`program.py`).
+as nobody could go on, all of them get an error that says where each one is. Elsewhere: what
+collectives compute (`combination.py`), and who runs programs (`program.py`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Functions of whole arrays as programs of parts: on which mesh, and what each device does.
 
 A function runs on a mesh if its arguments lie on one, if its results are to, or if an operation in
-it names one (`shard_map`, `sharding_constraint`). What does not live here: how a function is cut
-into parts (`passes/partition/`), and running it (`program.py`).
+it names one (`shard_map`, `sharding_constraint`). Elsewhere: how a function is cut into parts
+(`passes/partition/`), and running it (`program.py`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Calls of traced functions where their arguments lie: on one device, or on those of a mesh.
 
-What does not live here: programs for one device (`runtime/calls/compiled_function.py`) and for
-several (`program.py`).
+Elsewhere: programs for one device (`runtime/calls/compiled_function.py`) and for several
+(`program.py`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Placements: which part of an array each device of a mesh holds, and buffers made of such parts.
 
-What does not live here: the shardings that users write, which become placements
-(`frontend/_devices/`), and programs on parts (`program.py`).
+Elsewhere: the shardings that users write, which become placements (`frontend/_devices/`), and
+programs on parts (`program.py`).
 """
 
 from __future__ import annotations

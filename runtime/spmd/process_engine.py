@@ -9,7 +9,7 @@ For others, the last to come talks to the other processes for all:
 
 A reduction adds the parts of a process first, then the sums of the processes in their order; of
 large arrays each process adds a piece, and all gather the pieces. Results are equal in all bits on
-all devices. What does not live here: what carries bytes (`axir.runtime.processes`).
+all devices. Elsewhere: what carries bytes (`axir.runtime.processes`).
 """
 
 from __future__ import annotations

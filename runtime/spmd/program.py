@@ -2,9 +2,8 @@
 
 The function is that of the parts of one device, in which collectives name axes of the mesh. It is
 compiled once for each kind of device. A call queues it on the devices, each of which has a thread
-of its own, and returns arrays whose parts are yet to come. What does not live here: how a function
-of whole arrays becomes one of parts (`passes/partition/`), and how devices communicate
-(`engines.py`).
+of its own, and returns arrays whose parts are yet to come. Elsewhere: how a function of whole
+arrays becomes one of parts (`passes/partition/`), and how devices communicate (`engines.py`).
 """
 
 from __future__ import annotations

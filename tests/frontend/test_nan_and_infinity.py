@@ -3,7 +3,7 @@
 The compiler knows some of these numbers: `x * nan` is nan whatever `x` is. Kernels read large
 arrays row by row; small ones are part of a kernel of the whole program.
 
-What does not live here: single operations (`tests/dialect/table/test_constants.py`).
+Elsewhere: single operations (`tests/dialect/table/test_constants.py`).
 """
 
 from __future__ import annotations

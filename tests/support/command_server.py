@@ -2,8 +2,8 @@
 
 `python command_server.py serve SOCKET` listens; `python -I -S command_server.py run SOCKET ARGS...`
 runs the command with these arguments, in its own folder, environment and files, and ends as the
-command does. What does not live here: who starts the server (`tests/repository/test_golden.py`),
-and where `axir` becomes a call of it (`tests/lit.cfg.py`).
+command does. Elsewhere: who starts the server (`tests/repository/test_golden.py`), and where `axir`
+becomes a call of it (`tests/lit.cfg.py`).
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ would make all of it. Those of `tests/gpu` share the device, whose threads a dri
 keeps busy. A file whose tests share nothing and take minutes is dealt test by test, in the end, so
 that all workers end together.
 
-What does not live here: what the tests cost (`run_report.py`).
+Elsewhere: what the tests cost (`run_report.py`).
 """
 
 from __future__ import annotations

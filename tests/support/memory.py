@@ -1,6 +1,6 @@
 """The memory of this process: how much of it is resident, and giving back what is free.
 
-What does not live here: the peak of a run of the tests (`run_report.py`).
+Elsewhere: the peak of a run of the tests (`run_report.py`).
 """
 
 from __future__ import annotations

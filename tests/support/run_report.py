@@ -3,8 +3,8 @@
 Each test's report carries what it took, so this works with the workers of pytest-xdist. Counted is
 each run of the compiler for this process, in a helper, in the process itself, or by
 `compile_module` of `stablehlo_runner`; not what programs that tests start compile, nor what the
-cache answers. `--file-costs PATH` writes the table of all files. What does not live here: how long
-single tests take (`--durations`).
+cache answers. `--file-costs PATH` writes the table of all files. Elsewhere: how long single tests
+take (`--durations`).
 
 Also told is of how many programs it was proven that they read in memory what they mean, and how
 many were refused. A test that has one refused fails, unless it is marked as one that

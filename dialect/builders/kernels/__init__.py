@@ -25,9 +25,9 @@ how arrays are placed, copied or fused. Facts (IREE 3.13): the stack of a kernel
 values lie in memory as bytes; vectors whose extent is not a power of two are 30 times slower;
 executables are linked into one library, where each function needs a name of its own.
 
-What does not live here: the arithmetic of numbers (`scalars.py`), errors (`errors.py`), and the
-kernels, which stand with the ops that they compute (`dialect/ops/linalg/kernels.py`), or with the
-passes that put them in.
+Elsewhere: the arithmetic of numbers (`scalars.py`), errors (`errors.py`), and the kernels, which
+stand with the ops that they compute (`dialect/ops/linalg/kernels.py`), or with the passes that put
+them in.
 """
 
 from __future__ import annotations

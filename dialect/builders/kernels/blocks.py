@@ -4,7 +4,7 @@ A sum of `n` numbers one after the other is off by up to `n` roundings; in block
 many as a block has numbers for each level, and there are `log n` levels (Higham, "The accuracy of
 floating point summation", SIAM J. Sci. Comput. 14, 1993).
 
-What does not live here: the evaluator's sums in blocks (`dialect/ops/reductions/blocks.py`).
+Elsewhere: the evaluator's sums in blocks (`dialect/ops/reductions/blocks.py`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Functions of a kernel: code on numbers that is built once and called wherever it is needed.
 
 A formula of a hundred operations that stands in a kernel hundreds of times takes the compiler
-minutes. What does not live here: which formulas are called and which are written where they are
-used (`passes/fuse/elementwise.py`), and that LLVM leaves the calls as they are
+minutes. Elsewhere: which formulas are called and which are written where they are used
+(`passes/fuse/elementwise.py`), and that LLVM leaves the calls as they are
 (`runtime/compiler/invocation/called_functions.py`).
 """
 

@@ -1,6 +1,6 @@
 """`Memory`: an array while a kernel runs, read and written in elements and vectors.
 
-What does not live here: numbers (`dialect/builders/scalars.py`), lanes of vectors (`lanes.py`).
+Elsewhere: numbers (`dialect/builders/scalars.py`), lanes of vectors (`lanes.py`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Arrays that share a binding: IREE binds 32 to a kernel, and there may be more of them.
 
-The smallest lie behind each other, those of one dtype in one array. What does not live here: how a
-kernel gets at its arrays (`dispatching.py`).
+The smallest lie behind each other, those of one dtype in one array. Elsewhere: how a kernel gets at
+its arrays (`dispatching.py`).
 """
 
 from __future__ import annotations

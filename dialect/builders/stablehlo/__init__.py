@@ -9,9 +9,9 @@ variable number of results)::
     with ir.InsertionPoint(block), location:
         y = hlo.add(hlo.sine(x), hlo.scalar_like(x, 1.0))
 
-What lives here: construction of `stablehlo.*` and `chlo.*` operations, nothing that decides
-*which* ones to build. Lowering rules stand with their primitives in `dialect/ops/`; rewrites of
-StableHLO stand in `passes/legalize/`.
+Here: construction of `stablehlo.*` and `chlo.*` operations, nothing that decides *which* ones to
+build. Lowering rules stand with their primitives in `dialect/ops/`; rewrites of StableHLO stand in
+`passes/legalize/`.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 While a function with symbolic dimensions is written, its values have types that hold these as an
 encoding (`tensor<?xf32, {dims = ["b"]}>`), so that builders know shapes as expressions. What an
 expression is, is computed at the beginning of the function, once, of the values of the names.
-What does not live here: where these come from (`passes/transforms/open_modules.py`).
+Elsewhere: where these come from (`passes/transforms/open_modules.py`).
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 They are made of the table beside this. A class takes the types of results that MLIR cannot tell,
 operands and attributes; Python's numbers and sequences become attributes. Regions are filled in by
-whoever makes the operation. What does not live here: the functions that build operations for axir's
-own rules, which check more.
+whoever makes the operation. Elsewhere: the functions that build operations for axir's own rules,
+which check more.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Calls of Python functions while a program runs: `pure_callback`, `io_callback`, `debug_callback`.
 
 `Callback` is the function as a parameter of an op. Compiled code calls it in its process
-(`LoweringContext.host_call`); a program that leaves the process cannot contain it. What does not
-live here: the trees of arguments and results, which the frontend flattens.
+(`LoweringContext.host_call`); a program that leaves the process cannot contain it. Elsewhere: the
+trees of arguments and results, which the frontend flattens.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """`check`: an op that says what must hold, for `experimental.checkify` to make a value of.
 
-What does not live here: what is checked automatically, and how a program with checks becomes one
-that returns an error (`axir.experimental.checkify`).
+Elsewhere: what is checked automatically, and how a program with checks becomes one that returns an
+error (`axir.experimental.checkify`).
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 The tangent, linear, transposed and batched parts of a call are calls of derived functions, so a
 jitted function stays one compiled unit under every transformation. How a body is compiled and run
-is not known here: the frontend sets the executor. What does not live here: calls with derivatives
-of their own (`custom_rules/`) and control flow.
+is not known here: the frontend sets the executor. Elsewhere: calls with derivatives of their own
+(`custom_rules/`) and control flow.
 """
 
 from __future__ import annotations

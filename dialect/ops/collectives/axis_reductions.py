@@ -4,8 +4,8 @@ Inside `vmap(f, axis_name="i")` each op keeps the axis's name until vectorizatio
 replaces it by ops along the batch axis (`batch_named`). So nothing is left to evaluate: a
 collective whose axis nobody maps is an error. In a program that the devices of a mesh run on their
 parts it becomes communication (`communicating.py`). Here are those that reduce; those that move
-data are in `axis_exchanges.py`. What does not live here: the functions that users call, with trees
-and negative axes (`axir.lax.parallel`), and the scope of names (`dialect/program/named_axes.py`).
+data are in `axis_exchanges.py`. Elsewhere: the functions that users call, with trees and negative
+axes (`axir.lax.parallel`), and the scope of names (`dialect/program/named_axes.py`).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The axes of such a program are those of the mesh (`LoweringContext.mesh_axes`). A collective becomes
 a call of the host, which meets the other devices' calls: in the order of the program, and without
-copies of what goes in and comes out. What does not live here: what the devices exchange and how
+copies of what goes in and comes out. Elsewhere: what the devices exchange and how
 (`dialect/program/meshes/communication.py`), and collectives along axes that `vmap` maps.
 """
 

@@ -1,6 +1,6 @@
 """Algorithms of contractions: what operands are rounded to, and what products are added in.
 
-What does not live here: precision as one of three words (`types.py`), and the contraction.
+Elsewhere: precision as one of three words (`types.py`), and the contraction.
 """
 
 from __future__ import annotations

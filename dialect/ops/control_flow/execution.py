@@ -1,6 +1,6 @@
 """Control flow on concrete operands: interpreted while that is cheap, else compiled as a unit.
 
-What does not live here: how long either takes (`dialect/program/costs.py`).
+Elsewhere: how long either takes (`dialect/program/costs.py`).
 """
 
 from __future__ import annotations

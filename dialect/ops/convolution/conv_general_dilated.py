@@ -1,8 +1,8 @@
 """`conv_general_dilated`: convolutions of any number of spatial dimensions.
 
 The rules stand in files of their own: types in `types.py`, evaluation in
-`evaluation.py`, derivatives and batching in `rules.py`. What does not live
-here: the functions made of it (`functions.py`).
+`evaluation.py`, derivatives and batching in `rules.py`. Elsewhere: the functions made of it
+(`functions.py`).
 """
 
 from __future__ import annotations

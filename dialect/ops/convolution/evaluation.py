@@ -1,7 +1,6 @@
 """Convolutions in NumPy: windows as a strided view, then matrix products.
 
-What does not live here: types and parameters (`types.py`), the other rules
-(`conv_general_dilated.py`).
+Elsewhere: types and parameters (`types.py`), the other rules (`conv_general_dilated.py`).
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ dilation d, operand dilation e and low padding l, along one spatial dimension
     out[p] = sum over k of lhs[i] rhs[k]    where  i e = p s + k d - l,
 
 so that a sum over p or k in place of the other is a convolution whose stride, dilations and padding
-trade places. What does not live here: the primitive itself (`conv_general_dilated.py`).
+trade places. Elsewhere: the primitive itself (`conv_general_dilated.py`).
 """
 
 from __future__ import annotations

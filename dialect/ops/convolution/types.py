@@ -1,6 +1,6 @@
 """Parameters and types of convolutions: dimension numbers, padding, and the shape of the result.
 
-What does not live here: the primitive and its rules (`conv_general_dilated.py`).
+Elsewhere: the primitive and its rules (`conv_general_dilated.py`).
 """
 
 from __future__ import annotations

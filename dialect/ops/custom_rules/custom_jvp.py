@@ -1,8 +1,7 @@
 """`custom_jvp_call`: a call of a function whose forward-mode derivative is a user's rule.
 
-Results and lowering are those of the function. What does not live here: checking of what the rule
-returns (the frontend does that while the rule is traced) and calls while values are known
-(`applied.py`).
+Results and lowering are those of the function. Elsewhere: checking of what the rule returns (the
+frontend does that while the rule is traced) and calls while values are known (`applied.py`).
 """
 
 from __future__ import annotations

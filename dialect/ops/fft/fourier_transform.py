@@ -1,7 +1,7 @@
 """Fourier transforms: the op `fft` over the last axes, of complex and of real arrays.
 
-What does not live here: norms, padding and other axes (`axir.numpy.fft`), and how compiled programs
-compute it (`passes/legalize/fft/expand_fft.py`).
+Elsewhere: norms, padding and other axes (`axir.numpy.fft`), and how compiled programs compute it
+(`passes/legalize/fft/expand_fft.py`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
 """Parts of arrays, read and replaced: slices, gathers, scatters.
 
-What does not live here: NumPy's indexing syntax (`axir.numpy`).
+Elsewhere: NumPy's indexing syntax (`axir.numpy`).
 """

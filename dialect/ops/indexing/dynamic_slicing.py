@@ -1,8 +1,8 @@
 """Ops that read or replace a block of an array at indices that need not be known while tracing.
 
 The indices are clamped so that the block fits. Blocks at static places (`static_slicing.py`) are of
-the family and can be had from here. What does not live here: many blocks at once (`gather.py`,
-`scatter.py`), and the indexing syntax `x[...]` (the frontend's).
+the family and can be had from here. Elsewhere: many blocks at once (`gather.py`, `scatter.py`), and
+the indexing syntax `x[...]` (the frontend's).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """`gather`: windows of an array at computed positions, the op behind `x[indices]`.
 
-What does not live here: scatters (`scatter.py`), slices at one computed position
-(`dynamic_slicing.py`), and NumPy's indexing syntax, which the frontend translates into these ops.
+Elsewhere: scatters (`scatter.py`), slices at one computed position (`dynamic_slicing.py`), and
+NumPy's indexing syntax, which the frontend translates into these ops.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Index vectors of gathers and scatters in StableHLO.
 
-What does not live here: their arithmetic in NumPy (`indexed_windows.py`), and clamping for backends
-that do not clamp by themselves (`passes/legalize/`).
+Elsewhere: their arithmetic in NumPy (`indexed_windows.py`), and clamping for backends that do not
+clamp by themselves (`passes/legalize/`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The scatter family: windows written, or combined, into an array at computed positions.
 
-The ops behind `x.at[indices].set(y)` and its relatives. What does not live here: `gather`
-(`gather.py`), updates at one computed position (`dynamic_slicing.py`), segment sums and NumPy's
-indexing syntax (frontend).
+The ops behind `x.at[indices].set(y)` and its relatives. Elsewhere: `gather` (`gather.py`), updates
+at one computed position (`dynamic_slicing.py`), segment sums and NumPy's indexing syntax
+(frontend).
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 An op per decomposition, with LAPACK as the evaluator and, where the code runs in the calling
 process, as the lowering. Elsewhere the portable algorithms of `blocked`, `householder` and `jacobi`
-stand in, written with elementary ops and loops. What does not live here: solving, inverses,
-determinants and functions of matrices, which the frontend makes of these ops.
+stand in, written with elementary ops and loops. Elsewhere: solving, inverses, determinants and
+functions of matrices, which the frontend makes of these ops.
 """
 
 from __future__ import annotations

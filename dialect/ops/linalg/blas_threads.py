@@ -3,8 +3,8 @@
 OpenBLAS divides a product of a thousand numbers among all cores, and its threads wait for the last
 one without sleeping. Where other work has the cores, a decomposition that is done in milliseconds
 takes a hundred times as long: singular values of 200 x 200, two busy cores, 14 ms in one thread and
-402 ms in two. What lives here: the choice by size, and how it is told to OpenBLAS. Other libraries,
-such as MKL, choose well themselves and are left alone.
+402 ms in two. Here: the choice by size, and how it is told to OpenBLAS. Other libraries, such as
+MKL, choose well themselves and are left alone.
 """
 
 from __future__ import annotations

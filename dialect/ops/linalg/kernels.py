@@ -3,7 +3,7 @@
 A call of LAPACK costs more than the arithmetic of a small matrix, and the portable forms loop over
 blocks, a dispatch each. The kernels are the textbook algorithms (Golub, Van Loan, Matrix
 Computations, 4th edition: 3.1 triangular systems, 3.4.1 partial pivoting, 4.2 Cholesky), element by
-element. What does not live here: when they are used (`rules.py`).
+element. Elsewhere: when they are used (`rules.py`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
 """Random bits and typed random keys.
 
-What does not live here: distributions (`axir.random`).
+Elsewhere: distributions (`axir.random`).
 """

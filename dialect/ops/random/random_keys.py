@@ -2,8 +2,8 @@
 
 All take arrays of keys, and do with each key what its generator does: with the words of a single
 key at once, with those of an array by the generator's traced function, vectorized. The same
-functions of words are what the ops are lowered to. What does not live here: the generators
-(`threefry.py`, `rbg.py`) and ops that only move keys, which are those of all arrays.
+functions of words are what the ops are lowered to. Elsewhere: the generators (`threefry.py`,
+`rbg.py`) and ops that only move keys, which are those of all arrays.
 """
 
 from __future__ import annotations

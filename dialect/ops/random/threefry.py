@@ -5,8 +5,8 @@ counter pair `(i, i + n/2)`, so numbers depend on how many are drawn. The *parti
 numbers the elements: element `i` comes from the 64-bit counter `i` alone.
 
 Where the key is known, NumPy computes the bits in one go, without the cost of going op by op; both
-ways give the same bits. Keys are arrays of two words here. What does not live here: the encryption
-itself (`random_bits.py`) and the ops that take typed keys (`random_keys.py`).
+ways give the same bits. Keys are arrays of two words here. Elsewhere: the encryption itself
+(`random_bits.py`) and the ops that take typed keys (`random_keys.py`).
 """
 
 from __future__ import annotations

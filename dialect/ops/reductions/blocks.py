@@ -5,7 +5,7 @@ blocks give, by as many as a block has numbers for each level, and there are `lo
 "The accuracy of floating point summation", SIAM J. Sci. Comput. 14, 1993). NumPy does so along
 the last axis of sums alone.
 
-What does not live here: kernels in blocks (`dialect/builders/kernels/blocks.py`).
+Elsewhere: kernels in blocks (`dialect/builders/kernels/blocks.py`).
 """
 
 from __future__ import annotations

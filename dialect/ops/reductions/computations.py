@@ -1,6 +1,6 @@
 """Functions of scalars that reductions take: traced, checked, applied, and recognized.
 
-What does not live here: the reductions by such functions (`variadic_reduce.py`,
+Elsewhere: the reductions by such functions (`variadic_reduce.py`,
 `dialect/ops/windows/reduce_window_by_function.py`).
 """
 

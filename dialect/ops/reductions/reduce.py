@@ -1,8 +1,8 @@
 """Reductions by one associative operation: `reduce_sum`, `reduce_max`, `reduce_and` ...
 
-What does not live here: reductions that yield positions (`arg_reduce.py`), running reductions
-(`cumulative.py`), reductions by a function of the user's (`variadic_reduce.py`), and the axes
-arithmetic and folds that they all share (`folding.py`).
+Elsewhere: reductions that yield positions (`arg_reduce.py`), running reductions (`cumulative.py`),
+reductions by a function of the user's (`variadic_reduce.py`), and the axes arithmetic and folds
+that they all share (`folding.py`).
 """
 
 from __future__ import annotations

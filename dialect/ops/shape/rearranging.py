@@ -2,7 +2,7 @@
 
 All are linear in their array operands, so a tangent goes the way of its primal and a cotangent goes
 back. Broadcasting (`broadcasting.py`) and padding (`padding.py`) are of the family and can be had
-from here. What does not live here: joining arrays (`concatenation.py`), parts of arrays
+from here. Elsewhere: joining arrays (`concatenation.py`), parts of arrays
 (`dialect/ops/indexing/dynamic_slicing.py`), and arrays from nothing (`constants.py`).
 """
 

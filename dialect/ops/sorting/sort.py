@@ -2,7 +2,7 @@
 
 The order is that of numbers, with NaN behind all of them and -0.0 equal to 0.0; complex numbers go
 by real, then imaginary part. `top_k` has an order of its own: NaN first, and 0.0 before -0.0.
-What does not live here: `argsort`, `unique` and the like (frontend) and sort kernels (`passes/`).
+Elsewhere: `argsort`, `unique` and the like (frontend) and sort kernels (`passes/`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """The derivative of Hurwitz' zeta function in its exponent, in ops that are differentiable again.
 
-What does not live here: the function itself (`gamma_formulas.py`) and its op
-(`special_functions.py`).
+Elsewhere: the function itself (`gamma_formulas.py`) and its op (`special_functions.py`).
 """
 
 from __future__ import annotations

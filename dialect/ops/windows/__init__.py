@@ -1,4 +1,4 @@
 """Reductions of sliding windows, and their transposes.
 
-What does not live here: convolutions (`axir.dialect.ops.convolution`).
+Elsewhere: convolutions (`axir.dialect.ops.convolution`).
 """

@@ -1,7 +1,7 @@
 """Reductions of sliding windows by one operation: `reduce_window_sum`, `_max` and `_min`.
 
-What does not live here: reductions of windows by a function (`reduce_window_by_function.py`), and
-the windows themselves (`sliding_windows.py`).
+Elsewhere: reductions of windows by a function (`reduce_window_by_function.py`), and the windows
+themselves (`sliding_windows.py`).
 """
 
 from __future__ import annotations

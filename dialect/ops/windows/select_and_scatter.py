@@ -2,7 +2,7 @@
 
 The derivatives of `reduce_window_max` and `reduce_window_min`: the tangent of the extremum of a
 window is that of the element chosen, the first of the largest (smallest), a NaN before all numbers.
-What does not live here: choosing and scattering by functions (`select_and_scatter_by_function.py`).
+Elsewhere: choosing and scattering by functions (`select_and_scatter_by_function.py`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Sliding windows: their parameters, their number, and folds over them.
 
-What does not live here: the ops that reduce windows (`reduce_window.py`,
-`reduce_window_by_function.py`) and those that select one element of each (`select_and_scatter.py`).
+Elsewhere: the ops that reduce windows (`reduce_window.py`, `reduce_window_by_function.py`) and
+those that select one element of each (`select_and_scatter.py`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Functions made of equations: what a jaxpr is that somebody put together, or edited.
 
-The equations are recorded anew, in a trace of their own, where their rules check them. What does
-not live here: functions made of part of another one's equations, which need no checks
-(`restriction.py`).
+The equations are recorded anew, in a trace of their own, where their rules check them. Elsewhere:
+functions made of part of another one's equations, which need no checks (`restriction.py`).
 """
 
 from __future__ import annotations

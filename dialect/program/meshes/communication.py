@@ -2,9 +2,9 @@
 
 A program over a mesh is one function of the parts that a device holds. Its collectives become calls
 of `communicate`, made in the same order on every device. Who carries the parts from one device to
-another is a `Channel`, which whoever runs the program opens for the thread of each device. What
-does not live here: collectives as operations (`dialect/ops/collectives/`), and what carries the
-parts (`runtime/spmd/`).
+another is a `Channel`, which whoever runs the program opens for the thread of each device.
+Elsewhere: collectives as operations (`dialect/ops/collectives/`), and what carries the parts
+(`runtime/spmd/`).
 """
 
 from __future__ import annotations

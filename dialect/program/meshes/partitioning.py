@@ -1,6 +1,6 @@
 """What rules ask of the pass that cuts a program into the parts which devices hold.
 
-What does not live here: the pass (`passes/partition/`).
+Elsewhere: the pass (`passes/partition/`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Names of JAX's of 2020 that today's JAX has no more, for the documents and programs of that time.
 
-What has only another name today is an entry of `NAMES` or `MODULES`. What does not live here:
-names that `axir` has for everybody, such as `axir.numpy.msort` or `axir.experimental.stax`.
+What has only another name today is an entry of `NAMES` or `MODULES`. Elsewhere: names that `axir`
+has for everybody, such as `axir.numpy.msort` or `axir.experimental.stax`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Programs with checks as programs that carry an error: an interpreter of traced functions.
 
 Each function with checks becomes one that takes an error state in front of its arguments and
-returns it in front of its results. Calls, loops and branches call such functions. What does not
-live here: the state (`_state.py`), and what ops are checked for (`_automatic.py`).
+returns it in front of its results. Calls, loops and branches call such functions. Elsewhere: the
+state (`_state.py`), and what ops are checked for (`_automatic.py`).
 """
 
 from __future__ import annotations

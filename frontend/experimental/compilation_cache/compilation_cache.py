@@ -1,7 +1,6 @@
 """Where compiled programs are kept on disk: the option `axir_cache_dir`.
 
-What does not live here: the cache, which works without being asked for
-(`axir.runtime.compiler.cache`).
+Elsewhere: the cache, which works without being asked for (`axir.runtime.compiler.cache`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Names of `jax.experimental.hijax`: primitives and types of a library's own.
 
-What lives here: `_primitives.py`, primitives on trees of arrays whose rules are methods;
-`_types.py`, types of values that are no arrays, which libraries may declare. What does not: the
-primitives of `axir.extend.core`, whose rules stand in tables.
+Here: `_primitives.py`, primitives on trees of arrays whose rules are methods; `_types.py`, types of
+values that are no arrays, which libraries may declare. What does not: the primitives of
+`axir.extend.core`, whose rules stand in tables.
 """
 
 from __future__ import annotations

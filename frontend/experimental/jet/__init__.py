@@ -9,8 +9,8 @@ If \(x(t)\) is a curve of which the first n derivatives are known, `jet` returns
 >>> float(value), float(first), float(second)
 (0.0, 1.0, 0.0)
 
-What does not live here: how ops compute with series (`_rules.py`), and how functions are walked
-over (`_interpreter.py`).
+Elsewhere: how ops compute with series (`_rules.py`), and how functions are walked over
+(`_interpreter.py`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """How ops compute with series: linear ops, products, and functions with recurrences.
 
 A rule takes the primitive, values and series of the operands, the order, and the parameters; it
-returns the result and its series. What does not live here: ops without a rule, which follow from
-their `jvp` (`_interpreter.py`).
+returns the result and its series. Elsewhere: ops without a rule, which follow from their `jvp`
+(`_interpreter.py`).
 """
 
 from __future__ import annotations

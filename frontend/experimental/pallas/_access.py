@@ -1,7 +1,7 @@
 """Parts of refs read and written under masks, and operations on them that nobody comes between.
 
 A part that reaches beyond the end of its ref is not moved: what is read there means nothing, and
-what is written there is dropped. What does not live here: `ref[...]` (`axir.ref`).
+what is written there is dropped. Elsewhere: `ref[...]` (`axir.ref`).
 """
 
 from __future__ import annotations

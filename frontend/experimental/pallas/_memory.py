@@ -1,7 +1,7 @@
 """Kinds of memory, which on a CPU are one, and what asks for some of it.
 
-A kernel says where its arrays should lie; here they lie in the memory that there is. What does not
-live here: the refs that a kernel sees (`axir.ref`).
+A kernel says where its arrays should lie; here they lie in the memory that there is. Elsewhere: the
+refs that a kernel sees (`axir.ref`).
 """
 
 from __future__ import annotations

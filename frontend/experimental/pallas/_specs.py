@@ -1,6 +1,6 @@
 """What a call says of blocks and of the grid: `BlockSpec`, `GridSpec`, and what they are made of.
 
-What does not live here: what becomes of them (`_blocks.py`, `_call.py`).
+Elsewhere: what becomes of them (`_blocks.py`, `_call.py`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`BCOO`: how its elements are stored, made of dense arrays and read as such.
 
-What does not live here: other orders and layouts of the same elements (`_bcoo_layout.py`).
+Elsewhere: other orders and layouts of the same elements (`_bcoo_layout.py`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Checks of arguments that many functions of `axir.numpy` share, and the parsing of axes.
 
-What does not live here: turning arguments into arrays of one dtype (`promotion.py`).
+Elsewhere: turning arguments into arrays of one dtype (`promotion.py`).
 """
 
 from __future__ import annotations

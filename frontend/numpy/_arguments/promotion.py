@@ -1,7 +1,7 @@
 """What the functions of `axir.numpy` do with their arguments: arrays of one dtype and one shape.
 
-Python scalars are weak: they take the dtype of the arrays they meet. What does not live here: the
-lattice of dtypes (`axir.dialect.core.dtypes`), and checks of axes and the like (`checks.py`).
+Python scalars are weak: they take the dtype of the arrays they meet. Elsewhere: the lattice of
+dtypes (`axir.dialect.core.dtypes`), and checks of axes and the like (`checks.py`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Arrays from Python values, and filled arrays: `array`, `asarray`, `zeros`, `full`, ...
 
-What does not live here: ranges and grids (`grids.py`), triangles and diagonals (`matrices.py`).
+Elsewhere: ranges and grids (`grids.py`), triangles and diagonals (`matrices.py`).
 """
 
 from __future__ import annotations

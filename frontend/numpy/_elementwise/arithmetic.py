@@ -1,7 +1,7 @@
 """Elementwise arithmetic: sums, products, quotients, remainders, powers, extrema, rounding.
 
-What does not live here: exponentials and trigonometry (`exponential.py`), comparisons and logic
-(`logic.py`), the parts of floats (`floats.py`).
+Elsewhere: exponentials and trigonometry (`exponential.py`), comparisons and logic (`logic.py`), the
+parts of floats (`floats.py`).
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 A function promotes its arguments, broadcasts them, and applies an operation. Most calls need
 neither: when the arguments are arrays of one type (or an array and a Python scalar), the operation
-is applied at once. What does not live here: the functions themselves (`arithmetic.py`,
-`exponential.py`, `logic.py`).
+is applied at once. Elsewhere: the functions themselves (`arithmetic.py`, `exponential.py`,
+`logic.py`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Elementwise exponentials, logarithms, roots, trigonometric and hyperbolic functions, and angles.
 
-Integers become floats. What does not live here: powers (`arithmetic.py`).
+Integers become floats. Elsewhere: powers (`arithmetic.py`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Elementwise comparisons, logic and bits, and tests of what kind of number an element is.
 
-What does not live here: reductions such as `all` and `any`
-(`frontend/numpy/_reductions/reductions.py`).
+Elsewhere: reductions such as `all` and `any` (`frontend/numpy/_reductions/reductions.py`).
 """
 
 from __future__ import annotations

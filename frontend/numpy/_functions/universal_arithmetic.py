@@ -1,6 +1,6 @@
 """The elementwise functions that `axir.numpy` offers as `ufunc` objects.
 
-What does not live here: the functions themselves, which other modules call without the detour
+Elsewhere: the functions themselves, which other modules call without the detour
 (`frontend/numpy/_elementwise/`).
 """
 

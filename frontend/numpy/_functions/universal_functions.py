@@ -1,6 +1,6 @@
 """`ufunc`: elementwise functions with `reduce`, `accumulate`, `outer`, `at` and `reduceat`.
 
-What does not live here: the elementwise functions of NumPy's that JAX offers as such objects
+Elsewhere: the elementwise functions of NumPy's that JAX offers as such objects
 (`universal_arithmetic.py`), and the functions that all other modules call
 (`frontend/numpy/_elementwise/`).
 """

@@ -1,7 +1,7 @@
 """Slices whose start is computed: `x[jax.ds(i, 4)]`, read and updated one axis at a time.
 
-What does not live here: indices of other kinds (`index_parsing.py`), which the part that is cut
-out is then indexed with.
+Elsewhere: indices of other kinds (`index_parsing.py`), which the part that is cut out is then
+indexed with.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """NumPy's indexing syntax, understood: from `x[index]` to what happens along each axis.
 
-What does not live here: reading (`indexing.py`) and updating (`index_update.py`) what an index
-names.
+Elsewhere: reading (`indexing.py`) and updating (`index_update.py`) what an index names.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Updated copies of arrays: `x.at[index].set(value)` and its like.
 
 What an index names is read, combined with the values, and written back: blocks by
-`dynamic_update_slice`, positions in arrays by scatters. What does not live here: what users write
+`dynamic_update_slice`, positions in arrays by scatters. Elsewhere: what users write
 (`array_parts.py`), the syntax of indices (`index_parsing.py`) and plain reading (`indexing.py`).
 """
 

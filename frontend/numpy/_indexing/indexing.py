@@ -1,7 +1,7 @@
 """Reading parts of arrays: `x[index]`, `take`, `take_along_axis`.
 
 Static positions become slices, computed scalars dynamic slices, and arrays of positions gathers.
-What does not live here: the syntax of indices (`index_parsing.py`) and updates (`index_update.py`).
+Elsewhere: the syntax of indices (`index_parsing.py`) and updates (`index_update.py`).
 """
 
 from __future__ import annotations

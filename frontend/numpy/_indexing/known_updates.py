@@ -1,6 +1,6 @@
 """Updates of small arrays whose values and positions are all known: NumPy does them at once.
 
-What does not live here: updates by ops, which any array takes (`index_update.py`).
+Elsewhere: updates by ops, which any array takes (`index_update.py`).
 """
 
 from __future__ import annotations

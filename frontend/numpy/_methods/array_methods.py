@@ -1,7 +1,7 @@
 """NumPy's operators and methods on arrays and tracers: the functions of this package, installed.
 
-What does not live here: the methods of concrete arrays that do not compute
-(`axir.dialect.core.array`), and the functions themselves.
+Elsewhere: the methods of concrete arrays that do not compute (`axir.dialect.core.array`), and the
+functions themselves.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Convolutions of vectors: `convolve` and `correlate`.
 
-What does not live here: those of arrays (`axir.scipy.signal`, `axir.lax`).
+Elsewhere: those of arrays (`axir.scipy.signal`, `axir.lax`).
 """
 
 from __future__ import annotations

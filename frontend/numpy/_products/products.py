@@ -1,7 +1,7 @@
 """Products of vectors and matrices that sum: `matmul`, `dot`, `tensordot` and their like.
 
-What does not live here: `einsum` (`einsum.py`), products that do not sum (`outer_products.py`),
-diagonals (`frontend/numpy/_shape/diagonals.py`), decompositions and solvers (`linalg`).
+Elsewhere: `einsum` (`einsum.py`), products that do not sum (`outer_products.py`), diagonals
+(`frontend/numpy/_shape/diagonals.py`), decompositions and solvers (`linalg`).
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Reductions along axes by one associative operation: `sum`, `max`, `any` and their like.
 
 Sums and products of bools and narrow integers are computed in the default integer dtype. Results
-are never weakly typed. What does not live here: means and variances (`moments.py`), positions
-(`positions.py`), reductions that skip NaNs (`nan_reductions.py`), running ones (`cumulative.py`)
-and order statistics (`quantiles.py`).
+are never weakly typed. Elsewhere: means and variances (`moments.py`), positions (`positions.py`),
+reductions that skip NaNs (`nan_reductions.py`), running ones (`cumulative.py`) and order statistics
+(`quantiles.py`).
 """
 
 from __future__ import annotations

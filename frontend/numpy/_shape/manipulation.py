@@ -1,6 +1,6 @@
 """Rearranging one array: reshaping, permuting axes, broadcasting, reversing, rolling.
 
-What does not live here: joining, splitting and repeating (`joining.py`), padding (`padding.py`).
+Elsewhere: joining, splitting and repeating (`joining.py`), padding (`padding.py`).
 """
 
 from __future__ import annotations

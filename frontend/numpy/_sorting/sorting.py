@@ -1,8 +1,7 @@
 """Sorting, and searching in sorted arrays.
 
-NaNs sort behind all numbers, complex numbers by their real, then imaginary parts. What does not
-live here: sets (`set_operations.py`) and order statistics
-(`frontend/numpy/_reductions/quantiles.py`).
+NaNs sort behind all numbers, complex numbers by their real, then imaginary parts. Elsewhere: sets
+(`set_operations.py`) and order statistics (`frontend/numpy/_reductions/quantiles.py`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Counts of values: `bincount`, and histograms in one or more dimensions.
 
-What does not live here: the positions of values among edges (`searchsorted`, `digitize`, in
+Elsewhere: the positions of values among edges (`searchsorted`, `digitize`, in
 `frontend/numpy/_sorting/sorting.py`).
 """
 

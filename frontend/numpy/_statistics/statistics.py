@@ -1,6 +1,6 @@
 """Interpolation, covariances and phases: `interp`, `cov`, `corrcoef`, `unwrap`.
 
-What does not live here: means, variances and quantiles (`axir.numpy._reductions`), and histograms
+Elsewhere: means, variances and quantiles (`axir.numpy._reductions`), and histograms
 (`histograms.py`).
 """
 

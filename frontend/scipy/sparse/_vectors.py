@@ -1,6 +1,6 @@
 """What the iterative solvers share: trees of arrays as vectors, operators, and the solved system.
 
-What does not live here: the iterations themselves (`linalg.py`, `_gmres.py`).
+Elsewhere: the iterations themselves (`linalg.py`, `_gmres.py`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """`axir.scipy.spatial.transform`: rotations of space, and interpolation between them.
 
-Rotations are unit quaternions (x, y, z, w), one or any number along leading axes. What does not
-live here: how quaternions become other descriptions and back (`_quaternions.py`).
+Rotations are unit quaternions (x, y, z, w), one or any number along leading axes. Elsewhere: how
+quaternions become other descriptions and back (`_quaternions.py`).
 """
 
 from __future__ import annotations

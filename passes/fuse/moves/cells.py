@@ -1,6 +1,6 @@
 """The loops of a kernel that write a part of its result, in shares of workgroups.
 
-What does not live here: what the elements are (`kernel.py`).
+Elsewhere: what the elements are (`kernel.py`).
 """
 
 from __future__ import annotations

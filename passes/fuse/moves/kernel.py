@@ -3,7 +3,7 @@
 Where an array is put together from pieces, the result is cut where these meet, and each cell is
 written by loops of its own, which read one piece.
 
-What does not live here: which operations belong to such a kernel (`fuse_moves.py`).
+Elsewhere: which operations belong to such a kernel (`fuse_moves.py`).
 """
 
 from __future__ import annotations

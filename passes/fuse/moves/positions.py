@@ -1,7 +1,7 @@
 """At which positions the operations of a kernel are read, so that those that are one count once.
 
 A position is a tuple, one entry for each dimension: a number, or something that is equal for equal
-indices. What does not live here: that elements are computed once (`kernel.py`).
+indices. Elsewhere: that elements are computed once (`kernel.py`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Squares of elements in vectors: read along one axis, wanted along another.
 
-What does not live here: the loops over them (`kernel.py`).
+Elsewhere: the loops over them (`kernel.py`).
 """
 
 from __future__ import annotations

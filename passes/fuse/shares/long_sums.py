@@ -2,7 +2,7 @@
 
 An array `[n]`, or `[n, k]` down short columns, is seen as rows of `c` elements that lie one behind
 the other, where `c` is a multiple of `k` and of a vector. Sums down these `c` columns read memory
-in order. What does not live here: which reductions these are (`fuse_long_sums.py`).
+in order. Elsewhere: which reductions these are (`fuse_long_sums.py`).
 """
 
 from __future__ import annotations

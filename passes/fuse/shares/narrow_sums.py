@@ -1,6 +1,6 @@
 """Shares of reductions of rows that are shorter than a vector: `[n, 3]` along or across its rows.
 
-What does not live here: rows that fill vectors (`shared_sums.py`).
+Elsewhere: rows that fill vectors (`shared_sums.py`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What is computed for a reduction alone: operations that its kernel can compute as it reads.
 
-What does not live here: kernels of reductions (`fuse_sums.py`, `fuse_long_sums.py`).
+Elsewhere: kernels of reductions (`fuse_sums.py`, `fuse_long_sums.py`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Kernels whose workgroups share the rows of a result: of windows, and of convolutions.
 
-What does not live here: what an element is (`windows.py`), and which operations become such kernels
+Elsewhere: what an element is (`windows.py`), and which operations become such kernels
 (`fuse_windows.py`, `fuse_convolutions.py`).
 """
 

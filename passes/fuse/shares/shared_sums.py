@@ -1,7 +1,7 @@
 """Reductions by one operation, in vectors, of which each workgroup has a share.
 
-What does not live here: vectors (`passes/fuse/sums.py`), rows that are shorter than these
-(`narrow_sums.py`), and which reductions become such a kernel (`fuse_sums.py`).
+Elsewhere: vectors (`passes/fuse/sums.py`), rows that are shorter than these (`narrow_sums.py`), and
+which reductions become such a kernel (`fuse_sums.py`).
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ A number is the pair of its parts. Where C99 (annex G) says what zeros, infiniti
 that is what they give here. The formulas for inverse functions are W. Kahan's (Branch cuts for
 complex elementary functions, 1987).
 
-What does not live here: functions of real numbers (`passes/legalize/numbers/expand_hyperbolic.py`),
-and the pass (`expand_complex.py`).
+Elsewhere: functions of real numbers (`passes/legalize/numbers/expand_hyperbolic.py`), and the pass
+(`expand_complex.py`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Transforms along axes of complex numbers, by kernels.
 
-What does not live here: the kernels (`kernels.py`, `rows.py`, `halves.py`); small arrays, which
-matrix products transform (`products.py`).
+Elsewhere: the kernels (`kernels.py`, `rows.py`, `halves.py`); small arrays, which matrix products
+transform (`products.py`).
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ vector has lanes. The length is taken apart into its prime factors while the cod
 Tukey, "An algorithm for the machine calculation of complex Fourier series", 1965); of a prime, sums
 and differences of numbers that face each other halve the work.
 
-What does not live here: longer transforms (`columns.py`).
+Elsewhere: longer transforms (`columns.py`).
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ over sums and differences of rows that face each other. The first stage reads wh
 the last one writes where he says, and between them numbers lie in two buffers that take turns,
 which the caches hold.
 
-What does not live here: which arrays there are, and what runs when (`kernels.py`).
+Elsewhere: which arrays there are, and what runs when (`kernels.py`).
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ E and O the halves of its sum with, and its difference from, what conjugation an
 it, the spectrum of the real numbers is X[k] = E[k] - i w^k O[k], for w = exp(-2 pi i / 2 m), and
 Z[k] = (X[k] + conj X[m - k]) / 2 + i w^-k (X[k] - conj X[m - k]) / 2.
 
-What does not live here: the transforms (`rows.py`), and real numbers that are odd in number.
+Elsewhere: the transforms (`rows.py`), and real numbers that are odd in number.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ The numbers that a kernel takes and gives lie in two arrays of parts, or in one 
 numbers do in memory. As many columns are transformed side by side as a vector has lanes; the last
 vector begins so early that it ends with the columns: it computes some of them again.
 
-What does not live here: the code of a vector of columns (`columns.py`), rows (`rows.py`).
+Elsewhere: the code of a vector of columns (`columns.py`), rows (`rows.py`).
 """
 
 from __future__ import annotations

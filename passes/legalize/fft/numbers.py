@@ -1,6 +1,6 @@
 """Complex numbers in the memory of kernels.
 
-What does not live here: what is done with them (`columns.py`, `kernels.py`).
+Elsewhere: what is done with them (`columns.py`, `kernels.py`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Transforms of all kinds as matrix products.
 
-What does not live here: the stages of one transform (`stages.py`), kernels (`axes.py`).
+Elsewhere: the stages of one transform (`stages.py`), kernels (`axes.py`).
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ multiplied by w_n^(k1 j2) while squares of vectors are turned, and the columns o
 are transformed. Rows that are too short for that are turned themselves, as many at a time as a
 vector has lanes.
 
-What does not live here: other axes (`kernels.py`), real numbers (`halves.py`).
+Elsewhere: other axes (`kernels.py`), real numbers (`halves.py`).
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ middle (twiddles) are multiplied while [r, m, batch] is transposed to [m, r batc
 same problem for length m: its result [m, r batch], seen as [m r, batch], is in the right order
 (Stockham's algorithm). A prime factor too large for a matrix is a convolution (Bluestein's one).
 
-What does not live here: the tables (`tables.py`); real numbers, several axes (`expand_fft.py`).
+Elsewhere: the tables (`tables.py`); real numbers, several axes (`expand_fft.py`).
 """
 
 from __future__ import annotations

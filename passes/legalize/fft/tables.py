@@ -1,7 +1,7 @@
 """The numbers that Fourier transforms need: factors of lengths, and tables of roots of unity.
 
-All tables are computed in double precision; whoever uses them rounds. What does not live here: the
-operations (`stages.py`).
+All tables are computed in double precision; whoever uses them rounds. Elsewhere: the operations
+(`stages.py`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """The code of scatters: loops over updates, which are combined with windows of an array.
 
-What does not live here: which scatters become kernels, and whose memory they work on
-(`scatter_by_kernel.py`).
+Elsewhere: which scatters become kernels, and whose memory they work on (`scatter_by_kernel.py`).
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ The fact: an array that a branch passes to a block, and nobody reads behind the 
 the block overwrite. It does so, too, where the branch passes that array twice, or two that are
 computed alike and thus become one: what is written to one of the block's arguments is then found in
 both.
-What does not live here: the blocks (`branch_loops.py`).
+Elsewhere: the blocks (`branch_loops.py`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Integers and truth values of rank 0 that the host computes while a program runs.
 
 A loop that counts asks the device for nothing: its counter is a number of the host, as are the
-condition and the places of slices that follow from it. What lives here: which values can be such,
-and the arithmetic on them. What does not: the control flow around it (`branch_loops.py`).
+condition and the places of slices that follow from it. Here: which values can be such, and the
+arithmetic on them. What does not: the control flow around it (`branch_loops.py`).
 """
 
 from __future__ import annotations

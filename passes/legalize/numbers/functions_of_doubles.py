@@ -1,7 +1,7 @@
 """Trigonometric and other functions of doubles, for code that has no C library to call.
 
-Fitted polynomials, and arithmetic that is exact where it matters. What does not live here:
-exponentials and logarithms (`expand_hyperbolic.py`), single precision (`expand_trigonometry.py`,
+Fitted polynomials, and arithmetic that is exact where it matters. Elsewhere: exponentials and
+logarithms (`expand_hyperbolic.py`), single precision (`expand_trigonometry.py`,
 `expand_inverse_trigonometry.py`).
 """
 

@@ -3,7 +3,7 @@
 A float of m fraction bits and bias b has the code (exponent + b) 2^m + fraction, and its sign above
 that; codes whose exponent field is 0 count in steps of 2^(1 - b - m). All formats count their
 numbers upward from 0, so that rounding may carry from one exponent to the next; what differs is
-what the last codes mean. What does not live here: the pass (`store_narrow_elements.py`).
+what the last codes mean. Elsewhere: the pass (`store_narrow_elements.py`).
 """
 
 from __future__ import annotations

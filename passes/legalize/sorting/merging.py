@@ -1,6 +1,6 @@
 """Merging sorted runs of rows, all places of the result at once: one loop over elements.
 
-What does not live here: making runs (`sort_by_rank.py`).
+Elsewhere: making runs (`sort_by_rank.py`).
 """
 
 from __future__ import annotations

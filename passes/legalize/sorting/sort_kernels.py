@@ -6,8 +6,8 @@ sorted digit by digit from the last one (Knuth, The Art of Computer Programming,
 short ones by counting for each record what goes before it (5.2, algorithm C). Where a few of the
 first are enough, those with the smallest first digits are found before, and up to sixteen are
 inserted into a list one by one (5.2.1, algorithm S). Rows are shared out among workgroups, each of
-which has memory for one row, twice: a result that nobody reads, for the stack is too small. What
-does not live here: what records are made of (`sort_by_digits.py`).
+which has memory for one row, twice: a result that nobody reads, for the stack is too small.
+Elsewhere: what records are made of (`sort_by_digits.py`).
 
 Microseconds for a row, without threads, and a row's extent:
 

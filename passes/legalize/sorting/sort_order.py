@@ -2,7 +2,7 @@
 
 A comparator that orders by keys is a tree of comparisons, each of which takes the same function of
 the elements on both sides. Such functions are computed for all elements here, before any sorting.
-What does not live here: the sorting (`sort_by_digits.py`).
+Elsewhere: the sorting (`sort_by_digits.py`).
 """
 
 from __future__ import annotations

@@ -3,6 +3,6 @@
 `tile_products.py` is the pass: which products it takes. `contraction.py` reads a contraction as a
 batch of matrix products, `epilogue.py` finds what follows, `tiling.py` chooses tiles and blocks,
 `matrix_kernel.py` and `vector_kernel.py` are the kernels.
-What does not live here: rewrites of products into other StableHLO (`passes/tune`), and how kernels
-are written (`dialect/builders/kernels.py`).
+Elsewhere: rewrites of products into other StableHLO (`passes/tune`), and how kernels are written
+(`dialect/builders/kernels.py`).
 """

@@ -3,8 +3,8 @@
 The code of tiles takes LLVM longer than all else of a program, so that programs whose first result
 is waited for have it once for all products. The sums are added in the same order as in tiles, so
 that they are the same. Where nothing follows a product its kernel is the same for all as well, and
-reads from memory what it is about: nothing is compiled for it. What does not live here: the
-functions (`runtime/compiler/invocation/product_function.py`), and tiles (`matrix_kernel.py`).
+reads from memory what it is about: nothing is compiled for it. Elsewhere: the functions
+(`runtime/compiler/invocation/product_function.py`), and tiles (`matrix_kernel.py`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Contractions as batches of matrix products: `[batch, rows, k] x [batch, k, columns]`.
 
-What does not live here: which of them a kernel computes (`tile_products.py`), and how.
+Elsewhere: which of them a kernel computes (`tile_products.py`), and how.
 """
 
 from __future__ import annotations

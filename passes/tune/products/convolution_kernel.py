@@ -5,8 +5,7 @@ vectors of features, is kept in registers while the products of its sums are add
 number of the input times a vector of the window's elements (Georganas et al., "Anatomy of
 high-performance deep learning convolutions on SIMD architectures", SC 2018). Nothing is unfolded.
 
-What does not live here: which convolutions are computed so, and their padding
-(`tile_convolutions.py`).
+Elsewhere: which convolutions are computed so, and their padding (`tile_convolutions.py`).
 """
 
 from __future__ import annotations

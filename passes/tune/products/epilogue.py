@@ -1,6 +1,6 @@
 """What is computed of a product elementwise, by its kernel, while it is in the first cache.
 
-What does not live here: the kernel (`matrix_kernel.py`), and what an elementwise operation does
+Elsewhere: the kernel (`matrix_kernel.py`), and what an elementwise operation does
 (`passes/legalize/lanes.py`).
 """
 

@@ -6,8 +6,7 @@ right operand is packed side by side beforehand, as deep as the stack allows; th
 as it lies, stays in the second cache (Goto, van de Geijn, Anatomy of High-Performance Matrix
 Multiplication, ACM TOMS 34, 2008, with the operands exchanged).
 
-What does not live here: the sizes (`tiling.py`), and which products are computed so
-(`tile_products.py`).
+Elsewhere: the sizes (`tiling.py`), and which products are computed so (`tile_products.py`).
 """
 
 from __future__ import annotations

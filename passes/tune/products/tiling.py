@@ -1,6 +1,6 @@
 """How a matrix product is cut: tiles that fit into registers, blocks that fit into caches.
 
-What does not live here: the loops over them (`matrix_kernel.py`).
+Elsewhere: the loops over them (`matrix_kernel.py`).
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Where the sums run along rows, several rows are summed side by side. Where they run down columns,
 each workgroup adds up some of the rows, several at a time, and what the workgroups found is added.
 
-What does not live here: which products are computed so (`tile_products.py`).
+Elsewhere: which products are computed so (`tile_products.py`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The rows of an input that the windows of one row of a convolution see, with their padding.
 
 A workgroup copies them before it computes the row: they stay in the first or second cache, where a
-padded input as a whole goes through memory twice. What does not live here: what is computed of them
+padded input as a whole goes through memory twice. Elsewhere: what is computed of them
 (`convolution_kernel.py`).
 """
 

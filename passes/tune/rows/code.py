@@ -1,6 +1,6 @@
 """The code of kernels that go through arrays row by row.
 
-What does not live here: what is computed (`programs.py`), and by how many workgroups (`plans.py`).
+Elsewhere: what is computed (`programs.py`), and by how many workgroups (`plans.py`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Kernels in place of programs: run, and what the parts of a kernel find is put together.
 
-What does not live here: the code of kernels (`code.py`).
+Elsewhere: the code of kernels (`code.py`).
 """
 
 from __future__ import annotations

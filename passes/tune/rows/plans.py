@@ -1,6 +1,6 @@
 """How a program becomes a kernel: what it reads and writes, and how its rows are shared out.
 
-What does not live here: the code of the kernel (`code.py`).
+Elsewhere: the code of the kernel (`code.py`).
 """
 
 from __future__ import annotations

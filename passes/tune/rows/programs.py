@@ -1,7 +1,6 @@
 """What a kernel of rows computes: which operations belong together, and what comes out.
 
-What does not live here: the code of such a kernel (`code.py`), and how a module is searched
-(`fuse_rows.py`).
+Elsewhere: the code of such a kernel (`code.py`), and how a module is searched (`fuse_rows.py`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Reductions along rows, and across them: what they combine, and from where.
 
-What does not live here: which reductions are one kernel (`programs.py`).
+Elsewhere: which reductions are one kernel (`programs.py`).
 """
 
 from __future__ import annotations

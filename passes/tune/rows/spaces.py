@@ -1,6 +1,6 @@
 """Arrays seen as rows, and what a kernel of rows can compute or read without more ado.
 
-What does not live here: reductions (`reductions.py`).
+Elsewhere: reductions (`reductions.py`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Vectors of neighbours in a row, and what becomes of several of them.
 
-What does not live here: arithmetic (`dialect/builders/scalars.py`).
+Elsewhere: arithmetic (`dialect/builders/scalars.py`).
 """
 
 from __future__ import annotations

@@ -15,8 +15,8 @@ So no reference is passed twice to one block: the second and later occurrences a
 result of an operation whose value is the same, the choice between the reference, if it is not
 null, and null. Such a copy is made where control has already chosen the block: one that is made
 before and not passed on is never released, and what it refers to stays in memory for good.
-And numbers of 32 bits are passed as 64 bits to blocks that also take such. What does not live here:
-running the compiler (`invoker.py`).
+And numbers of 32 bits are passed as 64 bits to blocks that also take such. Elsewhere: running the
+compiler (`invoker.py`).
 """
 
 from __future__ import annotations

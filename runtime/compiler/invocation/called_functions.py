@@ -2,8 +2,8 @@
 
 A kernel that needs a formula of a hundred operations hundreds of times calls a function instead
 (`dialect/builders/kernels/functions.py`). LLVM's inliner takes such a function for small, and the
-code that it makes of hundreds of calls keeps the passes after it busy for seconds. What does not
-live here: when the compiler stops for this (`invoker.py`).
+code that it makes of hundreds of calls keeps the passes after it busy for seconds. Elsewhere: when
+the compiler stops for this (`invoker.py`).
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ and so is what is computed of it. IREE's exponential converts its exponent, and 
 power of two that it makes of that. Where LLVM knew the operand, as in `exp(x * nan)`, the whole
 function was poison, and the result whatever lay in a register, 0 as a rule. A frozen result is some
 integer, and the product with nan is nan again. Machines give some integer anyway, so it costs no
-instruction. What does not live here: what StableHLO says of conversions
-(`axir.passes.legalize.numbers`); when the compiler stops for this (`invoker.py`).
+instruction. Elsewhere: what StableHLO says of conversions (`axir.passes.legalize.numbers`); when
+the compiler stops for this (`invoker.py`).
 """
 
 from __future__ import annotations

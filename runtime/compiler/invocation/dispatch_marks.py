@@ -3,8 +3,8 @@
 IREE traces tensors: where a program has a `flow.tensor.trace`, it waits until the tensor is there,
 and hands it to whoever runs the program. Before each dispatch stands one of an element of its first
 operand, behind it one of an element of its first result, whose keys say which dispatch it is. One
-element, because what is traced is copied. A mark takes 10 to 15 us. What does not live here: who
-asks for marks (`compilation.py`), who reads them (`axir.runtime.calls.marked_programs`).
+element, because what is traced is copied. A mark takes 10 to 15 us. Elsewhere: who asks for marks
+(`compilation.py`), who reads them (`axir.runtime.calls.marked_programs`).
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ They divide single integers only, and LLVM takes vectors apart for that: 1.9 ns 
 by one part of the divisor or more, which is 2**-32 of its size where the dividend has 32 bits; its
 rounding to f64 changes it by 2**-53 of its size, hence does not reach that integer.
 
-IREE's LLVM does the same; that of llvmlite is older. What does not live here: what is divided by
-zero, or overflows, which kernels exclude (`axir.passes.fuse.elementwise`).
+IREE's LLVM does the same; that of llvmlite is older. Elsewhere: what is divided by zero, or
+overflows, which kernels exclude (`axir.passes.fuse.elementwise`).
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ results that are there twice, but lets whoever reads one of them read the dispat
 (`dropUnusedAndRedundantDispatchRegionResults`). So such dispatches are made here, before the phase
 that would make them, with all that makes equal results one but the pattern that does it wrongly.
 Every result that is there twice is given up for its equal; then nothing is left to be dropped.
-Other dispatches have one result, or results that are operations' of their own. What does not live
-here: when the compiler stops for this (`invoker.py`).
+Other dispatches have one result, or results that are operations' of their own. Elsewhere: when the
+compiler stops for this (`invoker.py`).
 """
 
 from __future__ import annotations

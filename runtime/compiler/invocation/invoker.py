@@ -1,6 +1,6 @@
 """Calls the compiler: StableHLO in, bytecode of IREE's virtual machine out.
 
-What does not live here: what is compiled with which flags (`compilation.py`).
+Elsewhere: what is compiled with which flags (`compilation.py`).
 """
 
 from __future__ import annotations

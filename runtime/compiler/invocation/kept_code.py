@@ -3,8 +3,8 @@
 Like byte code it is made of what stands here, of the version of llvmlite and of the processor, once
 for a machine, and does not belong to the programs of a user: their cache may be empty, or theirs
 alone. A folder that cannot be written to costs a compilation and nothing else. What nobody has read
-for weeks, since it belongs to another version, goes when something is added. What does not live
-here: the code (`native.py`), and the programs that are kept (`runtime/compiler/cache.py`).
+for weeks, since it belongs to another version, goes when something is added. Elsewhere: the code
+(`native.py`), and the programs that are kept (`runtime/compiler/cache.py`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Kernels of many arrays load the address of each where they first need it.
 
 A kernel begins by loading the addresses of all arrays. Of hundreds of them LLVM stores most on the
-stack and loads them again, and takes half of its time for finding that out. What does not live
-here: which functions are kernels (`native.py`).
+stack and loads them again, and takes half of its time for finding that out. Elsewhere: which
+functions are kernels (`native.py`).
 """
 
 from __future__ import annotations

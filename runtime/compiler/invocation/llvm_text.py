@@ -3,7 +3,7 @@
 IREE brings MLIR and LLVM of its own, but no function that makes machine code of LLVM IR. llvmlite
 has that, in another version of LLVM, whose text differs: newer ones write numbers as `f0x3F800000`,
 `+inf`, `-nan(0x1)`, and decimals that are not exact; older ones want the bits, those of a double
-for floats and doubles alike. What does not live here: where the text comes from (`native.py`).
+for floats and doubles alike. Elsewhere: where the text comes from (`native.py`).
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 A kernel is a function over memory (`stream.binding`). MLIR's passes, which IREE's library brings,
 make LLVM IR of it, and llvmlite makes machine code of that: 10 ms where IREE takes 100, for it
 looks for nothing. llvmlite is loaded where this is called, in a helper process as a rule, and
-nowhere else. What does not live here: where kernels come from
-(`passes/fuse/fuse_whole_programs.py`), and what becomes of an object (`runtime/native/`).
+nowhere else. Elsewhere: where kernels come from (`passes/fuse/fuse_whole_programs.py`), and what
+becomes of an object (`runtime/native/`).
 """
 
 from __future__ import annotations

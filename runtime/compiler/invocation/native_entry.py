@@ -16,8 +16,8 @@ words are 0.
 
 The layout of arrays is that of `PyArrayObject` ("Array API", "Python types and C-structures" in
 NumPy's manual), that of what kernels take is IREE's (`iree/hal/local/executable_library.h`,
-version 6). As under IREE's runtime, denormal numbers count as zeros while kernels run. What does
-not live here: who fills in the addresses of what stands outside (`runtime/native/programs.py`).
+version 6). As under IREE's runtime, denormal numbers count as zeros while kernels run. Elsewhere:
+who fills in the addresses of what stands outside (`runtime/native/programs.py`).
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 In the phase `executable-targets` the kernels are machine code to be, and the rest of the program
 says which of them run on which parts of which buffers: all sizes and numbers of workgroups are
-known. What does not live here: reading that program (`axir.runtime.cpp.reading`), running the
-compiler (`invoker.py`).
+known. Elsewhere: reading that program (`axir.runtime.cpp.reading`), running the compiler
+(`invoker.py`).
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ works in place on the last use of one name changes what readers of the others fi
 `bypass-barriers` and `renew-branch-results` see to that in the program as it was written. Which
 arrays are one IREE finds out after them: two loops that are alike, or `-(-x)` and `x`. So this is
 asked again where no array becomes another one any more: IREE has chosen by then what is copied.
-What does not live here: the passes around this (`stream_passes.py`).
+Elsewhere: the passes around this (`stream_passes.py`).
 """
 
 from __future__ import annotations

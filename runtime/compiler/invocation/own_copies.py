@@ -3,8 +3,8 @@
 Each of them, where IREE's own choice of what has to be copied made a program that is wrong
 (`give_copies`). Or kernels alone that read the array which they work on: IREE copies it for them,
 and then has them read the copy, which they overwrite (`read_originals`). Two operands are one array
-also where they were computed twice, and IREE found that to be the same. What does not live here:
-the passes around this (`stream_passes.py`), and kernels of which IREE has made one operand of both
+also where they were computed twice, and IREE found that to be the same. Elsewhere: the passes
+around this (`stream_passes.py`), and kernels of which IREE has made one operand of both
 (`own_reads.py`).
 """
 

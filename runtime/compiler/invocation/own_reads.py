@@ -3,8 +3,8 @@
 IREE makes one operand of both where a part of an array is put in elsewhere in it. The kernel then
 reads what it has overwritten, and nothing that is known of its operands tells. With two operands
 the proof sees that they are one array, and the program is compiled again with a copy. The pass
-`store-moved-parts` copies the part alone, where it can tell; what it cannot tell ends here. What
-does not live here: when the compiler stops for this (`invoker.py`).
+`store-moved-parts` copies the part alone, where it can tell; what it cannot tell ends here.
+Elsewhere: when the compiler stops for this (`invoker.py`).
 """
 
 from __future__ import annotations

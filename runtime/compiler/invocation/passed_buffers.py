@@ -7,8 +7,8 @@ that name later finds freed memory: "transient buffer has not been committed" on
 is there by then on GPUs. (The driver of the calling thread frees with the last reference.)
 
 So such a call becomes a barrier, which waits for the same and tells the same. The memory is freed
-with its last reference, as all is that IREE does not free itself. What does not live here: running
-the compiler (`invoker.py`).
+with its last reference, as all is that IREE does not free itself. Elsewhere: running the compiler
+(`invoker.py`).
 """
 
 from __future__ import annotations

@@ -9,8 +9,7 @@ Beside it stands a kernel of a batch of products, for all programs that have one
 the extents and where the operands lie are an array that it reads.
 
 Written as LLVM IR it needs none of MLIR's passes: what is compiled for one program is in all of
-them that multiply. What does not live here: the calls, and the array
-(`passes/tune/products/called_kernel.py`).
+them that multiply. Elsewhere: the calls, and the array (`passes/tune/products/called_kernel.py`).
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ part the text's order holds (`--iree-stream-partitioning-favor=debug`).
 Each such read is a wait. What the host knows already is not read: the truth values that keep equal
 arrays apart are numbers of the host from here on. Barriers that kept operations out of one kernel
 have done their work in the phase `flow`, where the kernels are made, and would cut the program,
-too. What does not live here: when the compiler stops for this (`invoker.py`).
+too. Elsewhere: when the compiler stops for this (`invoker.py`).
 """
 
 from __future__ import annotations

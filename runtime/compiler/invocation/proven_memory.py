@@ -1,7 +1,7 @@
 """Takes a module through IREE's phase `stream`, and proves what becomes of its arrays.
 
-What does not live here: the proof (`proof/`), the passes (`stream_passes.py`), and what is done
-about a program that is wrong (`axir.runtime.compiler.compilation`).
+Elsewhere: the proof (`proof/`), the passes (`stream_passes.py`), and what is done about a program
+that is wrong (`axir.runtime.compiler.compilation`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Reads MLIR bytecode, to see whether the reader survives it.
 
-What does not live here: what is wrong with the bytecode (`axir.dialect.text.parsing`).
+Elsewhere: what is wrong with the bytecode (`axir.dialect.text.parsing`).
 """
 
 from __future__ import annotations

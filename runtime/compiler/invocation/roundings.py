@@ -9,8 +9,8 @@ as NumPy does. Polynomials of functions are rounded once: `erf` took a fifth lon
 what is summed up in a loop, which is done once: a matrix product took twice as long; and all of
 kernels that compute what nothing computes again. There the product and the sum become one operation
 here, where a processor has such a one: else LLVM of IREE and that of native programs, which
-optimize in other ways, chose other ones of two products that are added. What does not live here:
-when the compiler stops for this (`invoker.py`).
+optimize in other ways, chose other ones of two products that are added. Elsewhere: when the
+compiler stops for this (`invoker.py`).
 """
 
 from __future__ import annotations

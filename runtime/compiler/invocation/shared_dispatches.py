@@ -4,8 +4,7 @@ A dispatch that reads no array IREE makes anew wherever its result is read, as i
 that are filled with a number. But once it has made two of them it forgets who reads the result
 behind the next place where the host waits, in a branch, or in another block, and then refuses the
 program ("streamable op expected to be in an execution region"). Such readers get the result of a
-barrier, which no dispatch makes again. What does not live here: where the host waits
-(`program_order.py`).
+barrier, which no dispatch makes again. Elsewhere: where the host waits (`program_order.py`).
 """
 
 from __future__ import annotations

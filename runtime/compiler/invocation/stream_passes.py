@@ -3,7 +3,7 @@
 They are IREE's own, in its order: `schedule` cuts a program into parts and orders them, where
 arrays are values still; `allocate` gives it memory; `finish` packs the operands of dispatches.
 IREE's phase does the same and does not stop. A test compares the two, for a new version may have
-others. What does not live here: what is proved (`proof/`), when the compiler stops (`invoker.py`).
+others. Elsewhere: what is proved (`proof/`), when the compiler stops (`invoker.py`).
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ IREE saves that copy (`iree-stream-emplace-allocations`): the kernel then writes
 is updated, where the kernel stands and not where the update does. It does not ask who reads the
 array between the two, the kernel itself included, nor whether the update happens at all. A part of
 an array that is written into the array it copies from there to there, also where the two overlap,
-which drivers refuse. What does not live here: what becomes of an update for which this is no good
+which drivers refuse. Elsewhere: what becomes of an update for which this is no good
 (`program_order.py`).
 """
 

@@ -1,6 +1,6 @@
 """What a model says of itself while a program runs: tables for C++, a text of JSON for C.
 
-What does not live here: the types of the tables (`include/axir/v*/description.hpp`).
+Elsewhere: the types of the tables (`include/axir/v*/description.hpp`).
 """
 
 from __future__ import annotations

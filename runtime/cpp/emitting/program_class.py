@@ -1,7 +1,7 @@
 """`Model::Program`: what the code of a model has whichever CPU it runs on.
 
-Parameters, state, memory for arguments and results. What does not live here: kernels and the steps
-of functions, which differ between CPUs (`variant_class.py`).
+Parameters, state, memory for arguments and results. Elsewhere: kernels and the steps of functions,
+which differ between CPUs (`variant_class.py`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """`NAME.cpp`: the code of a model, and the files beside it for models of several kinds of CPUs.
 
-What does not live here: the classes (`program_class.py`, `variant_class.py`), the functions that
-users call (`public_methods.py`).
+Elsewhere: the classes (`program_class.py`, `variant_class.py`), the functions that users call
+(`public_methods.py`).
 """
 
 from __future__ import annotations

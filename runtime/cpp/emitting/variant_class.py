@@ -1,7 +1,6 @@
 """The class of a program for one kind of CPU: its kernels, and the steps of its functions.
 
-What does not live here: what all kinds share (`program_class.py`), the text of single steps
-(`function_body.py`).
+Elsewhere: what all kinds share (`program_class.py`), the text of single steps (`function_body.py`).
 """
 
 from __future__ import annotations

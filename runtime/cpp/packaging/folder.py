@@ -1,6 +1,6 @@
 """`write_folder`: a model as a folder, written whole or not at all, file by file.
 
-What does not live here: the texts (`emitting/`, and beside this file).
+Elsewhere: the texts (`emitting/`, and beside this file).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`Interface`: what users of a model see of it, in the words of C++.
 
-What does not live here: how Python's functions become one (`axir._cpp`).
+Elsewhere: how Python's functions become one (`axir._cpp`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`Variant`: a program for one kind of CPU, and what that must have.
 
-What does not live here: how a running model finds out (`include/axir/cpu.hpp`).
+Elsewhere: how a running model finds out (`include/axir/cpu.hpp`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Reads the functions of a program: the operations of the stream dialect as steps.
 
 Time points say when work of a device is done; here each step is done before the next one begins, so
-they are left out, and what waits for one stands for what it waits for. What does not live here: the
-module around the functions (`module_reader.py`).
+they are left out, and what waits for one stands for what it waits for. Elsewhere: the module around
+the functions (`module_reader.py`).
 """
 
 from __future__ import annotations

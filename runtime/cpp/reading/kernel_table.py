@@ -2,7 +2,7 @@
 
 IREE computes the number of a kernel's workgroups from the workload that a dispatch names, an extent
 or two. Programs of static shapes have constants there, so the number is known for each dispatch.
-What does not live here: dispatches (`function_reader.py`).
+Elsewhere: dispatches (`function_reader.py`).
 """
 
 from __future__ import annotations

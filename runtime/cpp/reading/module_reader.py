@@ -1,7 +1,7 @@
 """`read_program`: from the text of the phase `executable-targets` to a `HostProgram`.
 
-What does not live here: the operations of functions (`function_reader.py`), constants
-(`constants.py`), the compiler (`axir.runtime.compiler`).
+Elsewhere: the operations of functions (`function_reader.py`), constants (`constants.py`), the
+compiler (`axir.runtime.compiler`).
 """
 
 from __future__ import annotations

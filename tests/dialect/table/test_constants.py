@@ -5,7 +5,7 @@ that is not defined for it makes everything that is computed of it undefined. So
 constant of equal elements in turn, and a product with nan, which the compiler knows to be nan.
 Small functions become kernels; what is alone in a dispatch of IREE's is tested with nan.
 
-What does not live here: arrays of such numbers as arguments (`test_compiled.py`).
+Elsewhere: arrays of such numbers as arguments (`test_compiled.py`).
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ it. `docs/iree.md` says what that does not prove.
 
 `reading.py` reads both, `values.py` says what is meant, `contents.py` and `state.py` hold what is
 known of memory, `execution.py` runs operations, `blocks.py` follows branches, `matching.py` says
-which operation is which. What does not live here: where the compiler stops, and what becomes of a
-violation (`invoker.py`).
+which operation is which. Elsewhere: where the compiler stops, and what becomes of a violation
+(`invoker.py`).
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 What a buffer holds is known in names of values. On the way into a block the name of what is passed
 becomes that of the argument, and what was computed in an earlier pass of a loop loses its name. A
-block is run again for what holds on all ways into it, until that does not change. What does not
-live here: what operations do (`execution.py`).
+block is run again for what holds on all ways into it, until that does not change. Elsewhere: what
+operations do (`execution.py`).
 """
 
 from __future__ import annotations

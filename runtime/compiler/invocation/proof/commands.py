@@ -2,7 +2,7 @@
 
 Each command is given the meaning that the program with values has for it, and finds out whether
 the bytes that it reads are those; whether what it touches is there, and whether all that must be
-done before it is. What does not live here: memory and the host (`execution.py`).
+done before it is. Elsewhere: memory and the host (`execution.py`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Runs a host program on what is known of memory: what it allocates, waits for, reads and gives.
 
-What does not live here: what devices do (`commands.py`), the order of blocks (`blocks.py`).
+Elsewhere: what devices do (`commands.py`), the order of blocks (`blocks.py`).
 """
 
 from __future__ import annotations

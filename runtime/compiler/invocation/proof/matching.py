@@ -1,7 +1,7 @@
 """Which operation of the program with memory is which one of the program with values.
 
 The passes between the two keep the order of what computes, reads and writes for the host; copies
-and slices come and go. What does not live here: what it means (`values.py`, `memory.py`).
+and slices come and go. Elsewhere: what it means (`values.py`, `memory.py`).
 """
 
 from __future__ import annotations

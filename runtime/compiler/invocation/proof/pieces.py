@@ -1,6 +1,6 @@
 """The pieces that a value is made of, and how bytes are called that no operation computes.
 
-What does not live here: what operations make (`values.py`), what memory holds (`contents.py`).
+Elsewhere: what operations make (`values.py`), what memory holds (`contents.py`).
 """
 
 from __future__ import annotations

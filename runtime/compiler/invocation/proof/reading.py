@@ -1,8 +1,7 @@
 """Reads the host functions of a module in the stream dialect, from MLIR's generic text.
 
 The bindings take 10 us and more for each operation that Python looks at, the generic form of the
-text has one shape for all of them. What does not live here: what the operations mean (`values.py`,
-`memory.py`).
+text has one shape for all of them. Elsewhere: what the operations mean (`values.py`, `memory.py`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What is known at one place of a program: buffers, what they hold, and which work is done.
 
 Work of a device is an event, and events are bits: a time point stands for the events that are done
-when it is reached, and so does the host, which waits for some. What does not live here: what
-operations do (`memory.py`).
+when it is reached, and so does the host, which waits for some. Elsewhere: what operations do
+(`memory.py`).
 """
 
 from __future__ import annotations

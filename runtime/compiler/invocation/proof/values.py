@@ -3,7 +3,7 @@
 There values are values: whatever the storage, an operand is what its definition made. A value is
 described by the pieces that it is made of, each a part of what one operation computed (an atom). So
 slices, copies and updates are no computations: a value is the same whether it was copied once, or
-twice, or never. What does not live here: what becomes of values in memory (`execution.py`).
+twice, or never. Elsewhere: what becomes of values in memory (`execution.py`).
 """
 
 from __future__ import annotations
