@@ -36,7 +36,7 @@ from .values import (
     Number,
     Stored,
     Value,
-    flat,
+    flat_together,
     plus,
     reads,
 )
@@ -176,10 +176,10 @@ class Emitter:
         if isinstance(value, _Nothing):
             return  # whoever is given the place writes to it
         may_repeat = not reads(value, target)
-        if offset is None and len(value.shape) > 1:
-            row = flat(value)
-            if row is not None:
-                target, value = target.reshaped((value.size,)), _as_row(row, value.size)
+        shape = value.shape
+        if offset is None:
+            [value], shape = flat_together([value], shape)
+            target = target.reshaped(shape)
 
         def write(position: Indices, lanes: int | None) -> None:
             place = position
@@ -187,7 +187,7 @@ class Emitter:
                 place = tuple(plus(p, o) for p, o in zip(position, offset, strict=True))
             _write(target, place, lanes, value.at(position, lanes))
 
-        self.each(value.shape, write, lanes_for(value.element), may_repeat)
+        self.each(shape, write, lanes_for(value.element), may_repeat)
 
     def each(
         self,
@@ -303,9 +303,8 @@ class Emitter:
         shape = tuple(part.operations[0].results[0].type.shape)
         read = {x: self.values[x] for x in operands_of(part)}
         read = {x: value for x, value in read.items() if not isinstance(value, _Nothing)}
-        rows = {x: row for x, row in zip(read, map(flat, read.values()), strict=True) if row}
-        if len(rows) == len(read):
-            read, shape = rows, (math.prod(shape),)
+        rows, shape = flat_together(list(read.values()), shape)
+        read = dict(zip(read, rows, strict=True))
         kept = {x: self.place_of(x) for x in part.kept}
         memories = {x: stored.memory.reshaped(shape) for x, stored in kept.items()}
         formulas = [(member, self._formula(member)) for member in part.operations]
@@ -459,10 +458,6 @@ def nothing_of(kind: ir.Type) -> Value:
     """Returns the array of an empty type, of which there is but one: what is read of it is zero."""
     number = Number((), constant(0, signless(kind.element_type)))
     return Mapped(list(kind.shape), number.element, lambda x: x, (number,), 0)
-
-
-def _as_row(x: Value, size: int) -> Value:
-    return Number((size,), x.scalar) if isinstance(x, Number) else x
 
 
 def _kind(memory: Memory) -> tuple[tuple[int, ...], str]:

@@ -41,6 +41,11 @@ class Spread(Computed):
         self._keeps_last = bool(dims) and dims[-1] == last and x.shape[-1] == shape[-1]
         self._turns_last = last in self.dims[:-1] and x.shape[self.dims.index(last)] != 1
 
+    def repeats_after(self, lead: int) -> bool:
+        """Tells whether the axes of the other array are among the first ones."""
+        [x] = self.sources
+        return all(d < lead or n == 1 for d, n in zip(self.dims, x.shape, strict=True))
+
     def _place(self, position: Indices) -> Indices:
         [x] = self.sources
         return tuple(

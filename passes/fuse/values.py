@@ -62,6 +62,10 @@ class Value(abc.ABC):
         """The number of elements."""
         return math.prod(self.shape)
 
+    def repeats_after(self, lead: int) -> bool:
+        """Tells whether elements depend on the first `lead` indices of their position only."""
+        return False
+
     @abc.abstractmethod
     def at(self, position: Indices, lanes: int | None) -> Scalar:
         """Builds the elements at a position."""
@@ -73,6 +77,10 @@ class Number(Value):
     def __init__(self, shape: Sequence[int], scalar: Scalar):
         super().__init__(shape, scalar.type)
         self.scalar = scalar
+
+    def repeats_after(self, lead: int) -> bool:
+        """Returns True."""
+        return True
 
     def at(self, position: Indices, lanes: int | None) -> Scalar:
         """Returns the element, in each lane."""
@@ -151,24 +159,60 @@ class Mapped(Computed):
         self.formula = formula
         self.own_cost = cost
 
+    def repeats_after(self, lead: int) -> bool:
+        """Tells whether all sources do."""
+        return all(x.repeats_after(lead) for x in self.sources)
+
     def _read(self, position: Indices, lanes: int | None) -> Scalar:
         return self.formula(*(x.at(position, lanes) for x in self.sources))
 
 
-def flat(x: Value) -> Value | None:
-    """Returns an array as one row, for as long as nothing changes; None if it is not one."""
+def flat(x: Value, lead: int = 0) -> Value | None:
+    """Returns an array as one row, for as long as nothing changes; None if it is not one.
+
+    Args:
+        x: The array.
+        lead: How many leading axes stay as they are: then each index of these has a row.
+    """
+    shape = (*x.shape[:lead], math.prod(x.shape[lead:]))
     if isinstance(x, Number):
         return x
     if isinstance(x, Stored):
-        return Stored(x.memory.reshaped((x.size,)), is_own=False)
+        return Stored(x.memory.reshaped(shape), is_own=False)
+    if lead and x.repeats_after(lead):
+        return _repeated(x, lead, shape)
     if isinstance(x, Computed) and x.keeps_order:
-        return flat(x.sources[0])
+        return flat(x.sources[0], lead) if x.sources[0].shape[:lead] == x.shape[:lead] else None
     if not isinstance(x, Mapped):
         return None
-    sources = [row for row in map(flat, x.sources) if row is not None]
+    sources = [row for row in (flat(source, lead) for source in x.sources) if row is not None]
     if len(sources) < len(x.sources):
         return None
-    return Mapped((x.size,), x.element, x.formula, sources, x.own_cost)
+    return Mapped(shape, x.element, x.formula, sources, x.own_cost)
+
+
+def flat_together(
+    values: Sequence[Value], shape: Sequence[int]
+) -> tuple[list[Value], tuple[int, ...]]:
+    """Returns arrays of a shape with as few axes as all of them allow, and their new shape.
+
+    An array that repeats elements of its leading axes keeps these axes, such as a condition of
+    each row. The axes after them become one.
+    """
+    for lead in range(len(shape) - 1):
+        rows = [row for row in (flat(x, lead) for x in values) if row is not None]
+        if len(rows) == len(values):
+            return rows, (*shape[:lead], math.prod(shape[lead:]))
+    return list(values), tuple(shape)
+
+
+def _repeated(x: Value, lead: int, shape: Sequence[int]) -> Value:
+    zeros = (0,) * (len(x.shape) - lead)
+
+    def read(position: Indices, lanes: int | None) -> Scalar:
+        return broadcast(x.at((*position[:lead], *zeros), None), lanes)
+
+    return Computed(shape, x.element, read)
 
 
 def reads(x: Value, memory: Memory) -> bool:

@@ -55,6 +55,7 @@ from .background import Background, Caller
 from .donation import check_donated, give_away, with_copies
 from .executable import Executable, Program
 from .native_executable import NativeExecutable, is_pending
+from .program_trial import ProgramTrial
 from .successor import Successor
 
 _VmVariantList = iree_runtime.VmVariantList
@@ -145,6 +146,9 @@ class CompiledFunction:
         self._caller = Caller.here()
         # The faster program, while the first one serves.
         self._successor: Successor | None = None
+        self._provisional: Provisional | None = None
+        # Finds the faster of both once both are there.
+        self._trial: ProgramTrial | None = None
         if not (self._is_empty or waits or has_effects(function)):
             self._making = Background(self._compile)
         elif not self._is_empty:
@@ -187,11 +191,25 @@ class CompiledFunction:
         """Lets calls run the successor of the program that has served."""
         # A call that is under way goes on with what it has begun with, unless it is in a loop.
         served = self._executable
+        if isinstance(served, NativeExecutable):
+            self._trial = ProgramTrial(served, executable)
         self._results = self._marked = None
         self._executable = executable
         self._native = self._successor = None
         if isinstance(served, NativeExecutable):
             served.leave_calls_to(executable)
+
+    def _go_on_with_trial(self, trial: ProgramTrial) -> Executable | NativeExecutable:
+        """Returns the program for this call: the one to be timed, or the faster one for good."""
+        executable, is_over = trial.next()
+        if executable is not self._executable:
+            self._results = self._native = None
+            self._executable = executable
+        if is_over:
+            self._trial = None
+            if isinstance(executable, NativeExecutable) and self._provisional is not None:
+                self._provisional.remember_as_faster()
+        return executable
 
     def _look_for_program(self) -> None:
         """Adopts the program if the compiler is done; warns, once, if it has failed."""
@@ -226,6 +244,7 @@ class CompiledFunction:
             else:
                 if isinstance(made, Provisional):
                     self._successor = Successor(self, made.compile, calls, self._caller)
+                    self._provisional = made
                 return native
         return Program(made, device, calls).function("main", work=largest_operation(function))
 
@@ -345,7 +364,7 @@ class CompiledFunction:
         self, executable: Executable | NativeExecutable
     ) -> Executable | NativeExecutable:
         """Returns the program that tells of its dispatches; the given one if there is none."""
-        if isinstance(executable, NativeExecutable) and self._successor is None:
+        if isinstance(executable, NativeExecutable) and self._provisional is None:
             return executable  # one kernel: a dispatch tells nothing that the call does not
         if self._marked is None:
             try:
@@ -385,6 +404,8 @@ class CompiledFunction:
     ) -> list[ConcreteArray]:
         if timeline.shows_dispatches:
             executable = self._with_marks(executable)
+        elif self._trial is not None:
+            executable = self._go_on_with_trial(self._trial)
         is_checked = config.jax_debug_nans or config.jax_debug_infs
         originals = with_copies(arguments, self.donated) if is_checked else arguments
         if isinstance(executable, NativeExecutable) and _is_at_hand(executable, arguments):
@@ -408,7 +429,8 @@ class CompiledFunction:
             give_away(arguments, self.donated, buffers)
         outputs = self._outputs(executable, [*buffers, *self._constants], is_checked)
         results = list(map(ConcreteArray, self.result_types, _NO_HOST, outputs))
-        if self._results is None and executable.result_types is not None and not timeline.is_on:
+        is_settled = self._trial is None and not timeline.is_on
+        if self._results is None and executable.result_types is not None and is_settled:
             indices = range(len(results))
             types = executable.result_types
             self._results = list(zip(indices, self.result_types, types, strict=True))
@@ -418,7 +440,7 @@ class CompiledFunction:
         self, executable: NativeExecutable, arguments: Sequence[ConcreteArray]
     ) -> list[ConcreteArray]:
         """Runs machine code on arrays of the host, where they lie."""
-        if not timeline.is_on:
+        if self._trial is None and not timeline.is_on:
             self._native = executable
             if self._executable is not executable:  # which another thread may replace just now
                 self._native = None

@@ -198,6 +198,11 @@ class Executable:
         """Where the function runs."""
         return self.program.device
 
+    @property
+    def seconds(self) -> float:
+        """How long a call takes, from the calls that were timed; 0 if there were too few."""
+        return self._trial.seconds
+
     def __call__(self, buffers: Sequence[Buffer]) -> list[Buffer]:
         """Runs the function.
 

@@ -58,6 +58,8 @@ class NativeExecutable:
         device: As given.
         is_long: Whether the last call took so long that another thread may make the next.
         result_types: Types of the results.
+        seconds: How long the fastest timed call took; 0 before it.
+        timed_calls: How many calls were timed.
         quick: None, as an `Executable` has it whose calls are timed.
     """
 
@@ -79,6 +81,8 @@ class NativeExecutable:
         self.program = NativeProgram(kernel, kinds, host_calls, self._overtaking)
         self.device = device
         self.is_long = False
+        self.seconds = 0.0
+        self.timed_calls = 0
         self.result_types = [BufferType(x.shape, x.dtype, device) for x in types]
         self._types = list(types)
         self.name = function.name
@@ -104,6 +108,11 @@ class NativeExecutable:
         """Has calls that are in a loop begin anew, and end sooner."""
         self._successor = successor
         self._overtaking.is_due = True
+
+    def serve_again(self, *, for_good: bool) -> None:
+        """Has calls end with what they begin; times them, unless no other program is faster."""
+        self._overtaking.is_due = False
+        self._is_timed = self._may_last or not for_good
 
     def run(self, arguments: Sequence[ConcreteArray]) -> list[ConcreteArray] | None:
         """Runs the program on arrays whose elements are at hand.
@@ -240,6 +249,8 @@ class NativeExecutable:
 
     def _note(self, seconds: float) -> None:
         self.is_long = self._may_last and seconds >= LONG_SECONDS
+        self.seconds = min(seconds, self.seconds or seconds)
+        self.timed_calls += 1
         self._overtaking.spend(seconds)
 
     def _failure(self, error: MemoryError, where: str | None = None) -> RuntimeExecutionError:

@@ -6,6 +6,7 @@ Elsewhere: the compiler (`compilation.py`), calls (`runtime/calls/`).
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Hashable, Sequence
 
 from iree.compiler import ir
@@ -23,7 +24,13 @@ from axir.runtime.device.workers import thread_count
 from axir.runtime.native.kernel_program import KernelProgram
 
 from .compilation import begin_legalized, compile_legalized, find_legalized, text_of
-from .native_compilation import compile_kernels, compile_natively, find_kernels
+from .native_compilation import (
+    compile_kernels,
+    compile_natively,
+    find_kernels,
+    is_known_as_faster,
+    remember_as_faster,
+)
 from .target import Target
 
 _LEGALIZATION = "legalize-for-iree"
@@ -123,7 +130,7 @@ def _with_kernels(
 
     What is `left` of `legalize-for-iree` is done here.
     """
-    stays_native = config.axir_compiler == "native"
+    stays_native = config.axir_compiler == "native" or is_known_as_faster(text)
     known = None if stays_native else find_legalized(text, target, name)
     if known is not None:
         return known
@@ -146,7 +153,7 @@ def _with_kernels(
         return compile_it()
     if stays_native or (kernels.suits_one_thread and thread_count() <= _FEW_THREADS):
         return kernels
-    return Provisional(kernels, compile_it)
+    return Provisional(kernels, compile_it, functools.partial(remember_as_faster, text))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -156,10 +163,12 @@ class Provisional:
     Attributes:
         kernels: The program.
         compile: Makes IREE's binary, in any thread.
+        remember_as_faster: Keeps on disk that the better one is not faster.
     """
 
     kernels: KernelProgram
     compile: Callable[[], bytes]
+    remember_as_faster: Callable[[], None]
 
 
 def _target_of(device: Device) -> Target:

@@ -31,6 +31,7 @@ from axir.dialect.core.timeline import span
 from axir.passes.framework.pipeline import run_passes
 from axir.passes.framework.registry import find_pass
 from axir.runtime.device.fork_safety import abandon, call_in_forked_child
+from axir.runtime.device.workers import thread_count
 from axir.runtime.native.errors import ForbiddenCodeError, ObjectFileError
 from axir.runtime.native.kernel_program import COPY, HOST_CALL, KINDS, KernelProgram
 
@@ -177,11 +178,28 @@ def compile_kernels(module: ir.Module, text: str, name: str) -> KernelProgram | 
     return single_flight(("kernels", key), compiled)[0]
 
 
-def _key_of_kernels(text: str) -> str | None:
+def remember_as_faster(text: str) -> None:
+    """Keeps on disk that the kernels of a module are faster than IREE's program."""
+    key = _key_of_kernels(text, _faster())
+    if key is not None:
+        program_cache().put(key, b"")
+
+
+def is_known_as_faster(text: str) -> bool:
+    """Tells whether an earlier process found the kernels of a module to be faster."""
+    key = _key_of_kernels(text, _faster())
+    return key is not None and may_skip_passes() and program_cache().get(key) is not None
+
+
+def _faster() -> str:
+    return f"faster kernels than IREE's program on {thread_count()} threads"
+
+
+def _key_of_kernels(text: str, kind: str = "") -> str | None:
     here = _here()
     if here is None:
         return None
-    kind = "kernels" if _stays() else "quick kernels"
+    kind = kind or ("kernels" if _stays() else "quick kernels")
     parts = (COMPILER_VERSION, code_fingerprint(), here, kind, text)
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
