@@ -26,6 +26,8 @@ from axir.passes.framework.base import Pass
 from axir.passes.framework.errors import OptionValueError
 from axir.passes.framework.module_functions import replace_functions
 
+from .diagonals import shorten_diagonals
+
 # A callee of at most this many ops is copied to each of its callers.
 _SMALL = 64
 # Folding must not turn a few bytes of text into a large constant.
@@ -194,7 +196,9 @@ def _simplify(function: Function, inline: str, is_final: bool, folds: bool) -> F
         # What was captured once becomes no literal: it is captured again.
         captures = cast("list[Tracer]", [trace.lift(x) for x in function.captured])
         outputs = simplifier.run(function, [*inputs, *captures])
-        return trace.finish(outputs)
+        simplified = trace.finish(outputs)
+    shortened = shorten_diagonals(simplified) if is_final else simplified
+    return simplified if shortened is simplified else prune_function(shortened)
 
 
 @dataclass(frozen=True)
