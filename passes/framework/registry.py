@@ -99,6 +99,7 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
     ),
     "legalize.buffers": (
         "bypass-barriers",
+        "collapse-single-elements",
         "copy-returned-inputs",
         "limit-fusion",
         "limit-scalar-fusion",

@@ -109,6 +109,7 @@ STAGES: dict[str, Stage] = {
     "renew-fills": looks_for("pad scatter dynamic_update_slice sort flow.dispatch"),
     "renew-branch-results": looks_for("if case"),
     "renew-loop-operands": looks_for("scatter dynamic_update_slice sort flow.dispatch"),
+    "collapse-single-elements": looks_for("reshape"),
     "branch-loops": looks_for("while"),
 }
 """The passes in order, which matters (see `LegalizeForIree`), and what each looks for."""
@@ -201,7 +202,8 @@ class LegalizeForIree(Pass):
        `store-moved-conversions`, `store-dilations`, `store-moved-parts`, `store-sliced`,
        `store-slices`, `renew-fills`, `renew-branch-results` and `renew-loop-operands`, whose
        barriers `protect-inputs` would remove.
-    7. `branch-loops` last: other passes know loops, and no blocks.
+    7. `collapse-single-elements` and `branch-loops` last: other passes know reshapes and loops, and
+       no blocks.
 
     Of the sequence, `part` chooses those before the fusions ("numbers"), after which a program may
     become one kernel that runs without IREE, and those from there on ("rest"). Between the two many
@@ -244,9 +246,9 @@ class LegalizeForIree(Pass):
         parts = {
             "all": names,
             "numbers": names[:first],
-            "rest": names[first:-1],
-            "regions": names[:-1],
-            "blocks": names[-1:],
+            "rest": names[first:-2],
+            "regions": names[:-2],
+            "blocks": names[-2:],
         }
         return {
             name: STAGES[name]
