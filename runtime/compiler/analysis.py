@@ -1,4 +1,4 @@
-"""What the compiler must be told of a module: its identity, and which flags suit it.
+"""Analyzes a module before it is compiled: its identity, and the flags that suit it.
 
 Elsewhere: compiling it (`compilation.py`), rewriting it (`axir.passes`).
 """
@@ -39,7 +39,7 @@ call_in_forked_child(_renew_lock)
 
 @cache
 def _analysis_context() -> ir.Context:
-    # Not the process-wide context: what is parsed here leaves nothing behind.
+    # A context separate from the process-wide one, so that parsed modules leave nothing behind.
     context = ir.Context()
     context.allow_unregistered_dialects = True
     context.enable_multithreading(False)
@@ -47,7 +47,7 @@ def _analysis_context() -> ir.Context:
 
 
 def analyze(source: ir.Module | bytes, target: Target) -> tuple[bytes, bool]:
-    """Returns what identifies the program apart from source locations, and whether tiling pays."""
+    """Returns the module's text without source locations, and whether data tiling pays."""
     may_tile = target.backend == "cpu" and target.opt_level >= 2 and target.data_tiling is None
     if isinstance(source, ir.Module):
         return _analyze_module(source, may_tile)

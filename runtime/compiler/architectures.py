@@ -1,6 +1,6 @@
-"""CPUs: their architectures, what tells the host's from others, and how wide their vectors are.
+"""CPUs: their architectures, the features that distinguish them, and their vector widths.
 
-Elsewhere: what is compiled for them (`target.py`).
+Elsewhere: the compilation targets (`target.py`).
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ class _Architecture:
     """A kind of CPU.
 
     Attributes:
-        names: What triples and systems call it, as a regular expression.
-        generic: LLVM's name of a CPU that has nothing but what all have.
-        features: What all have, if LLVM does not know.
-        abi: How functions are called, if there are several ways.
-        levels: Kinds of CPUs that differ by what LLVM makes of them, from the least on; others run
-            hardly faster than one of these.
+        names: The architecture's names in triples and in `platform.machine()`, as a regular
+            expression.
+        generic: LLVM's name of a CPU that has only the features common to all CPUs of this kind.
+        features: The features common to all, if LLVM does not know them.
+        abi: The calling convention, if there are several.
+        levels: The CPUs for which LLVM generates different code, from the least capable on; code
+            for any other CPU is hardly faster than code for one of these.
     """
 
     names: str
@@ -42,7 +43,7 @@ _ARCHITECTURES = {
     "riscv64": _Architecture("riscv64", "generic-rv64", "+m,+a,+f,+d,+c", "lp64d"),
 }
 
-# CPUs, by LLVM's names, whose vectors are wider than 128 bits.
+# CPUs, by LLVM's names, with vectors wider than 128 bits.
 _VECTORS = (
     (
         512,
@@ -96,10 +97,10 @@ _NAMES_OF_LINUX = {
 
 
 def architecture_of(triple: str) -> str:
-    """Returns the architecture that a triple names, or a system's name of its own.
+    """Returns the architecture that a triple or an operating system's name stands for.
 
     Raises:
-        ParameterError: if it is none that programs are made for.
+        ParameterError: axir does not compile for this architecture.
 
     >>> architecture_of("arm64-apple-darwin"), architecture_of("riscv64-linux-gnu")
     ('aarch64', 'riscv64')
@@ -116,7 +117,7 @@ def architecture_of(triple: str) -> str:
 
 
 def host_architecture() -> str:
-    """Returns the architecture of this machine; what the system calls it, if it is another one."""
+    """Returns this machine's architecture, or the system's name of an unknown one."""
     try:
         return architecture_of(platform.machine())
     except ParameterError:
@@ -170,7 +171,7 @@ def vector_bits(cpu: str, architecture: str) -> int:
 
 
 def used_features(architecture: str, features: str) -> tuple[str, ...]:
-    """Returns those of LLVM's features of a CPU that code for it may use.
+    """Returns the features, out of LLVM's list for a CPU, that generated code may use.
 
     >>> used_features("x86_64", "+cmov,+sse4.1,+avx2,+avx,-avx2")
     ('sse4.1', 'avx')
@@ -197,7 +198,7 @@ def host_cpu_flags() -> frozenset[str]:
 
 @cache
 def host_cpu_features() -> str:
-    """Returns a digest of what tells this machine's CPU from others: model and features."""
+    """Returns a digest that distinguishes this machine's CPU: model and features."""
     names = ("model name", "flags", "Features", "CPU implementer", "CPU part")
     lines = _cpu_lines(*names)
     if not lines:

@@ -3,7 +3,7 @@
 An entry is one file named by the hash of everything its content depends on. Writers work on a
 temporary file and rename it, so readers see whole entries only; a header with a checksum tells a
 damaged entry from a good one, and a damaged one counts as absent. A folder that cannot be written
-to, or a full disk, costs a recompilation and nothing else. Elsewhere: what the key is made of
+to, or a full disk, costs a recompilation and nothing else. Elsewhere: the parts of the key
 (`compiler/`).
 """
 
@@ -69,7 +69,7 @@ class ProgramCache:
         return self.directory / f"{key}{_SUFFIX}"
 
     def get(self, key: str) -> bytes | None:
-        """Returns an entry, or None when there is none or it is damaged."""
+        """Returns an entry, or None if it is absent or damaged."""
         if not self.is_on:
             return None
         path = self.path(key)
@@ -99,7 +99,7 @@ class ProgramCache:
             _MAGIC, _FORMAT_VERSION, len(payload), hashlib.sha256(payload).digest()
         )
         try:
-            # Entries are native code: nobody else may write here.
+            # Entries are native code: no other user may write here.
             self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._replace(self.path(key), header + payload)
             self._evict()

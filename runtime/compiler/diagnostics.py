@@ -1,8 +1,8 @@
 """Turns the compiler's diagnostics into an error that a user can act on.
 
-IREE prints the operation it failed on, often pages of IR; what helps is the first line, the source
-line that its location names, and the files that reproduce the failure. Elsewhere: calling the
-compiler (`compiler/`).
+IREE prints the operation that it failed on, often pages of IR; the helpful parts are the first
+line, the source line that its location names, and the files that reproduce the failure. Elsewhere:
+calling the compiler (`compiler/`).
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class CompilerEndedError(Exception):
 
     Args:
         ending: how: the name of the signal, or the exit status.
-        output: what it printed at last.
+        output: the last lines that it printed.
     """
 
     def __init__(self, ending: str, output: str):
@@ -73,7 +73,7 @@ def compile_error(
     """Returns the error for a failed compilation.
 
     Args:
-        diagnostics: what the compiler said, first cause first.
+        diagnostics: the compiler's diagnostics, first cause first.
         reproducer: the module that was saved, or None when no folder could be written.
         crash: how the compiler ended its process, if it did.
     """

@@ -1,9 +1,9 @@
-"""Kernels as object files, large ones each by itself: `compile_objects(source, …) -> program`.
+"""Kernels as object files, one file for each large kernel: `compile_objects(source, …) -> program`.
 
 The disk cache keeps a large kernel under its text, so that it is compiled once for all programs
-that have it, and for a program that has changed elsewhere. What is left is compiled by two helper
-processes at once where that is worth the start of the second. Elsewhere: machine code
-(`invocation/native.py`) and which process makes it (`native_compilation.py`).
+that contain it, and once for all versions of a program that change elsewhere. The other kernels are
+compiled by two helper processes at once where that is worth the start of the second. Elsewhere:
+machine code (`invocation/native.py`) and which process makes it (`native_compilation.py`).
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ _LARGE_BYTES = 12_000
 # Of all texts: a second helper process has begun, and is through with its part, before the first.
 _BYTES_FOR_TWO = 60_000
 
-# What is made of kernels: their object file, and those of what they call.
+# The object files of a set of kernels: the kernels' file, and the files of the functions that they
+# call.
 _Files: TypeAlias = tuple[bytes, ...]
 # Compiles kernels, which may be soon replaced by better code.
 Run: TypeAlias = Callable[[bytes, bool], _Files | None]
@@ -48,11 +49,11 @@ def compile_objects(
     Args:
         source: The program.
         is_quick: As for `run`.
-        machine: What machine code depends on besides its text.
+        machine: The inputs of the machine code other than the kernel's text.
         run: Compiles, in any thread.
 
     Returns:
-        The program with its machine code; None if that cannot be made.
+        The program with its machine code; None if it cannot be compiled.
     """
     texts = {name: source.text_of([name]) for name in source.kernels}
     large = [x for x in texts if len(texts[x]) >= _LARGE_BYTES] if len(texts) > 1 else []
@@ -87,7 +88,7 @@ def compile_objects(
 
 
 def _named_by_content(name: str, text: bytes) -> tuple[str, bytes]:
-    """Returns a kernel under a name that tells what it computes; of the same kind as before."""
+    """Returns a kernel renamed after its content; the new name keeps the kind."""
     base, _, suffix = name.rpartition("_")
     written = f"@{name}".encode()
     digest = hashlib.sha256(base.encode() + text.replace(written, b"@")).hexdigest()[:15]

@@ -1,7 +1,7 @@
-"""What the steps of a module read, and which of them is the last to do so.
+"""Finds the arrays that the steps of a module read, and the last step that reads each.
 
-A step is a kernel, a call of a function of the host, a loop or a branch. Elsewhere: where arrays
-lie, and what is done in which order (`step_writer.py`).
+A step is a kernel, a call of a host function, a loop or a branch. Elsewhere: the places of arrays,
+and the order of the steps (`step_writer.py`).
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from axir.passes.legalize.regions import ALIASES, BRANCHES, KERNEL, LOOP, operat
 
 
 class Structure:
-    """What a function consists of.
+    """The steps of a function, and their reads.
 
     Args:
         function: The function, of kernels and other steps only.
 
     Attributes:
         read: The arrays that steps read, each once, in order.
-        last_reader: For each array the last operation of its own block that reads it, or in which
-            something does.
-        reads: For each step what it and those in it read.
-        captured: The same of those in it alone.
+        last_reader: For each array, the last operation of the array's block that reads it, also in
+            a region.
+        reads: For each step, the arrays that it and the steps in it read.
+        captured: The same, but only for the steps in it.
     """
 
     def __init__(self, function: ir.Operation):
@@ -74,7 +74,7 @@ class Structure:
                 self._find_unchanged(inner)
 
     def _visit(self, operations: list[ir.Operation]) -> dict[ir.Value, None]:
-        """Returns what the steps among operations read."""
+        """Returns the arrays from outside that the steps among operations read."""
         found: dict[ir.Value, None] = {}
         for step in operations:
             if not is_step(step):
@@ -91,7 +91,7 @@ class Structure:
             read.update(captured)
             self.captured[step] = set(captured)
             self.reads[step] = list(read)
-            # Of what is made inside this is of no interest, and nobody asks.
+            # The last reader of an array made inside this step is never asked for.
             outside = {x: None for x in read if not _is_inside(x, step)}
             self.last_reader.update(dict.fromkeys(outside, step))
             found.update(outside)

@@ -1,9 +1,9 @@
 """Programs as machine code without IREE: `compile_natively(module, name) -> KernelProgram`.
 
-What is one kernel of little work needs no compiler that looks for dispatches, and no queue of a
-device; other programs of kernels are served by these first. axir's own passes make the kernels, and
-a helper process makes object files of them. Elsewhere: machine code (`invocation/native.py`), what
-becomes of it (`runtime/native/`), and IREE (`compilation.py`).
+A program that is one kernel with little work needs no compiler that forms dispatches, and no device
+queue; other programs of kernels run this way until IREE's binary is ready. axir's own passes make
+the kernels, and a helper process compiles them to object files. Elsewhere: machine code
+(`invocation/native.py`), loading it (`runtime/native/`), and IREE (`compilation.py`).
 """
 
 from __future__ import annotations
@@ -49,9 +49,11 @@ from .slow_compilations import announced_if_slow
 _LOGGER = logging.getLogger(__name__)
 _UNFIT = b"unfit: "
 _ARCHITECTURES = ("x86_64", "aarch64")
-# What one kernel may do for long: loops whose ends are not known, and products of large matrices.
+# Operations that make one kernel run long: loops with unknown bounds, and products of large
+# matrices.
 _LASTING = (b"scf.while", b"@axir_product_", b"@axir_products_")
-# What takes longer than to read an element, and the stores of a loop and of what is left behind it.
+# Operations slower than reading an element; below, the most stores: one in the loop, one for the
+# rest.
 _SLOW = re.compile(
     rb"math\.(?!fma|absf|floor|ceil|copysign)|arith\.(?:div|rem)|scf\.while|memref\.alloca|"
     rb"vector\.reduction|call @"
@@ -67,12 +69,12 @@ _LITTLE = 1 << 16
 
 @dataclasses.dataclass(frozen=True)
 class NotNative:
-    """What a program is that does not become machine code here.
+    """The reason that a program does not become machine code here.
 
     Attributes:
-        reason: Why it does not.
-        left: The part of `legalize-for-iree` that its module has not gone through; None if that
-            has become a kernel, which IREE may not be able to run.
+        reason: The reason, as text.
+        left: The steps of `legalize-for-iree` that its module has not gone through; None if the
+            module has become a kernel, which IREE may not be able to run.
     """
 
     reason: str
@@ -83,9 +85,9 @@ def compile_natively(module: ir.Module, text: str, name: str) -> KernelProgram |
     """Makes machine code of a module for this machine's CPU, if it is one kernel.
 
     Args:
-        module: StableHLO, which becomes another module on the way.
-        text: What the module is, without source locations.
-        name: What the program is called in logs.
+        module: StableHLO; it is rewritten in place.
+        text: The module's text without source locations.
+        name: The program's name in logs.
     """
     here = _here()
     if here is None:
@@ -129,7 +131,7 @@ def _keep(key: str, made: KernelProgram, seconds: float) -> None:
 
 
 def _read(entry: bytes) -> KernelProgram | str:
-    """Returns what an entry of the cache says: a program, or why it is no kernel."""
+    """Decodes an entry of the cache: a program, or the reason that it is not one kernel."""
     if entry.startswith(_UNFIT):
         return entry[len(_UNFIT) :].decode()
     return KernelProgram.from_bytes(entry)
@@ -139,7 +141,7 @@ def find_kernels(text: str) -> KernelProgram | None:
     """Returns what `compile_kernels` made of a module, if the cache has it.
 
     Args:
-        text: What the module was before it was legalized.
+        text: The module's text before it was legalized.
     """
     key = _key_of_kernels(text)
     content = None if key is None or not may_skip_passes() else program_cache().get(key)
@@ -147,12 +149,12 @@ def find_kernels(text: str) -> KernelProgram | None:
 
 
 def compile_kernels(module: ir.Module, text: str, name: str) -> KernelProgram | None:
-    """Makes machine code of a module that is ready for IREE, if it computes the same then.
+    """Compiles a module that is ready for IREE to machine code, if it consists of kernels.
 
     Args:
-        module: Legalized and tuned; becomes another module on the way.
-        text: What it was before that.
-        name: What the program is called in logs.
+        module: Legalized and tuned; it is rewritten in place.
+        text: The module's text before that.
+        name: The program's name in logs.
     """
     key = _key_of_kernels(text)
     if key is None:
@@ -192,9 +194,10 @@ def _stays() -> bool:
 
 
 def _kernel_of(module: ir.Module, has_complex: bool) -> KernelSource | str:
-    """Makes one kernel of a module; returns why it is none.
+    """Makes one kernel of a module; returns the reason if that is not possible.
 
-    `has_complex` tells whether it has complex numbers before it is legalized, which makes none.
+    `has_complex` tells whether the module has complex numbers before legalization, which introduces
+    none.
     """
     run_passes(module, [find_pass("legalize-for-iree").from_options({"part": "numbers"})])
     if not has_complex or "complex<" not in text_of(module):
@@ -252,8 +255,8 @@ def _compile(source: KernelSource, name: str, *, is_quick: bool = False) -> Kern
 def _suits_one_thread(source: KernelSource) -> bool:
     """Tells whether a program is faster on one thread than on two of IREE's.
 
-    It calls functions of the host for small arrays, or it is loops over arrays that take as long as
-    memory does: one of elementwise operations, or those of kernels that move elements.
+    True for a program that calls host functions for small arrays, and for loops over arrays that
+    are bound by memory: one loop of elementwise operations, or kernels that only move elements.
     """
     kinds = {name for name, _, _ in source.program.steps if name in KINDS}
     if HOST_CALL in kinds and kinds <= {HOST_CALL, COPY}:
@@ -308,11 +311,12 @@ _unavailable: list[str] = []
 
 
 def give_up_kernel(name: str, error: ObjectFileError) -> None:
-    """Says that IREE compiles a program whose machine code cannot be loaded.
+    """Logs that IREE compiles a program, because its machine code cannot be loaded.
 
     Args:
         name: The program.
-        error: Why not; where the system is the reason, IREE compiles all others as well.
+        error: The reason; if the system forbids such code, IREE compiles all other programs as
+            well.
     """
     if isinstance(error, ForbiddenCodeError):
         _forget_native(error.message)
@@ -328,7 +332,7 @@ def _forget_native(reason: str) -> None:
 
 
 def _here() -> str | None:
-    """Returns what machine code depends on besides its kernel; None if none can be made here."""
+    """Returns the machine's part of a kernel's key; None if machine code cannot be made here."""
     if _unavailable:
         return None
     found = _environment()

@@ -2,8 +2,8 @@
 
 A pass is imported when it is first needed, since most programs need few, and those that come from
 the disk cache none. Where something is compiled, more will be: while a thread waits for that, the
-interpreter has nothing else to do. As soon as nobody waits any more, imports rest: they would take
-the interpreter from the program. Elsewhere: which passes there are
+interpreter has nothing else to do. As soon as no thread waits any more, the imports pause: they
+would take the interpreter from the program. Elsewhere: which passes there are
 (`axir.passes.framework.registry`).
 """
 

@@ -55,11 +55,12 @@ class Space:
 
 
 class Group:
-    """Places of arrays that loops exchange: all are free at once, for nobody knows which array lies
-    in which of them.
+    """Places of arrays that loops exchange.
+
+    They are freed together, because the place of each array is not known after the exchanges.
 
     Args:
-        space: Where they are.
+        space: The space that the places are in.
     """
 
     def __init__(self, space: Space):

@@ -14,10 +14,10 @@ Measured on two cores of an AMD Zen 5 (microseconds on local-task, compile secon
 | layer norm 1024x1024     | 450 (0.6)    | 230              | 230        | 230 (0.5)    |
 | threefry normal 1000²    | 5,200 (0.6)  | 3,400            | 3,370      | 3,370 (0.5)  |
 
-Hence level 2: `O2` for its reassociated reductions (these were measured with its fusion, which is
-off since it was found to be wrong), but global optimization at `O0`
-(at `O2` it moves transposes into matrix products, which halves the speed of an MLP), and data
-tiling only where a large matrix product gains from it and no large matrix-vector product loses.
+The result is level 2: `O2` for its reassociated reductions (these were measured with its fusion,
+which is off since it was found to be wrong), but global optimization at `O0` (at `O2` it moves
+transposes into matrix products, which halves the speed of an MLP), and data tiling only where a
+large matrix product gains from it and no large matrix-vector product loses.
 `--iree-llvmcpu-enable-ukernels=all` gained nothing on these; constant evaluation in the compiler
 costs 0.3 s of an MLP's 1.9 s and constants travel as arguments anyway.
 
@@ -31,8 +31,8 @@ with IREE's default (masked vectors) and with the rests peeled off, on an AMD Ze
 | 32 products 65x64x65     | 2.4    | 1.4    | matrix-vector 4096²      | 1.1    | 2.1    |
 | layer norm 1000x1001     | 0.92   | 0.87   | softmax 1024x1024        | 0.78   | 0.78   |
 
-What becomes slower, the matrix-vector product, is made faster by `spread-matvecs`. Programs of odd
-matrix products take up to twice as long to compile, others the same. Elsewhere: what is known of
+The matrix-vector product, which becomes slower, is made faster by `spread-matvecs`. Programs of odd
+matrix products take up to twice as long to compile, others the same. Elsewhere: the properties of
 CPUs (`architectures.py`), reading the module and running the compiler (`compiler/`), rewriting it
 for speed (`axir.passes`).
 """
@@ -58,9 +58,8 @@ from .invocation.invoker import UNVERIFIED
 # Programs for the first three run here, if the machine has such a device; vmvx is IREE's virtual
 # machine, which runs on any CPU, slowly.
 BACKENDS = ("cpu", "vulkan", "cuda", "rocm", "metal", "vmvx")
-# How the code of a CPU is put together: as a library that the system's loader links with the C
-# library of the process, as one that stands by itself and that IREE loads on any system, or as an
-# object file.
+# The form of a CPU's code: a library that the system's loader links with the C library of the
+# process, a self-contained library that IREE loads on any system, or an object file.
 LINKAGES = ("system", "embedded", "object")
 
 # IREE's fusion of operations that have several users, and its aggressive one, make programs that
@@ -74,11 +73,11 @@ _FUSION_FLAGS = (
     "--iree-dispatch-creation-enable-aggressive-fusion=false",
     _SINGLE_USE_FUSION,
 )
-# To look after each pass whether all operations are still legal takes a seventh to a quarter of the
-# compiler's time. What fails is compiled again without optimizations, and looked at.
+# Verifying all operations after each pass takes a seventh to a quarter of the compiler's time. A
+# module that fails is compiled again without optimizations, and verified.
 #
-# Looking for what depends on constants only takes time that grows exponentially where values are
-# read twice, and what axir traces has none of that: it is computed while it is traced.
+# The search for subexpressions of constants takes exponential time where values are read twice, and
+# axir's modules have no such subexpressions: tracing computes them.
 _UNHOISTED = "--iree-opt-const-expr-hoisting=false"
 _OPTIMIZATION_FLAGS: dict[int, tuple[str, ...]] = {
     0: ("--iree-opt-const-eval=false", _UNHOISTED, _SINGLE_USE_FUSION),
@@ -106,9 +105,9 @@ _OPTIMIZATION_FLAGS: dict[int, tuple[str, ...]] = {
 # matrix product of 999x999 8 times. With the rests peeled off these are 2.2 and 1.0. The tiles of
 # float64 products from 32x32 on, 32 KB, then exceed what IREE lets pass, though they are fast.
 #
-# Dispatches that do not depend on each other may run at the same time by default. Where one reads
-# an array that another one changes in place, IREE knows the order, but not when it forms such
-# groups: what reads the array ran after what changed it.
+# Dispatches that do not depend on each other may run at the same time by default. If one dispatch
+# reads an array that another one changes in place, IREE knows the order, but ignores it when it
+# forms such groups: the read ran after the change.
 #
 # Where an array is used IREE finds out in rounds, about as many as operations follow one another; a
 # hundred, after which it gives up by default, a long program has ("failed to solve for affinity
@@ -125,8 +124,9 @@ PROCESS_FLAGS = (
     *(f"--iree-plugin=-{name}" for name in _UNUSED_PLUGINS),
 )
 
-# What a program for the CPU does without: passes look through the operations of GPUs, too, and make
-# rewrite patterns for them, another 6%. Constant evaluation chooses among all targets.
+# Parts of the compiler that a program for the CPU does not need: passes look through the operations
+# of GPUs, too, and make rewrite patterns for them, another 6%. Constant evaluation chooses among
+# all targets.
 _OTHER_TARGETS = ("cuda", "rocm", "metal_spirv", "vulkan_spirv", "vmvx")
 _FOR_CPU_ALONE = {
     "--iree-hal-local-target-device-backends=llvm-cpu",
@@ -179,18 +179,18 @@ class Target:
         opt_level: 0 keeps the order of floating-point reductions and compiles fastest; 1 may
             reorder them; 2 also fuses; 3 also evaluates constant expressions while compiling.
         data_tiling: whether matrix products pack their operands; None decides by the module.
-        gpu_architecture: what IREE calls the GPU: "sm_80", "ampere", "rdna3"; None for one that
-            most machines can run.
-        gpu_features: what the GPU says of itself, if it is one of this machine; goes before
+        gpu_architecture: IREE's name of the GPU: "sm_80", "ampere", "rdna3"; None for one that most
+            machines can run.
+        gpu_features: the properties that a GPU of this machine reports; they go before
             `gpu_architecture`.
-        checks_arguments: whether programs look at what they are called with; one that does not
-            ends the process if an argument is of another type than declared.
-        triple: what LLVM calls another kind of machine: "aarch64-linux-gnu",
-            "riscv64-linux-gnu", "x86_64-linux-gnu"; None for this one's.
-        linkage: "system", "embedded" or "object", for CPUs; None for what fits: "system" on this
+        checks_arguments: whether programs check their arguments; one that does not ends the process
+            if an argument is of another type than declared.
+        triple: LLVM's name of another kind of machine: "aarch64-linux-gnu", "riscv64-linux-gnu",
+            "x86_64-linux-gnu"; None for this machine's.
+        linkage: "system", "embedded" or "object", for CPUs; None for the default: "system" on this
             kind of machine, "embedded" for another one.
-        marks_dispatches: whether programs tell when each of their dispatches begins and ends, for
-            whoever wants to see where time goes; it takes some.
+        marks_dispatches: whether programs mark the begin and the end of each dispatch, for
+            profilers; that takes some time.
 
     >>> Target(opt_level=2).flags()[0]
     '--iree-input-type=stablehlo'
@@ -277,7 +277,7 @@ class Target:
             architecture = self.gpu_architecture or usual
             return (*common, f"--iree-hal-target-device={device}", f"{flag}={architecture}")
         if self.backend == "metal":
-            # What makes libraries of its source code runs on a Mac only.
+            # The tool that makes libraries of Metal source code runs on a Mac only.
             metal = ("--iree-hal-target-device=metal", "--iree-metal-compile-to-metallib=false")
             return common + metal
         local = ("--iree-hal-target-device=local", "--iree-hal-local-target-device-backends=")
@@ -300,7 +300,7 @@ class Target:
 
     @staticmethod
     def of_device(device: Device, opt_level: int = 2, checks_arguments: bool = True) -> Target:
-        """Returns the target whose programs run on a device of this machine."""
+        """Returns the target of programs for a device of this machine."""
         return Target(
             device.platform,
             opt_level=opt_level,
@@ -310,7 +310,7 @@ class Target:
 
     @property
     def plain(self) -> Target:
-        """The same machine without optimizations, which are what compilers fail at."""
+        """The same machine without optimizations, which cause most failures of the compiler."""
         return dataclasses.replace(self, opt_level=0, data_tiling=False)
 
     @property
@@ -324,7 +324,7 @@ class Target:
 
     @property
     def machine(self) -> str:
-        """What the binary depends on besides names: this machine's CPU or GPU, if for that."""
+        """The machine's part of the binary's key: this machine's CPU or GPU if it is the target."""
         if self.gpu_features is not None:
             return hashlib.sha256(" ".join(self.gpu_features.flags()).encode()).hexdigest()[:16]
         if self.backend != "cpu":

@@ -17,7 +17,7 @@ _LENGTH = struct.Struct("<Q")
 
 
 def send(stream: io.RawIOBase, *message: _Marshallable) -> None:
-    """Writes a message; raises OSError if nobody reads any more."""
+    """Writes a message; raises OSError if the reading end is closed."""
     content = marshal.dumps(message)
     rest = memoryview(_LENGTH.pack(len(content)) + content)
     while rest:

@@ -11,9 +11,9 @@ _CONDITION, _YIELD = "scf.if", "scf.yield"
 
 
 def without_conditions(blocks: list[Block]) -> list[Block]:
-    """Returns blocks in which each condition is a branch to blocks of its own.
+    """Returns blocks in which each condition is a branch to separate blocks.
 
-    Regions that only give something become no blocks: the branch passes that on.
+    Regions that only yield values become no blocks: the branch passes the values on.
     """
     if not any(x.name == _CONDITION for block in blocks for x in block.operations):
         return blocks
@@ -21,7 +21,7 @@ def without_conditions(blocks: list[Block]) -> list[Block]:
 
 
 def _without_passing(blocks: list[Block]) -> list[Block]:
-    """Lets branches skip blocks that only pass on what they take."""
+    """Lets branches skip blocks that only pass their arguments on."""
     passing = {
         block.label: block
         for block in blocks[1:]

@@ -1,6 +1,6 @@
-"""Runs a host program on what is known of memory: what it allocates, waits for, reads and gives.
+"""Runs a host program on the known facts about memory: allocations, waits, reads, results.
 
-Elsewhere: what devices do (`commands.py`), the order of blocks (`blocks.py`).
+Elsewhere: the commands of devices (`commands.py`), the order of blocks (`blocks.py`).
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ class Execution(Commands):
         self.state.done[operation.results[1]] = self.state.host
 
     def _ignore(self, operation: Operation) -> None:
-        """Runs what touches no memory."""
+        """Runs an operation that touches no memory."""
 
 
 _HANDLERS: dict[str, Callable[[Execution, Operation], None]] = {

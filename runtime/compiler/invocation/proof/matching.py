@@ -1,7 +1,8 @@
-"""Which operation of the program with memory is which one of the program with values.
+"""Pairs the operations of the program with memory and of the program with values.
 
-The passes between the two keep the order of what computes, reads and writes for the host; copies
-and slices come and go. Elsewhere: what it means (`values.py`, `memory.py`).
+The passes between the two keep the order of the operations that compute, read and write for the
+host; copies and slices come and go. Elsewhere: the meaning of operations (`values.py`,
+`commands.py`).
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _FILLED = {"stream.async.splat": 0, "stream.async.fill": -1, "stream.cmd.fill": 
 
 
 def operations_of(blocks: list[Block]) -> Iterator[Operation]:
-    """Yields all operations in blocks, with those of their regions."""
+    """Yields all operations in blocks and in the regions of these operations."""
     for block in blocks:
         for operation in block.operations:
             yield operation

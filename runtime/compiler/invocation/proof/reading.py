@@ -1,7 +1,8 @@
 """Reads the host functions of a module in the stream dialect, from MLIR's generic text.
 
-The bindings take 10 us and more for each operation that Python looks at, the generic form of the
-text has one shape for all of them. Elsewhere: what the operations mean (`values.py`, `memory.py`).
+The bindings take 10 us and more for each operation that Python looks at; the generic form of the
+text has one shape for all operations. Elsewhere: the meaning of the operations (`values.py`,
+`commands.py`).
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ class Operation:
         return self.result_kinds()[index].startswith("!stream.resource")
 
     def symbol(self, attribute: str) -> str:
-        """Returns a symbol or a text that an attribute holds, empty if there is none."""
+        """Returns an attribute's symbol or string, empty if the attribute is absent."""
         found = re.search(rf'\b{attribute} = \[?(@[^,\]}}>]+|"[^"]*")', self.text)
         return "" if found is None else found[1]
 
