@@ -1,6 +1,6 @@
-"""`Background`: something that a thread of its own makes while others go on.
+"""`Background`: makes a value in a separate thread while other threads go on.
 
-Elsewhere: what is made (`compiled_function.py`).
+Elsewhere: the values (`compiled_function.py`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _turns = threading.Semaphore(_AT_ONCE)
 
 @contextmanager
 def few_at_once() -> Iterator[None]:
-    """Compiles something for which nobody waits: who waits finds a helper process."""
+    """Limits compilations that no thread waits for, so that waiting threads find a free helper."""
     with _turns:
         yield
 
@@ -40,10 +40,10 @@ def wait_for_all() -> None:
 
 
 class Caller(NamedTuple):
-    """On whose behalf something is made.
+    """The caller that a value is made for.
 
     Attributes:
-        options: Those that are set in the thread alone.
+        options: The options that are set only in the caller's thread.
         line: The user's line there.
     """
 
@@ -61,11 +61,12 @@ class Background(Generic[_T]):
 
     Args:
         make: Makes the value.
-        caller: On whose behalf; by default that of the thread that begins it.
+        caller: The caller that the value is made for; by default the caller of the thread that
+            begins it.
 
     Attributes:
         value: The value, once `is_done`; None if making it failed.
-        failure: What went wrong, once `is_done`.
+        failure: The exception, once `is_done`, or None.
         is_done: Whether the making has ended.
 
     >>> making = Background(lambda: 6 * 7)

@@ -2,7 +2,7 @@
 
 A `Function` is compiled once for each device; the compiled form is kept with it. Arguments become
 device buffers without a copy where their memory allows it, and results stay on the device until
-somebody looks.
+they are read.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ from .successor import Successor
 _VmVariantList = iree_runtime.VmVariantList
 _new_buffer = Buffer.__new__
 _new_array = ConcreteArray.__new__
-# The host side of results is made when somebody looks.
+# The host side of results is made when a caller reads it.
 _NO_HOST = itertools.repeat(None)
 # Making a list for results takes 0.5 us. Up to this size they may live until the next call.
 _SMALL_RESULT_BYTES = 4096
@@ -93,15 +93,15 @@ def _put(host: HostArray, device: Device) -> Buffer:
         return device.put(host)
 
 
-# All that are in use, so that they can be told that somebody looks.
+# All that are in use, so that a profiler can turn on the timeline for them.
 _compiled_functions: weakref.WeakSet[CompiledFunction] = weakref.WeakSet()
 
 
 def begin_timeline(shows_dispatches: bool) -> None:
-    """Has calls and what they wait for stand on the timeline from now on.
+    """Records calls and the operations they wait for on the timeline from now on.
 
     Args:
-        shows_dispatches: Whether programs are to tell of their dispatches, too; each is compiled
+        shows_dispatches: Whether to record the programs' dispatches, too; each program is compiled
             once more for that, when it is called.
     """
     timeline.begin(shows_dispatches)
@@ -115,11 +115,12 @@ class CompiledFunction:
     The binary does not check its arguments: they must be of the types of the function's inputs.
 
     Args:
-        function: What to compile; its captures must be arrays.
+        function: The function to compile; its captures must be arrays.
         device: Where to run it.
-        donated: Indices of inputs whose memory the program may overwrite.
+        donated: Indices of inputs that the program may overwrite.
         waits: Whether to wait for the compiler. If not, calls are evaluated until it is done, and
-            for good if it fails. What has effects waits, for they must not happen twice.
+            for good if it fails. Functions with effects always wait, because their effects must not
+            happen twice.
     """
 
     def __init__(
@@ -156,17 +157,18 @@ class CompiledFunction:
                 _warn_of(error, function.name)
         # For each result its number and types, once a call may be a quick one.
         self._results: list[tuple[int, ShapedArray, BufferType]] | None = None
-        # Lists for results that may be used again, in spite of what they keep alive until then.
+        # Spare lists for results, which are reused although they keep the last results alive until
+        # then.
         self._spare_lists: list[iree_runtime.VmVariantList] = []
         result_bytes = sum(t.size * t.dtype.itemsize for t in self.result_types)
         self._reuses_lists = result_bytes <= _SMALL_RESULT_BYTES
-        # The same program with marks of its dispatches, once somebody wanted to see them.
+        # The same program with marks of its dispatches, compiled when they are first asked for.
         self._marked: Executable | NativeExecutable | None = None
         _compiled_functions.add(self)
 
     @property
     def code_size(self) -> int:
-        """Size of the compiled program in bytes; 0 if there is none."""
+        """Size of the compiled program in bytes; 0 before it is compiled."""
         return 0 if self._executable is None else self._executable.program.size
 
     def forget_quick_calls(self) -> None:
@@ -185,7 +187,7 @@ class CompiledFunction:
 
     def go_on_with(self, executable: Executable) -> None:
         """Lets calls run the successor of the program that has served."""
-        # A call that is under way goes on with what it has begun with, unless it is in a loop.
+        # A call that is under way keeps its program, unless it is in a loop.
         served = self._executable
         self._results = self._marked = None
         self._executable = executable
@@ -255,9 +257,9 @@ class CompiledFunction:
     def run(self, arguments: Sequence[ConcreteArray]) -> list[ConcreteArray]:  # noqa: C901
         """Runs the function on the inputs' values.
 
-        Once nothing is left to decide, to copy or to look at, this is a loop over the arguments,
-        a call of IREE, and a loop over the results. All of it is written out: a call of a function
-        or a constructor would cost as much as what it does.
+        Once nothing is left to decide, to copy or to look at, this is a loop over the arguments, a
+        call of IREE, and a loop over the results. All of it is written out: a call of a function or
+        a constructor would cost as much as its body.
         """
         native = self._native
         if native is not None and not (config.jax_debug_nans or config.jax_debug_infs):
@@ -332,7 +334,7 @@ class CompiledFunction:
         return results
 
     def _can_give(self, arguments: Sequence[ConcreteArray]) -> bool:
-        """Tells whether donated arguments can be overwritten: nobody else reads their memory."""
+        """Tells whether donated arguments can be overwritten: they have no other readers."""
         if pending.is_any_unfinished():
             return False
         for number in self.donated:
@@ -344,7 +346,7 @@ class CompiledFunction:
     def _with_marks(
         self, executable: Executable | NativeExecutable
     ) -> Executable | NativeExecutable:
-        """Returns the program that tells of its dispatches; the given one if there is none."""
+        """Returns the program with marks of its dispatches, or the given one without them."""
         if isinstance(executable, NativeExecutable) and self._successor is None:
             return executable  # one kernel: a dispatch tells nothing that the call does not
         if self._marked is None:
@@ -447,7 +449,7 @@ class CompiledFunction:
         ):
             return pending.defer(executable, buffers, overwrites=bool(self.donated))
         if self.donated:
-            pending.finish_all()  # another call may read what this one overwrites
+            pending.finish_all()  # another call may read memory to be overwritten
         return executable(buffers)
 
     def _evaluate(self, arguments: Sequence[ConcreteArray]) -> list[ConcreteArray]:

@@ -19,9 +19,10 @@ _SHORT_CALL_SECONDS = 40e-6
 _CALLS_PER_DRIVER = 4
 # Several cores have to gain clearly, since times scatter, and others may want the cores.
 _WORTHWHILE_RATIO = 0.9
-# Others may keep the cores busy during a trial, or begin to later: then local-task, whose threads
-# wait for each other, loses its gain. So there are further trials after this many calls, then after
-# four times as many, and so on up to a limit, at which trials cost nothing that could be measured.
+# Other programs may keep the cores busy during a trial, or start to later: then local-task, which
+# has threads that wait for each other, loses its gain. So there are further trials after this many
+# calls, then after four times as many, and so on up to a limit, at which trials cost nothing that
+# could be measured.
 _CALLS_BETWEEN_TRIALS = 8
 _MOST_CALLS_BETWEEN_TRIALS = 2048
 FOR_GOOD = -1
@@ -39,12 +40,12 @@ _SYNC_FIRST = ("local-sync", "local-task")
 class DriverTrial:
     """Finds the faster CPU driver of a function from the times of its calls.
 
-    Unless calls are too short to gain, it tries again from time to time, and rests in between. Of
-    one driver alone it learns how long calls take.
+    Unless calls are too short to gain, it tries again from time to time, and rests in between. With
+    one driver only, it learns how long calls take.
 
     Args:
         work: as for `Executable`.
-        drivers: those to choose from: the two of the CPU, or one.
+        drivers: the candidates: the two of the CPU, or one.
 
     Attributes:
         driver: the driver for the next call.

@@ -43,9 +43,10 @@ class Program:
     """A compiled module, loaded on a device.
 
     Args:
-        binary: what `compile_module` returned, for a target that fits the device.
+        binary: the result of `compile_module` for a fitting target.
         device: where it runs.
-        host_functions: what the binary calls in this process, in the order of their numbers.
+        host_functions: the functions of this process that the binary calls, in the order of their
+            numbers.
         threads: how many threads may compute it, by default as many as `axir_num_threads` says.
         is_marked: whether the binary was compiled with marks of its dispatches.
 
@@ -94,7 +95,7 @@ class Program:
         return Executable(self, name, work)
 
     def lookup(self, name: str) -> iree_runtime.VmFunction:
-        """Returns IREE's function of that name; raises ParameterError if there is none."""
+        """Returns IREE's function of that name; raises ParameterError if it is absent."""
         function = self._module.lookup_function(name)
         if function is None:
             raise ParameterError(
@@ -148,7 +149,7 @@ class Executable:
 
     Args:
         program: where the function is.
-        name: what it is called there.
+        name: its name there.
         work: estimated number of scalar operations of the largest operation of a call; a large one
             is tried on all cores first.
 
@@ -156,9 +157,10 @@ class Executable:
         driver: the driver of the next call.
         is_long: whether the timed calls took so long that another thread may wait for the next.
         result_types: types of the results, known after a first call unless shapes vary; else None.
-        quick: the driver, and its idle contexts, for calls that nobody times; None during a trial.
-        quick_calls: how many of these there will be, less than 0 for any number. Whoever makes one
-            counts it, and after the last one calls `begin_trial`.
+        quick: the driver, and its idle contexts, for calls that need not be timed; None during a
+            trial.
+        quick_calls: the number of such calls left, less than 0 for any number. The caller of such a
+            call counts it, and calls `begin_trial` after the last one.
         vm_function: IREE's function.
     """
 
@@ -212,11 +214,11 @@ class Executable:
     def invoke(
         self, refs: Sequence[iree_runtime.VmRef], where: str | None = None
     ) -> list[iree_runtime.VmRef]:
-        """Runs the function on IREE's references (`Buffer.ref`); returns those of the results.
+        """Runs the function on IREE's references (`Buffer.ref`); returns references to the results.
 
         Args:
             refs: The arguments.
-            where: The user's line for errors; by default that of the calling thread.
+            where: The user's line for errors; by default the calling thread's.
         """
         arguments = _VmVariantList(len(refs))
         push = arguments.push_ref
@@ -247,7 +249,7 @@ class Executable:
         results: iree_runtime.VmVariantList,
         where: str | None,
     ) -> None:
-        """Runs the function in an idle context of a driver; raises what says why it failed."""
+        """Runs the function in an idle context of a driver; raises an error with the cause."""
         try:
             context = pool.pop()
         except IndexError:
@@ -290,7 +292,7 @@ class Executable:
         return types
 
     def failure(self, error: Exception, where: str | None = None) -> BaseException:
-        """Returns what to raise: what a host function raised, else what IREE says."""
+        """Returns the exception to raise: the host function's, or else one with IREE's message."""
         raised_by_host = take_exception()
         if raised_by_host is not None:
             return raised_by_host

@@ -1,11 +1,11 @@
 """`HostCalls`: Python functions that a compiled program calls in its process.
 
-IREE imports them from a module of its own, one function for each number. They get NumPy views of
-the program's buffers and give arrays, which become buffers by one copy, or by none if the function
-promises that nobody will write to them (`keeps_results`). An exception cannot pass
-through IREE, which would make text of it: it is kept here, and the call of the program raises it.
-Elsewhere: which functions there are (`passes/transforms/lower_to_stablehlo.py`), the call of the
-program (`executable.py`).
+IREE imports them from a separate module, one function for each number. They get NumPy views of the
+program's buffers and return arrays. These become buffers with one copy, or without a copy if the
+function promises not to change them later (`keeps_results`). An exception cannot pass through IREE,
+which would convert it to text: it is kept here, and the call of the program raises it. Elsewhere:
+which functions there are (`passes/transforms/lower_to_stablehlo.py`), the call of the program
+(`executable.py`).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def take_exception() -> BaseException | None:
     return exception
 
 
-# What a call gives to IREE: nothing, one buffer, or several.
+# The result of a call to IREE: nothing, one buffer, or several.
 _References: TypeAlias = iree_runtime.VmRef | tuple[iree_runtime.VmRef, ...] | None
 
 
@@ -82,12 +82,12 @@ def _entry(calls: HostCalls, number: int) -> Returning[_References]:
 
     def enter(_: None, *refs: iree_runtime.VmRef) -> _References:
         owner = reference()
-        assert owner is not None  # whoever calls the program holds it
+        assert owner is not None  # the program's caller keeps a reference
         try:
             return owner.call(number, refs)
         except BaseException as exception:
             _of_thread.exception = exception
-            # IREE makes a text of this one, which nobody reads.
+            # IREE converts this exception to a text, which is not read.
             raise RuntimeError("a host function failed") from None
 
     return enter

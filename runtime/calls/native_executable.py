@@ -1,7 +1,7 @@
 """`NativeExecutable`: calls of machine code, with arrays as `jit` has them and with buffers.
 
-Arrays of the host go in and come out: no buffer is made for them. A call costs what its Python
-costs, so the way of small programs is written out in one function (`run`). Elsewhere: machine code
+Arrays of the host go in and come out: no buffer is made for them. A call's cost is its Python code,
+so the path for small programs is written out in one function (`run`). Elsewhere: machine code
 (`runtime/native/`), and which programs are run so (`runtime/compiler/`).
 """
 
@@ -48,17 +48,17 @@ class NativeExecutable:
     Args:
         kernel: The program.
         device: Where its arguments and results lie.
-        function: What was compiled; what it captures is an argument of the program.
+        function: The compiled function; its captures are arguments of the program.
         types: The types of its results.
-        host_calls: Functions of the host that it calls, by number.
+        host_calls: Host functions that the program calls, by number.
 
     Attributes:
-        name: That of the function.
+        name: The function's name.
         program: The loaded program.
         device: As given.
         is_long: Whether the last call took so long that another thread may make the next.
         result_types: Types of the results.
-        quick: None, as an `Executable` has it whose calls are timed.
+        quick: None, like an `Executable`'s while its calls are timed.
     """
 
     quick = None
@@ -73,7 +73,7 @@ class NativeExecutable:
     ):
         keep_freed_memory()
         kinds = [(x.shape, storage(x.dtype)) for x in types]
-        # What runs its calls from now on, if something does.
+        # The program that runs its calls from now on, if there is one.
         self._successor: Executable | None = None
         self._overtaking = Overtaking()
         self.program = NativeProgram(kernel, kinds, host_calls, self._overtaking)
@@ -91,7 +91,7 @@ class NativeExecutable:
         self._fixed = (*(usable(captured[n - count]) for n in read if n >= count),)
         self._fixed += self.program.constants
         self._is_direct = self.program.is_direct
-        # What the program returns as it got it has to have been looked at.
+        # Arguments that the program returns unchanged must have been checked.
         self._handed_on = frozenset(self.program.handed_on)
         self._is_quick = self._handed_on.issubset(self._read) and device is _only_device()
 
@@ -106,10 +106,10 @@ class NativeExecutable:
         self._overtaking.is_due = True
 
     def run(self, arguments: Sequence[ConcreteArray]) -> list[ConcreteArray] | None:
-        """Runs the program on arrays whose elements are at hand.
+        """Runs the program on arrays with elements in host memory.
 
         Returns:
-            The results; None if this is no call to be made so, and nothing has happened.
+            The results; None if the arguments need the general path; then nothing has happened.
         """
         if not self._is_quick or self.is_long:
             return None
@@ -183,7 +183,7 @@ class NativeExecutable:
     def host_of(self, x: ConcreteArray, *, stays: bool) -> HostArray:
         """Returns the elements of an array for a program that reads them here.
 
-        `stays` tells that they become a result, too: then nobody may overwrite them later.
+        `stays` tells that they become a result, too: then they must not be overwritten later.
         """
         buffer: Foreign = x._buffer
         if buffer is not None and buffer.device is not self.device:
@@ -208,7 +208,7 @@ class NativeExecutable:
     def invoke(
         self, refs: Sequence[iree_runtime.VmRef], where: str | None = None
     ) -> list[iree_runtime.VmRef]:
-        """Runs the program on IREE's references to arguments; returns those of the results."""
+        """Runs the program on IREE's references to arguments; returns references to the results."""
         device = self.device
         views = [ref.deref(HalBufferView) for ref in refs]
         kinds = [BufferType.of_view(view, device) for view in views]

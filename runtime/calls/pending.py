@@ -1,16 +1,15 @@
 """Calls that return before they are done: `defer` queues one and returns its results to come.
 
-Each thread that makes such calls has a queue of its own for each device, and a thread that works it
-off in order.
-Whoever waits for a result before that thread has come to it works the queue off up to there: on a
-busy machine several milliseconds pass until another thread runs. A call in a queue has what it
-needs: references to the memory of its arguments, or the call that makes them. That one was queued
-before, here or by another thread, so calls never wait in a circle. What fails, fails for whoever
-uses its results, and for the calls that take them.
+Each thread that makes such calls has a separate queue for each device, and a thread that runs its
+calls in order. A caller that needs a result before that thread has come to it runs the queue up to
+there: on a busy machine several milliseconds pass until another thread runs. A call in a queue
+holds its operands: references to the memory of its arguments, or the calls that compute them. Those
+were queued before, here or by another thread, so calls never wait in a circle. An error is raised
+wherever the results of the failed call are used, and in the calls that take them.
 
-A call that overwrites memory (a donated argument) first waits for all calls queued so far, for one
-of them may read it. Before a fork all queues are worked off, and before the interpreter ends.
-Elsewhere: which calls are queued (`compiled_function.py`), running them (`executable.py`).
+A call that overwrites memory (a donated argument) first waits for all calls queued so far, because
+one of them may read it. Before a fork, and before the interpreter ends, all queues are run to their
+end. Elsewhere: which calls are queued (`compiled_function.py`), running them (`executable.py`).
 """
 
 from __future__ import annotations
@@ -38,14 +37,14 @@ from axir.runtime.errors import RuntimeExecutionError
 from .executable import Executable
 from .native_executable import NativeExecutable
 
-# What is queued keeps its arguments alive; whoever queues more waits for the oldest.
+# A queued call keeps its arguments alive; a thread that queues more waits for the oldest.
 _LIMIT = 32
 Source: TypeAlias = "iree_runtime.VmRef | tuple[QueuedCall, int]"
 
 # All calls that have been queued and are not done.
 _unfinished: set[QueuedCall] = set()
 _threads = threading.local()
-# Guards what happens to a result at once: its call is done, and somebody deletes it.
+# Guards results against concurrent changes: a call ends, and another thread deletes its result.
 _settling = threading.Lock()
 _is_ending = False
 
@@ -55,14 +54,14 @@ class QueuedCall:
 
     Args:
         calls: The queue.
-        executable: What to call.
+        executable: The program to call.
         sources: The arguments; see `sources_of`.
-        waits_for: Calls that are to be done before.
+        waits_for: Calls that must be done before.
 
     Attributes:
-        failure: what went wrong, once the call is done.
-        refs: the results, once the call is done; whoever takes them keeps the call.
-        results: what waits for them.
+        failure: the exception, once the call has failed.
+        refs: the results, once the call is done; users of them keep the call alive.
+        results: the buffers that wait for the results.
     """
 
     __slots__ = (
@@ -134,13 +133,13 @@ class QueuedCall:
             with _settling:
                 for result, ref in zip(self.results, self.refs, strict=False):
                     result.settle(ref)
-            # Who only waits for this call shall not keep alive what it took.
+            # A thread that still waits for this call must not keep its arguments alive.
             self.results, self._sources, self._waits_for = [], [], []
             _unfinished.discard(self)
             self.under_way.release()
 
     def compute(self, where: str) -> Sequence[iree_runtime.VmRef]:
-        """Waits for what the call needs, and returns the results of the program.
+        """Waits for the call's operands, and returns the results of the program.
 
         Args:
             where: The user's line.
@@ -162,7 +161,7 @@ class QueuedCall:
             error.__cause__.__traceback__ = None
 
     def give_up(self) -> None:
-        """Fails, in a forked child, for the thread that would run it stayed in the parent."""
+        """Fails in a forked child: the thread that would run the call stayed in the parent."""
         self.fail(
             RuntimeExecutionError(
                 "The process was forked while another thread computed this array.",
@@ -183,7 +182,7 @@ class PendingBuffer(Buffer):
         self._index = index
 
     def settle(self, ref: iree_runtime.VmRef) -> None:
-        """Takes what has been computed, unless it has been deleted."""
+        """Takes the computed result, unless the buffer has been deleted."""
         if self._call is not None:
             self.ref = ref
             self._call = None
@@ -247,7 +246,7 @@ class _Queue:
     def __init__(self) -> None:
         self._calls: deque[QueuedCall] = deque()
         self._turn = threading.Lock()
-        # One for each call, for the thread that works the queue off; at last, None.
+        # An item for each call, which wakes the thread that runs the queue; None ends that thread.
         self.signals: queue.SimpleQueue[object] = queue.SimpleQueue()
 
     def add(self, call: QueuedCall) -> None:
@@ -272,10 +271,11 @@ class Lane:
     """The queue of a thread, and the thread that works it off, also if the first one has ended.
 
     Args:
-        needs_thread: Whether it will not do that whoever waits makes the calls.
+        needs_thread: Whether calls must run in the queue's thread, and not in a thread that waits
+            for them.
 
     Raises:
-        RuntimeError: if it will not, and no thread can be started.
+        RuntimeError: if a thread is needed and cannot be started.
     """
 
     def __init__(self, needs_thread: bool = False) -> None:
@@ -348,7 +348,7 @@ def defer(
 
 
 def sources_of(buffers: Sequence[Buffer]) -> list[Source]:
-    """Returns the memory of the arguments of a call, or what makes it.
+    """Returns the memory of the arguments of a call, or the calls that compute them.
 
     Raises:
         DeletedArrayError: an argument has been deleted or donated.

@@ -1,9 +1,9 @@
-"""`Successor`: the faster program that is made while a first one serves, and takes over from it.
+"""`Successor`: the faster program that is compiled while a first one runs, and then replaces it.
 
-IREE takes longer than who calls a program wants to wait, and its code is faster than what was there
-at first. So it begins when calls have taken long enough to be worth it, or when somebody asks.
-Elsewhere: the first program (`native_executable.py`), and when calls have taken long enough
-(`runtime/native/host_steps.py`).
+IREE takes longer to compile than a caller wants to wait, and its code is faster than the first
+program's. So its compilation begins when calls have taken long enough to be worth it, or on
+request. Elsewhere: the first program (`native_executable.py`), and when calls have taken long
+enough (`runtime/native/host_steps.py`).
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from .executable import Executable, Program
 from .native_executable import NativeExecutable
 
 _LOGGER = logging.getLogger(__name__)
-# All for which a program serves already, so that somebody may ask for them.
+# All successors of programs that run already, so that they can be compiled on request.
 _successors: weakref.WeakSet[Successor] = weakref.WeakSet()
 
 
 class Owner(Protocol):
-    """What is called, and runs one program after the other."""
+    """A function that is called, and runs one program after the other."""
 
     function: Function
     device: Device
@@ -44,13 +44,13 @@ class Owner(Protocol):
 
 
 class Successor:
-    """A faster program that there will be. Making it does not keep its owner alive.
+    """A faster program to come. Making it does not keep its owner alive.
 
     Args:
-        owner: Who is to run it.
-        compile_it: Makes its code.
-        host_calls: Functions of the host that it calls, by number.
-        caller: On whose behalf: whoever needs it first may be another thread, with other options.
+        owner: The function that will run it.
+        compile_it: Compiles its code.
+        host_calls: Host functions that it calls, by number.
+        caller: The caller that it is made for; the thread that begins it may have other options.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class Successor:
             self._making = Background(self._take_over, self._caller)
 
     def begin_when_worth(self, served: NativeExecutable) -> None:
-        """Begins when calls of the program that serves have taken long enough, or somebody asks."""
+        """Begins when calls of the running program have taken long enough, or on request."""
         known = weakref.ref(self)
 
         def begin() -> None:
@@ -95,7 +95,7 @@ class Successor:
             self._making.wait()
 
     def begin_in_forked_child(self) -> None:
-        """Lets the next call be one that begins anew what a thread of the parent was making."""
+        """Makes the next call restart a compilation that a thread of the parent had begun."""
         owner = self._owner()
         if owner is not None and self.is_lost:
             owner.forget_quick_calls()

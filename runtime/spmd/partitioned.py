@@ -29,7 +29,7 @@ Place = Device | Placement | None
 
 @dataclass(frozen=True)
 class DeviceMesh:
-    """The devices that run a program, and what the axes are called along which they stand.
+    """The devices that run a program, and the names of the axes that they are arranged along.
 
     Attributes:
         devices: The devices; the last axis counts fastest.
@@ -54,7 +54,7 @@ class DeviceMesh:
 
 
 def device_name(device: Device) -> int | str:
-    """Returns what ops call a device: its number, on the default platform, or else a name."""
+    """Returns a device's name in ops: its number, on the default platform, or else a name."""
     is_default = device.platform == devices()[0].platform
     return device.id if is_default else f"{device.platform}:{device.id}"
 
@@ -152,7 +152,7 @@ def mesh_for(
 
 
 def _meshes(what: str, places: Sequence[Place]) -> list[tuple[str, DeviceMesh]]:
-    """Returns the meshes among places, each with what is to be said about it."""
+    """Returns the meshes among places, each with words that describe its place in an error."""
     return [(what, DeviceMesh(p.devices, p.axes)) for p in places if isinstance(p, Placement)]
 
 
@@ -178,13 +178,13 @@ def local_program(
     in_layouts: tuple[Layout | None, ...],
     out_layouts: tuple[Layout | None, ...],
 ) -> LocalProgram:
-    """Returns what each device does of a function of whole arrays.
+    """Returns the program of each device for a function of whole arrays.
 
     Args:
         function: The function, without captures.
         axes: The axes of the mesh.
-        in_layouts: How the arguments lie; None leaves that open.
-        out_layouts: How the results are to lie, likewise.
+        in_layouts: The layouts of the arguments; None leaves a layout open.
+        out_layouts: The required layouts of the results; None leaves a layout open.
     """
     alone = _shard_map_alone(function, axes)
     if alone is not None and not any(layout is not None for layout in out_layouts):
@@ -208,7 +208,7 @@ def _shard_map_alone(function: Function, axes: MeshAxes) -> LocalProgram | None:
         return None
     if not _same(equation.results, function.outputs):
         return None
-    body = unit_of(body_to_run(**params))  # what it captured are operands of the map
+    body = unit_of(body_to_run(**params))  # its captures are operands of the map
     return LocalProgram(body, params["in_layouts"], params["out_layouts"])
 
 

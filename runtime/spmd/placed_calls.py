@@ -1,4 +1,4 @@
-"""Calls of traced functions where their arguments lie: on one device, or on those of a mesh.
+"""Calls traced functions where their arguments lie: on one device, or on the devices of a mesh.
 
 Elsewhere: programs for one device (`runtime/calls/compiled_function.py`) and for several
 (`program.py`).
@@ -49,9 +49,9 @@ def placed(
         function: The function.
         places: Where each argument is committed to lie.
         common: Where all of them are: one of `places`, or where to run if none says.
-        donated: Indices of arguments whose memory the program may overwrite.
+        donated: Indices of arguments that the program may overwrite.
         waits: As for `compiled`.
-        result_places: Where results are to lie, where that is said.
+        result_places: The required places of results, where they are given.
 
     Raises:
         IncompatibleDevicesError: the function, its arguments and results name different devices.

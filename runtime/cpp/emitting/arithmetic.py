@@ -129,7 +129,7 @@ def literal(constant: Constant) -> str:
 
 
 def expression(step: Compute, operands: Sequence[str]) -> str | None:
-    """Returns the expression of a step, given those of its operands; None if there is none."""
+    """Returns the expression of a step, given its operands' expressions; None for other steps."""
     name, kind = step.name, step.result.kind
     first = _kind(step.operands[0])
     if name in _PLAIN:

@@ -1,6 +1,6 @@
-"""`NAME.h` and `NAME_c.cpp`: the model for C, and for whoever can call C.
+"""`NAME.h` and `NAME_c.cpp`: the model for C, and for languages that can call C.
 
-Failures are numbers, those of `axir::Code`, with a message that the model keeps.
+Failures are error codes, the numbers of `axir::Code`, with a message that the model keeps.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def write_c_source(interface: Interface, description: str) -> str:
 
     Args:
         interface: The model.
-        description: What it says of itself.
+        description: The model's description of itself, in JSON.
     """
     return "\n".join(_source(interface, description))
 
@@ -282,7 +282,7 @@ def _lifetime(interface: Interface) -> Iterator[str]:
 
 
 def _questions(interface: Interface, description: str) -> Iterator[str]:
-    """Yields what tells of a model, and of its calls."""
+    """Yields the functions that return information about a model and its calls."""
     name = interface.name
     yield f"const char* {name}_target_cpu(const {name}_model* model) {{"
     yield "  return model->model->target_cpu();"

@@ -1,4 +1,4 @@
-"""`NAME.hpp`: what users of a model include."""
+"""`NAME.hpp`: the header that users of a model include."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def write_header(interface: Interface) -> str:
 
 
 def result_type(method: Method) -> str:
-    """Returns the type of what a method returns."""
+    """Returns the type of a method's return value."""
     return f"{camel_case(method.name)}Result"
 
 
@@ -106,7 +106,7 @@ def _result_types(method: Method) -> Iterator[str]:
 
 
 def callback_signature(callback: Callback) -> str:
-    """Returns the type of a callback: views of what it takes, then of what it writes."""
+    """Returns the type of a callback: views of its operands, then views of its results."""
     views = [view(t, True) for t in callback.operands] + [view(t, False) for t in callback.results]
     return f"std::function<void({', '.join(views)})>"
 

@@ -39,7 +39,7 @@ def identifier(text: str, fallback: str = "value") -> str:
     return f"{words}_" if words in _KEYWORDS else words
 
 
-# What functions of models call things of their own.
+# Names of local variables in the functions of models.
 _OWN = frozenset(("code", "next", "output", "result", "rows", "sizes", "status"))
 
 

@@ -78,7 +78,7 @@ def _construction(interface: Interface) -> Iterator[str]:
 
 
 def _pointers(method: Method, output: str) -> list[str]:
-    """Returns what the function of the program is called with."""
+    """Returns the arguments in a call of the program's function."""
     outputs = [f"{output}{x.name}.data()" for x in own_results(method)]
     rows = ["rows"] if method.rows else []
     return [*rows, *(f"{x.name}.data()" for x in method.arguments), *outputs]

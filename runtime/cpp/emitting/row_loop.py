@@ -1,4 +1,4 @@
-"""The function of any number of rows, which calls those of fixed numbers of them."""
+"""The function of any number of rows, which calls the functions of fixed numbers of rows."""
 
 from __future__ import annotations
 

@@ -24,10 +24,10 @@ def write_sources(
     """Returns the texts of the sources, by name.
 
     Args:
-        interface: What users see.
-        variants: The programs, those for CPUs of more features first.
-        embedded_size: How many bytes of parameters are part of the program; None if they lie in a
-            file of their own.
+        interface: The model's interface.
+        variants: The programs, in descending order of their CPUs' features.
+        embedded_size: The number of bytes of parameters that are part of the program; None if they
+            lie in a separate file.
     """
     name = interface.name
     classes = [VariantClass(interface, variant) for variant in variants]

@@ -69,7 +69,7 @@ def byte_size(array: ShapedArray) -> int:
 
 
 def stored_dtype(array: ShapedArray) -> str:
-    """Returns what safetensors calls the dtype."""
+    """Returns the name of the dtype in the safetensors format."""
     return _STORED[array.dtype]
 
 

@@ -24,7 +24,7 @@ class VariantClass:
     """Writes the class.
 
     Args:
-        interface: What users see.
+        interface: The model's interface.
         variant: The program and its kernels.
     """
 
@@ -123,7 +123,7 @@ class VariantClass:
         yield ""
 
     def opening(self) -> Iterator[str]:
-        """Yields what finds the kernels."""
+        """Yields the code that finds the kernels."""
         yield f"axir::Status {self.name}::open() {{"
         yield "  axir::Status status;"
         if self.variant.query is not None:
@@ -144,7 +144,7 @@ class VariantClass:
         yield ""
 
     def making(self) -> Iterator[str]:
-        """Yields what makes an instance."""
+        """Yields the code that makes an instance."""
         has_callbacks = bool(self.interface.callbacks)
         parameters = ["Callbacks callbacks"] if has_callbacks else []
         arguments = "std::move(callbacks), options" if has_callbacks else "options"
@@ -155,7 +155,7 @@ class VariantClass:
         yield ""
 
     def initializers(self) -> Iterator[str]:
-        """Yields what computes constants once."""
+        """Yields the code that computes constants once."""
         if not self.program.initializers:
             return
         yield f"axir::Code {self.name}::initialize() {{"
@@ -171,7 +171,7 @@ class VariantClass:
         yield ""
 
     def function(self, method: Method) -> Iterator[str]:
-        """Yields what computes a method."""
+        """Yields the code that computes a method."""
         if method.rows:
             for program in method.programs:
                 yield from self.rows_function(method, program)
@@ -214,7 +214,7 @@ class VariantClass:
         yield ""
 
     def rows_function(self, method: Method, program: Compiled) -> Iterator[str]:
-        """Yields the function of a fixed number of rows, whose arrays are all aligned."""
+        """Yields the function of a fixed number of rows, with arrays that are all aligned."""
         arrays = [x.name for x in method.arguments]
         arrays += map(self.kept_place, program.kept)
         targets = []

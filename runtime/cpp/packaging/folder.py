@@ -33,10 +33,10 @@ def model_files(
     """Returns the content of a model's files by their path in its folder.
 
     Args:
-        interface: What users see.
-        variants: What the methods do, and their kernels, for one kind of CPU or for several.
+        interface: The model's interface.
+        variants: The methods' programs and their kernels, for one kind of CPU or for several.
         constants: Arrays that the programs share.
-        embed_limit: Parameters of up to so many bytes become part of the program; of more they lie
+        embed_limit: Parameters of up to so many bytes become part of the program; larger ones lie
             in a file, which is mapped into memory.
     """
     name = interface.name

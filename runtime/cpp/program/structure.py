@@ -1,7 +1,8 @@
 """`structured`: blocks and jumps as loops and choices.
 
-Algorithm: a loop's header is what dominates a block that jumps back to it; where a choice ends is
-the block that its own dominates and that several others jump to (N. Ramsey, Beyond Relooper, 2022).
+Algorithm: a loop's header is a block that dominates a block that jumps back to it; a choice ends at
+the block that its own block dominates immediately and that several others jump to (N. Ramsey,
+Beyond Relooper, 2022).
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ Tree: TypeAlias = "tuple[Item, ...]"
 
 
 def structured(blocks: tuple[Block, ...]) -> Tree | None:
-    """Returns what blocks do as a tree; None if jumps go where no loop or choice would."""
+    """Returns blocks as a tree of statements; None if a jump fits no loop or choice."""
     try:
         return _Structure(blocks).tree(0, _Context())
     except _UnstructuredError:
@@ -79,7 +80,7 @@ def ends_always(tree: Tree) -> bool:
 
 
 class _UnstructuredError(Exception):
-    """A jump that is none of a loop or a choice."""
+    """A jump that fits no loop or choice."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +124,7 @@ class _Structure:
                     waiting.append(number)
 
     def tree(self, number: int, context: _Context) -> Tree:
-        """Returns what begins with a block, up to where the context goes on."""
+        """Returns the statements from a block on, up to where the context goes on."""
         if number not in self._loops or context.header == number:
             return self._straight(number, context)
         leaving = self._leaving[number]
@@ -165,7 +166,7 @@ class _Structure:
         return Give(target), *self._go(target.block, context, {source})
 
     def _go(self, number: int, context: _Context, sources: set[int]) -> Tree:
-        """Returns what goes on with a block, which is nobody else's if it stands here."""
+        """Returns the statements after a jump to a block that only the sources may jump to."""
         if number == context.following:
             return ()
         if number == context.header:

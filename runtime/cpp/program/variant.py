@@ -23,12 +23,12 @@ class Variant:
     """A program and its kernels, for one kind of CPU.
 
     Attributes:
-        cpu: What users call the CPU.
+        cpu: The CPU's name for users.
         architecture: `x86_64`, `aarch64` or `riscv64`.
-        features: What it must have, by LLVM's names of `FEATURES`.
-        program: What the methods do.
+        features: The features that it must have, by LLVM's names in `FEATURES`.
+        program: The program of the methods.
         kernels: The object file; empty if there are no kernels.
-        prefix: What symbols of the object file begin with.
+        prefix: The prefix of the object file's symbols.
     """
 
     cpu: str

@@ -1,8 +1,8 @@
 """Reads the functions of a program: the operations of the stream dialect as steps.
 
-Time points say when work of a device is done; here each step is done before the next one begins, so
-they are left out, and what waits for one stands for what it waits for. Elsewhere: the module around
-the functions (`module_reader.py`).
+Time points order the asynchronous work of devices. Here each step is done before the next one
+begins, so time points are left out, and an operation that waits for one is replaced by its operand.
+Elsewhere: the module around the functions (`module_reader.py`).
 """
 
 from __future__ import annotations
@@ -66,9 +66,9 @@ class FunctionReader:
     """Reads one function.
 
     Args:
-        kernels: Those of the module, by the symbols that dispatches name.
+        kernels: The kernels of the module, by the symbols that dispatches name.
         globals_: Kinds of the values that the program keeps, by name.
-        constants: Collects what is embedded.
+        constants: Collects the embedded constants.
     """
 
     def __init__(
@@ -201,7 +201,7 @@ class FunctionReader:
         self._add(host.Compute(self._result(operation), name, operands))
 
     def _read_alias(self, operation: ir.Operation, operands: list[ir.Value]) -> None:
-        """Gives what it takes: the leading operands."""
+        """Aliases the results to the leading operands."""
         for result, value in zip(operation.results, operands, strict=False):
             if kind_of(result.type) is not None:
                 self._values[result] = self._values[value]
@@ -346,7 +346,7 @@ def _ordered(entry: ir.Block) -> list[ir.Block]:
             finished.append(block)
             path.pop()
             continue
-        # The last one first: the order of the blocks is then that of the branches.
+        # The last one first: the order of the blocks is then the order of the branches.
         successor = successors.pop()
         if successor not in seen:
             seen.add(successor)
