@@ -66,11 +66,11 @@ BORROWED_BYTES = 1 << 15
 
 @dataclass(frozen=True)
 class Client:
-    """What runs programs on the devices of a platform.
+    """The software that runs programs on the devices of a platform.
 
     Attributes:
         platform: The platform.
-        platform_version: What computes.
+        platform_version: The name and version of that software.
         runtime_type: The same, in a word.
     """
 
@@ -84,8 +84,8 @@ class Memory:
     """A memory of a device that programs can address.
 
     Attributes:
-        kind: What it is called: `device`.
-        device: Whose it is.
+        kind: Its name: `device`.
+        device: The device that it belongs to.
     """
 
     kind: str
@@ -104,7 +104,7 @@ class Device:
     _class_name: ClassVar[str]
     # Whether its memory is not the host's, so that ops on arrays there run there.
     is_remote: ClassVar[bool] = False
-    # What a GPU says of itself, which programs are compiled for; None for a CPU.
+    # The properties of a GPU, as the target of compiled programs; None for a CPU.
     features: GpuFeatures | None = None
 
     def __init__(
@@ -125,7 +125,7 @@ class Device:
 
     @property
     def client(self) -> Client:
-        """What runs programs on the device."""
+        """The software that runs programs on the device."""
         return Client(self.platform)
 
     def addressable_memories(self) -> list[Memory]:
@@ -150,7 +150,7 @@ class Device:
         """
         if driver is None and self._main_handle is not None:
             return self._main_handle
-        # What threads a driver has stays as it was made.
+        # The threads of a driver are fixed when it is made.
         workers = (threads, config.axir_cpu_ids) if driver == "local-task" else (1, None)
         key = (driver or self.driver, *workers)
         handle = self._handles.get(key)
@@ -190,7 +190,8 @@ class Device:
     def close(self) -> None:
         """Gives IREE's devices back: they end when no program and no buffer is left on them.
 
-        Those that are asked for afterwards are new ones, which cannot read what lies on the old.
+        Devices that are asked for afterwards are new ones, which cannot read buffers of the old
+        ones.
         """
         with self._lock:
             self._handles = {}
@@ -211,11 +212,11 @@ class Device:
         return Buffer(view.ref, BufferType(array.shape, array.dtype, self))
 
     def put_copy(self, array: HostArray) -> Buffer:
-        """Copies a host array, of any layout, to memory of its own; see `put`."""
+        """Copies a host array, of any layout, to new memory; see `put`."""
         return self.put(array)
 
     def settle(self, array: ConcreteArray) -> None:
-        """Lets an array that nobody has committed lie here from now on."""
+        """Puts an uncommitted array into this device's memory from now on."""
         if array.dtype != float0:
             host = bytes_of(words_of(array.host())).view()
             host.flags.writeable = False
@@ -261,8 +262,9 @@ class Device:
 class CpuDevice(Device):
     """The CPU, or one of several that it is divided into: two drivers, and the host's memory.
 
-    Each has a handle of `local-sync` of its own. That of `local-task` is that of the process's
-    first: its threads are as many as there are cores, which all devices share.
+    Each has a separate handle of `local-sync`. The handle of `local-task` is the handle of the
+    process's first CPU device: it has as many threads as there are cores, and all devices share
+    them.
     """
 
     drivers = ("local-sync", "local-task")
@@ -298,7 +300,7 @@ class CpuDevice(Device):
         return super().put(array)
 
     def put_copy(self, array: HostArray) -> Buffer:
-        """Copies a host array, of any layout, to memory of its own: once."""
+        """Copies a host array, of any layout, to new memory: once."""
         if array.flags.c_contiguous:
             return super().put(array)
         memory = aligned_empty(array.shape, array.dtype)
@@ -331,8 +333,8 @@ class CpuDevice(Device):
             host = np.zeros(shape, dtype)
             host.flags.writeable = False
             return host
-        # What keeps the mapping alive hangs on the array that IREE returns, and NumPy's views of
-        # views forget the array in between; they do not look behind a memoryview.
+        # The array that IREE returns keeps the mapping alive, and NumPy's views of views drop the
+        # reference to the array in between; a memoryview keeps it.
         memory = view.map().asarray((size,), _BYTE)
         host = np.frombuffer(memoryview(memory), dtype).reshape(shape)
         host.flags.writeable = False
@@ -340,9 +342,9 @@ class CpuDevice(Device):
 
 
 _ALIASES = {"gpu": "cuda", "nvidia": "cuda"}
-# By platform, what finds its devices: see `offer_platform`.
+# By platform, the function that finds its devices: see `offer_platform`.
 _platforms: dict[str, Callable[[], tuple[Device, ...]]] = {}
-# By platform; a device is made once, for it is the same only as itself.
+# By platform; a device is made once, because devices are compared by identity.
 _devices: dict[str, tuple[Device, ...]] = {}
 # By the option `jax_platforms`, the first device of this process.
 _first_devices: dict[str | None, Device] = {}
@@ -374,7 +376,7 @@ def cpu_device_count() -> int:
 
 
 def are_made() -> bool:
-    """Tells whether devices have been asked for: what they are is settled then."""
+    """Tells whether devices have been asked for; they do not change afterwards."""
     return bool(_devices)
 
 
@@ -423,7 +425,7 @@ def devices(backend: str | None = None) -> list[Device]:
             platform of the option `jax_platforms`, by default the CPU.
 
     Raises:
-        DeviceNotFoundError: there is no such platform, no driver for it, or no device.
+        DeviceNotFoundError: the platform is unknown, or its driver or its devices are missing.
 
     >>> devices("cpu")
     [CpuDevice(id=0)]
@@ -445,7 +447,7 @@ def devices(backend: str | None = None) -> list[Device]:
 
 
 def _device(platform: str, device_id: int) -> Device:
-    """Returns a device by what it is pickled as."""
+    """Returns a device by its pickled form: platform and id."""
     return devices(platform)[device_id]
 
 
@@ -460,7 +462,7 @@ def local_devices(
         host_id: The older name of `process_index`.
 
     Raises:
-        ParameterError: there is no such process.
+        ParameterError: the process does not exist.
     """
     asked = host_id if process_index is None else process_index
     processes = current()
@@ -498,5 +500,5 @@ def _export_libm() -> None:
     """Lets compiled programs find the C library's f64 functions."""
     try:
         ctypes.CDLL("libm.so.6", ctypes.RTLD_GLOBAL)
-    except OSError:  # another C library, whose functions are global already
+    except OSError:  # another C library: its functions are global already
         return

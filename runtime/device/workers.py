@@ -17,9 +17,8 @@ from axir.dialect.core.options import ConfigError
 
 _TASKS = "/proc/self/task"
 _SECONDS_TO_START = 5.0
-# Bytes of a worker's stack, as many as the first thread of a process has: of a long kernel, what
-# the registers do not hold lies there, and IREE's 128 KB have ended processes. Only what is used
-# takes memory.
+# Bytes of a worker's stack, as many as the first thread of a process has: a long kernel spills
+# registers there, and IREE's 128 KB have ended processes. Only the used part takes memory.
 _STACK = 8 << 20
 
 
@@ -75,7 +74,7 @@ def cpu_ids() -> tuple[int, ...]:
 def with_workers(
     threads: int, open_device: Callable[[], iree_runtime.HalDevice]
 ) -> iree_runtime.HalDevice:
-    """Returns a device with so many threads, each on a core of its own where there are enough.
+    """Returns a device with so many threads, each on a separate core if there are enough.
 
     IREE pins workers to cores if it chooses these itself, up to a limit; a fixed number of workers
     it leaves to the system, which may keep two of them on one core. Where the process may not use

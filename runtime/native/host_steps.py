@@ -27,12 +27,12 @@ class Entry(Protocol):
 
 
 class HostStep:
-    """A function of the host.
+    """A host function.
 
     Args:
         call: The function.
         places: The memory of its operands, and of its results behind them.
-        read_only: How many arrays of a call nobody writes to: the first ones.
+        read_only: The number of arrays of a call that are never written to: the first ones.
     """
 
     def __init__(self, call: HostCall, places: Sequence[Place], read_only: int):
@@ -43,10 +43,10 @@ class HostStep:
         self._read_only = read_only
 
     def run(self, arrays: Sequence[HostArray], control: HostArray) -> None:
-        """Calls the function, and writes what it gives to the memory of a call.
+        """Calls the function, and writes its results to the memory of a call.
 
         Args:
-            arrays: Those of the call.
+            arrays: The arrays of the call.
             control: Two words, and the addresses of the arrays and slots.
         """
         operands = []
@@ -66,11 +66,11 @@ _ENOUGH = 0.1
 
 
 class Overtaking:
-    """How a program gives way to a faster one, which takes long to make.
+    """The handover from a running program to a faster one, which takes long to compile.
 
     Attributes:
-        is_due: Whether that is there, so that calls in a loop need not end.
-        waiting: What begins to make it, until that has begun.
+        is_due: Whether the faster program is ready, so that calls in a loop need not end.
+        waiting: The function that begins its compilation, until that has begun.
     """
 
     def __init__(self) -> None:
@@ -84,12 +84,12 @@ class Overtaking:
         self.consider()
 
     def consider(self, seconds: float = 0.0) -> None:
-        """Begins to make the faster program if all calls together have taken long enough.
+        """Begins to compile the faster program if all calls together have taken long enough.
 
-        It costs more than few calls ever gain.
+        Its compilation costs more than a few calls ever gain.
 
         Args:
-            seconds: What a call has taken that is under way.
+            seconds: The time so far of a call that is under way.
         """
         if self.waiting and self._seconds + seconds >= _ENOUGH:
             # Another thread may have taken it; where no thread can begin, the program goes on.
@@ -174,7 +174,7 @@ def _view(
 
 
 def checked_results(call: HostCall, results: HostArrays) -> list[HostArray]:
-    """Returns what a function gave, after a look at its number, shapes and dtypes."""
+    """Returns a function's results, after checking their number, shapes and dtypes."""
     expected = call.result_types
     arrays = [np.asarray(x) for x in results]
     if len(arrays) != len(expected) or any(

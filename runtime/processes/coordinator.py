@@ -1,8 +1,8 @@
 """The coordinator: a thread of process 0 that all processes talk to, and that notices a loss.
 
-It collects what `all_gather` is called with, passes on who fails or ends, and tells all of a
-process whose connection breaks, or that says nothing for too long. Elsewhere: the processes' side
-(`member.py`), and the elements of arrays, which do not pass through here.
+It collects the arguments of `all_gather`, reports to all processes that one fails or ends, and
+reports a process as lost when its connection breaks or it is silent for too long. Elsewhere: the
+processes' side (`member.py`), and the elements of arrays, which do not pass through here.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from axir.dialect.core.annotations import UserObject
 
 from .wire import Connection, Message
 
-# How often who is silent is looked for, in seconds.
+# The interval between checks for silent processes, in seconds.
 _LOOK_SECONDS = 0.2
 
 

@@ -45,10 +45,10 @@ class Job:
 
     Args:
         member: This process.
-        connect: Makes what carries bytes among some processes, given a name that all call it by.
+        connect: Makes the transport among some processes, given a name that all of them pass.
         shutdown_seconds: How long to wait at the end until all others have come to it.
-        coordinator: What all talk to, in process 0.
-        sockets: Where the others reach this one, if they do by sockets.
+        coordinator: The coordinator, in process 0.
+        sockets: The sockets at which the others reach this one, if they use sockets.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class Job:
         group.become(member)
 
     def _remember(self, kind: type[BaseException], error: BaseException, trace: Foreign) -> None:
-        """Keeps what ends the program, so that the others can be told."""
+        """Keeps the exception that ends the program, so that the others can be told."""
         self._reason = f"{kind.__name__}: {error}".splitlines()[0]
         self._hook(kind, error, trace)
 
@@ -140,11 +140,11 @@ def meet_by_mpi(devices: int, times: Times) -> Job:
     """Meets the other processes that `mpirun` has started, and begins to compute with them.
 
     Args:
-        devices: How many devices the CPU of this one is.
+        devices: The number of devices that this process's CPU has.
         times: How long to wait.
 
     Raises:
-        DistributedSetupError: if there is no MPI, or they do not find each other.
+        DistributedSetupError: if MPI is missing, or the processes do not find each other.
     """
     communicator = world()
     index, count = communicator.Get_rank(), communicator.Get_size()

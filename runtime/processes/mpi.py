@@ -1,4 +1,4 @@
-"""MPI through mpi4py: what carries bytes among processes that `mpirun` has started.
+"""MPI through mpi4py: carries bytes among processes that `mpirun` has started.
 
 Calls do not block, so that a process that waits notices the loss of another one. Elsewhere: how the
 loss is noticed (`coordinator.py`).
@@ -55,7 +55,8 @@ class MpiTransport:
 
     Args:
         processes: Which processes, ascending; all of them make one.
-        tag: What tells this transport from others that begin at the same time: a small number.
+        tag: A small number that distinguishes this transport from others that begin at the same
+            time.
 
     Attributes:
         processes: Which processes.

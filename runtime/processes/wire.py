@@ -62,7 +62,7 @@ class Connection:
         """Waits for bytes, and keeps them.
 
         Args:
-            most: How many to take at most: what follows a message may be for others.
+            most: The most bytes to take: the bytes after a message may be for others.
 
         Raises:
             OSError: the other side is gone.
@@ -76,7 +76,7 @@ class Connection:
         """Returns the next message of the bytes that have come; None if it is not all there.
 
         Raises:
-            ConnectionError: what has come is no message.
+            ConnectionError: the bytes are not a message.
         """
         received = self._received
         if len(received) < _LENGTHS.size:
@@ -110,7 +110,7 @@ def address(text: str, what: str) -> tuple[str, int]:
     """Returns host and port of `host:port`.
 
     Raises:
-        ValueError: if it is none.
+        ValueError: if the text has another form.
 
     >>> address("localhost:1234", "coordinator_address"), address("[::1]:80", "x")
     (('localhost', 1234), ('::1', 80))
