@@ -10,7 +10,7 @@ from .version import JAX_VERSION
 
 
 class StandInDistribution(Distribution):
-    """A distribution that is not installed, but whose version libraries ask for.
+    """A distribution that is not installed, for libraries that ask for its version.
 
     >>> StandInDistribution("jaxlib").metadata["Name"]
     'jaxlib'

@@ -1,10 +1,9 @@
-"""Functions whose leading dimension is open: traced for one row, vectorized for as many as come.
+"""Functions with an open leading dimension: traced for one row, vectorized for any number of rows.
 
-Row i of the results is the function of row i of the arguments; that this holds of a function is
-proved when it is exported (`row_proof.py`). A program has a fixed number of rows: a call takes the
-next larger one and fills it up with copies of its last row, or goes through the largest one several
-times.
-Elsewhere: symbolic dimensions (`frontend/_arguments/dimensions.py`).
+Row i of the results is the function of row i of the arguments; the export proves that this holds of
+a function (`row_proof.py`). A program has a fixed number of rows: a call uses the next larger
+program and pads with copies of its last row, or runs the largest one several times. Elsewhere:
+symbolic dimensions (`frontend/_arguments/dimensions.py`).
 """
 
 from __future__ import annotations
@@ -189,7 +188,7 @@ def pieces_of(count: int, sizes: Sequence[int]) -> Iterator[tuple[int, int, int]
 
 
 def _padded(x: ConcreteArray, start: int, stop: int, size: int) -> ConcreteArray:
-    """Returns rows of an array, and copies of the last one up to a size; zeros if there is none."""
+    """Returns rows of an array, padded to a size with copies of the last row, or with zeros."""
     host = x.host()[start:stop]
     missing = size - len(host)
     if missing:

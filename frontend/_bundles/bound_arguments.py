@@ -30,7 +30,7 @@ class Bound(NamedTuple):
 
     @property
     def is_empty(self) -> bool:
-        """Whether there are none."""
+        """Whether nothing is bound."""
         return not (self.args or self.kwargs)
 
     def taking_them_last(self, fun: UserFunction) -> UserFunction:
@@ -60,10 +60,10 @@ class Bound(NamedTuple):
 
 
 def unbound(fun: UserFunction) -> tuple[UserFunction, Bound]:
-    """Returns the function that partial applications made `fun` of, and what they bound.
+    """Returns the function behind partial applications, and the arguments that they bound.
 
-    Only trees of arrays are taken out. An argument that is anything else, such as a number or the
-    name of an activation, stays bound, and those before it that are arrays stay with it.
+    Only trees of arrays are taken out. Other arguments, such as a number or the name of an
+    activation, stay bound, and so do the arrays before them.
     """
     if not isinstance(fun, functools.partial) or not all(map(_holds_arrays, fun.args)):
         return fun, Bound((), {})

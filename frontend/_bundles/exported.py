@@ -50,23 +50,24 @@ _ARRAYS = {ConcreteArray}
 
 
 class Exported(Calls):
-    """A function saved, or ready to be.
+    """A function that is saved or can be saved.
 
     Args:
         entry: Its name, arguments, results and parameters.
-        function: The traced function, or what reads it when it is first asked for.
+        function: The traced function, or a function that reads it when it is first asked for.
         parameters: The values of `entry.parameters`, by name.
         in_tree: Structure of `(args, kwargs)`.
         out_tree: Structure of the result.
-        programs: What is compiled of it.
+        programs: Its compiled programs.
 
     Attributes:
-        entry: What a bundle's manifest says of it.
-        parameters: The arrays that it captured, by name; what is small is part of the program.
+        entry: Its entry in a bundle's manifest.
+        parameters: The arrays that it captured, by name; small arrays are part of the program
+            instead.
         in_tree: Structure of `(args, kwargs)`.
         out_tree: Structure of the result.
-        dependent_rows: Why the leading dimension, which is open, is not one of rows, so that there
-            are programs for sizes alone; None if it is, or was never asked.
+        dependent_rows: The reason that its open leading dimension is not one of rows, so that
+            programs are made only for sizes; None if it is one of rows, or this was never checked.
     """
 
     dependent_rows: DependentRowsError | None = None
@@ -75,7 +76,7 @@ class Exported(Calls):
     def of_signature(
         name: str, signature: Signature, function: Function, where: str = ""
     ) -> Exported:
-        """Returns a function without captures, whose trees are those that a signature notes."""
+        """Returns a function without captures, with the trees that a signature records."""
         in_tree, out_tree = trees_of(signature, where)
         entry = FunctionEntry(name, signature, open=open_of(function, signature))
         return Exported(entry, function, {}, in_tree, out_tree)
@@ -115,7 +116,7 @@ class Exported(Calls):
 
     @property
     def fun_name(self) -> str:
-        """What the function was called."""
+        """The function's name."""
         return self.entry.name
 
     @property
@@ -125,7 +126,7 @@ class Exported(Calls):
 
     @property
     def donated(self) -> tuple[int, ...]:
-        """Numbers of the arguments whose memory results may take, as `donate_argnums` said."""
+        """Numbers of the arguments that results may overwrite, as `donate_argnums` said."""
         return self.entry.donated
 
     @property
@@ -224,7 +225,7 @@ class Exported(Calls):
             ShapeError: if a constraint does not hold.
         """
         made = tuple(dict.fromkeys(map(self._checked_sizes, sizes)))
-        if self.open is None:  # of one dimension, or of none, which `with_rows` refuses
+        if self.open is None:  # no or one open dimension: `with_rows` refuses the former
             return self.with_rows(*(size for found in made for _, size in found))
         entry = replace(self.entry, open=replace(self.open, sizes=made))
         return self._changed(entry, self._programs)
@@ -262,7 +263,7 @@ class Exported(Calls):
         return checked_sizes(self.fun_name, sizes, self.open or Open(self.symbols))
 
     def with_programs(self, programs: Programs) -> Exported:
-        """Returns the function with what is compiled of it."""
+        """Returns the function with its compiled programs."""
         return self._changed(self.entry, programs)
 
     def with_batch(self, batch: Batch) -> Exported:
@@ -273,7 +274,7 @@ class Exported(Calls):
         """Returns the function with other values of some of its parameters; nothing is traced.
 
         Raises:
-            ParameterError: if there is no such parameter.
+            ParameterError: if the function has no such parameter.
             ShapeError, DTypeError: if a value is not of the type of the parameter.
 
         >>> import functools, axir.numpy as jnp
@@ -420,7 +421,7 @@ class Exported(Calls):
         """Returns the content of the bundle that `save` would write.
 
         Args:
-            vjp_order: Ignored: what is saved can be differentiated as often as one likes.
+            vjp_order: Ignored: a saved function can be differentiated any number of times.
         """
         return bytearray(archive_bytes(bundle_entries({self.fun_name: self}, self._contents())))
 
@@ -457,7 +458,7 @@ class Exported(Calls):
             TreeError: if the arguments are not the tree it was exported for.
         """
         leaves, structure = tree.flatten((args, kwargs))
-        # Containers whose classes a saved module cannot name are known by their notation.
+        # Containers of classes that a saved module cannot name are compared by their notation.
         if structure != self.in_tree and tree_text.write(structure) != self.signature.in_tree:
             raise TreeError(
                 f"{self.fun_name!r} was exported for arguments {self.signature.in_tree}, but was "
@@ -475,10 +476,10 @@ class Exported(Calls):
 
 
 def trees_of(signature: Signature, where: str) -> tuple[tree.TreeDef, tree.TreeDef]:
-    """Returns the structures of arguments and results; flat ones where nothing is noted.
+    """Returns the structures of arguments and results; flat ones if the signature has no notation.
 
     Raises:
-        ParseError: if a notation is not that of a tree.
+        ParseError: if a notation is not a tree's.
         VerificationError: if it has other leaves.
     """
     count, results = len(signature.arguments), len(signature.results)
@@ -495,7 +496,7 @@ def trees_of(signature: Signature, where: str) -> tuple[tree.TreeDef, tree.TreeD
 def signature_of(
     function: Function, in_tree: tree.TreeDef, out_tree: tree.TreeDef, names: Sequence[str]
 ) -> Signature:
-    """Returns the signature of a traced function, whose arguments have given names."""
+    """Returns the signature of a traced function, with the given names of arguments."""
     skeleton = out_tree.unflatten(range(out_tree.num_leaves))
     results = [f"result{path}" for path in tree.paths(skeleton)]
     return Signature(

@@ -1,8 +1,8 @@
-"""What programs compute, as numbered expressions: equal ones have one number.
+"""The computation of programs as numbered expressions: equal ones have one number.
 
-Ops that only regroup elements, in order, are one kind of expression, so that programs whose arrays
-have a dimension of extent 1 more or less compare as equal. Elsewhere: what a function does with the
-rows of its arguments (`row_proof.py`).
+Ops that only regroup elements, in order, are one kind of expression, so that programs with one
+dimension of extent 1 more or less compare as equal. Elsewhere: whether a function's rows are
+independent (`row_proof.py`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Shape = tuple[int, ...]
 
 # How many elements at their beginning tell most arrays apart.
 _BEGIN = 16
-# Up to how many elements what is made of known arrays is computed.
+# Up to this number of elements, expressions of known arrays are evaluated.
 _SMALL = 4096
 # Ops that change no element and no order of elements if the number of elements stays.
 _REGROUPING = ("reshape", "squeeze", "broadcast_in_dim")
@@ -34,10 +34,10 @@ _REGROUPING = ("reshape", "squeeze", "broadcast_in_dim")
 
 @dataclass(frozen=True)
 class Made:
-    """A function that stands for one among the parameters of an op: what its results are.
+    """The results of a function among the parameters of an op; it stands for the function.
 
     Attributes:
-        results: Expressions of the results, made of those of the inputs.
+        results: Expressions of the results, in terms of the inputs.
     """
 
     results: tuple[int, ...]
@@ -48,7 +48,7 @@ class Node:
     """An expression.
 
     Attributes:
-        kind: What is applied: an input, a constant, a regrouping, or an op with its parameters and
+        kind: The kind of node: an input, a constant, a regrouping, or an op with its parameters and
             the number of the result.
         operands: Numbers of the operands, which are smaller than its own.
         shape: The shape of the value.
@@ -60,7 +60,7 @@ class Node:
 
     @property
     def op(self) -> str:
-        """The name of what is applied."""
+        """The name of the applied op."""
         return str(self.kind[0]) if type(self.kind) is tuple else ""
 
 
@@ -88,7 +88,7 @@ class Expressions:
         return self._number(Node(("input", place), (), shape))
 
     def constant(self, array: ConcreteArray) -> int:
-        """Returns the number of an array: that of an equal one, if there is any."""
+        """Returns the number of an array, which is an equal array's number if there is one."""
         shape, host = array.type.shape, array.host()
         inner = tuple(extent for extent in shape if extent != 1)
         begin = words_of(host.flat[:_BEGIN]).tobytes()
@@ -175,15 +175,15 @@ class Expressions:
     def replaced(
         self, number: int, others: Mapping[int, int], keeps_inputs: bool = False
     ) -> int | None:
-        """Returns an expression in which others stand for some; what is known then is computed.
+        """Returns an expression with some parts replaced, and evaluated as far as it is known then.
 
         Args:
             number: The expression.
-            others: By number of an expression in it, what stands for that.
+            others: The replacements, by the number of an expression in it.
             keeps_inputs: Whether inputs may remain.
 
         Returns:
-            None if inputs remain that must not.
+            None if inputs remain, unless they may.
         """
         pending, reached = [number], set[int]()
         while pending:
@@ -214,7 +214,7 @@ class Expressions:
         return self._known(number) is not None
 
     def _value(self, number: int) -> ConcreteArray | None:
-        """Returns what an op gives of arrays that are known; None if they are not, or are large."""
+        """Evaluates an op on known arrays; returns None for others, and for large results."""
         node = self.nodes[number]
         if type(node.kind) is not tuple or len(node.kind) != 4 or math.prod(node.shape) > _SMALL:
             return None
@@ -230,7 +230,7 @@ class Expressions:
         return found if type(found) is ConcreteArray else None
 
     def _known(self, number: int) -> ConcreteArray | None:
-        """Returns the array that an expression is; None if it is none, or a large one."""
+        """Returns the array of an expression; None if it is not known, or large."""
         node = self.nodes[number]
         array = self._values.get(node.operands[0] if node.op == "regroup" else number)
         if array is None or array.size > _SMALL:
@@ -321,7 +321,7 @@ _WITHOUT_ONES: dict[str, Callable[[Expressions, Params, Sequence[int], Shape], _
 
 
 class _Only:
-    """What is equal to nothing but itself."""
+    """A key that equals only itself."""
 
     def __init__(self, value: Param):
         self._value = value

@@ -40,11 +40,11 @@ class Rows:
 
 @dataclass(frozen=True)
 class Own:
-    """A value of which each row has its own part, or which all rows share.
+    """A value that has a separate part for each row, or that all rows share.
 
     Attributes:
-        expression: What a row computes for it, by number.
-        rows: Where the rows lie; None if they share it.
+        expression: A row's computation of it, by number.
+        rows: The place of the rows; None if they share it.
     """
 
     expression: int
@@ -68,7 +68,7 @@ State = Own | Mixed
 
 
 class RefusedError(Exception):
-    """Ends the look at an op: its results are `Mixed`, for a reason.
+    """Ends the check of an op and makes its results `Mixed`, with a reason.
 
     Attributes:
         equation: The op that is the reason, if it is another one within.
@@ -80,12 +80,12 @@ class RefusedError(Exception):
 
 
 class Parts(NamedTuple):
-    """What an op is on a single row.
+    """An op's counterpart on a single row.
 
     Attributes:
         params: Its parameters.
         shapes: Shapes of the results.
-        rows: Where its results have rows.
+        rows: The places of rows in its results.
     """
 
     params: Params
@@ -101,7 +101,7 @@ class _Cut(NamedTuple):
 
 
 def part_shape(shape: Shape, rows: Rows | None, count: int) -> Shape:
-    """Returns the shape of what a single row of so many has of an array."""
+    """Returns the shape of a single row's part of an array."""
     if rows is None:
         return shape
     place = rows.dimension
@@ -115,17 +115,17 @@ def parts_of(
     count: int,
     new: Sequence[int | None],
 ) -> Parts:
-    """Returns what an op is on one row of so many.
+    """Returns an op's counterpart on one row.
 
     Args:
         equation: The op.
         dimensions: How its dimensions hang together.
-        rows: Where its operands have rows.
-        count: How many there are.
-        new: In which dimension each result has rows though no operand has.
+        rows: The places of rows in its operands.
+        count: The number of rows.
+        new: The dimension in which each result has rows though no operand has.
 
     Raises:
-        RefusedError: if a result has not what only one row gave it.
+        RefusedError: if a result depends on more than one row.
     """
     name = equation.primitive.name
     if dimensions.separate:
@@ -180,7 +180,7 @@ def _located(own: Dimension, dimensions: Dimensions, before: int, count: int) ->
 
 
 def _new_cut(dimensions: Dimensions, count: int, new: Sequence[int | None]) -> _Cut | None:
-    """Returns the factor of rows that results alone have."""
+    """Returns the factor of rows that only results have."""
     cuts = {
         _located(own[place], dimensions, 1, count)
         for own, place in zip(dimensions.results, new, strict=True)
@@ -190,7 +190,7 @@ def _new_cut(dimensions: Dimensions, count: int, new: Sequence[int | None]) -> _
 
 
 def _is_free(dimensions: Dimensions, rows: Sequence[Rows | None], factor: int) -> bool:
-    """Tells whether an op treats all positions along a factor alike, and each by itself."""
+    """Tells whether an op treats all positions along a factor alike, and independently."""
     look_up = dimensions.look_up
     if factor in dimensions.combined or factor in dimensions.halos:
         return False

@@ -21,7 +21,7 @@ from .row_layouts import EVERY, Mixed, Own, Parts, RefusedError, Rows, State, pa
 
 Counts = tuple[int, int]
 
-# Ops that leave elements what they are, and so the numbers of rows.
+# Ops that do not change elements, and so keep the numbers of rows.
 _MOVING = ("reshape", "squeeze", "broadcast_in_dim", "transpose")
 _SCATTERS = ("scatter", "scatter_add", "scatter_mul", "scatter_min", "scatter_max")
 
@@ -29,7 +29,7 @@ _SCATTERS = ("scatter", "scatter_add", "scatter_mul", "scatter_min", "scatter_ma
 def constant(
     expressions: Expressions, arrays: tuple[ConcreteArray, ConcreteArray], counts: Counts
 ) -> State:
-    """Returns what an array is to a row, given that of a program of some rows and one of others."""
+    """Returns the state of an array, given the arrays of two programs for different row counts."""
     one, other = arrays
     if one.type.shape == other.type.shape:
         number = expressions.constant(one)
@@ -62,7 +62,7 @@ def _candidates(one: Shape, other: Shape, counts: Counts) -> list[Rows]:
 
 
 def _part(x: ConcreteArray, rows: Rows, count: int) -> ConcreteArray | None:
-    """Returns what a row has of an array; None if not all have the same."""
+    """Returns a row's part of an array; None if the rows' parts differ."""
     host, place = x.host(), rows.dimension
     shape = part_shape(host.shape, rows, count)
     if rows.numbered:
@@ -87,15 +87,15 @@ def _part(x: ConcreteArray, rows: Rows, count: int) -> ConcreteArray | None:
 def numbers_of(
     equation: Equation, count: int, new: Sequence[int | None]
 ) -> tuple[ConcreteArray, Rows] | None:
-    """Returns what a row has of an array that counts rows, and where they lie.
+    """Returns a row's part of an array that numbers rows, and the rows' place in it.
 
     Args:
         equation: An `iota`.
-        count: How many rows there are.
-        new: In which dimension its result has rows.
+        count: The number of rows.
+        new: The dimension in which its result has rows.
 
     Returns:
-        None if it counts something else, or in a type that is too small for numbers of rows.
+        None if it numbers something else, or in a dtype that is too small for numbers of rows.
     """
     (result,), (place,) = equation.results, new
     shape, dtype = result.type.shape, result.type.dtype

@@ -33,7 +33,7 @@ LOSSES: dict[str, Callable[[UserObject, UserObject], UserObject]] = {
 
 
 def loss_of(exported: Exported, kind: str, number: int) -> Exported:
-    """Returns a function of the same arguments and a target, whose result is a loss.
+    """Returns a function of the same arguments and a target, with a loss as its result.
 
     Args:
         exported: The function.
@@ -52,7 +52,7 @@ def loss_of(exported: Exported, kind: str, number: int) -> Exported:
 def step_of(exported: Exported, number: int, names: Sequence[str]) -> Exported:
     """Returns a function that replaces parameters by those a step down the gradient.
 
-    It takes the arguments and a rate, and returns what the function returns.
+    It takes the arguments and a rate, and returns the function's results.
 
     Args:
         exported: The function.
@@ -60,7 +60,7 @@ def step_of(exported: Exported, number: int, names: Sequence[str]) -> Exported:
         names: The parameters.
 
     Raises:
-        ParameterError: if there are none.
+        ParameterError: if no parameter is named.
     """
     if not names:
         raise ParameterError(

@@ -1,7 +1,7 @@
-"""Names of JAX's of 2020 that today's JAX has no more, for the documents and programs of that time.
+"""Names of JAX's of 2020 that today's JAX lacks; documents and programs of that time use them.
 
-What has only another name today is an entry of `NAMES` or `MODULES`. Elsewhere: names that `axir`
-has for everybody, such as `axir.numpy.msort` or `axir.experimental.stax`.
+A name that was only renamed is an entry of `NAMES` or `MODULES`. Elsewhere: names that `axir`
+always has, such as `axir.numpy.msort` or `axir.experimental.stax`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Names of `jax._src.public_test_util`: what tests of libraries compare with."""
+"""`jax._src.public_test_util`: the comparisons in tests of libraries."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def check_close(
 
     Args:
         xs, ys: The trees.
-        atol, rtol: How far elements may differ, absolutely and relatively to those of `ys`; by
-            default as far as their dtypes are exact.
-        err_msg: What to tell besides.
+        atol, rtol: How far elements may differ, absolutely and relatively to the elements of `ys`;
+            by default within the precision of their dtypes.
+        err_msg: A text to add to the error.
 
     >>> check_close({"a": np.float32(1.0)}, {"a": np.float32(1.0000001)})
     """
