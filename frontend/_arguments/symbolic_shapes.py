@@ -23,16 +23,16 @@ def symbolic_shape(
     scope: SymbolicScope | None = None,
     like: Sequence[int] | None = None,
 ) -> tuple[Extent, ...]:
-    """Returns the shape that a text describes: numbers, names, and what is computed of these.
+    """Returns the shape that a text describes: numbers, names, and expressions of these.
 
     Args:
         shape_spec: Extents separated by commas, perhaps in parentheses: `b`, `2*b + 1`,
             `floordiv(t, 2)`, `mod(t, 2)`, `max(b, t)`. `_` stands for the extent of `like` in its
-            place, `...` for those that are left.
-        constraints: What holds of the names: `"b >= 8"`, `"mod(t, 4) == 0"`. They belong to the
-            dimensions of this shape, hence to what is exported with them.
-        scope: Constraints that several shapes share, and to which `constraints` are added. Those of
-            an exported function stay as they are: the shape is under them and its own.
+            place, `...` for the remaining ones.
+        constraints: Constraints on the names: `"b >= 8"`, `"mod(t, 4) == 0"`. They belong to the
+            dimensions of this shape, and so to functions that are exported with them.
+        scope: Constraints that several shapes share, and to which `constraints` are added. The
+            constraints of an exported function stay as they are: the shape has them and its own.
         like: A shape.
 
     Returns:

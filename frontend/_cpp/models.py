@@ -48,14 +48,16 @@ class ModelBuilder:
         exported: Functions by the names of methods. Parameters that one of them replaces are the
             model's state.
         throws: As for `Interface`.
-        sizes: By the names of methods, what dimensions are that were open.
+        sizes: By the names of methods, the values of dimensions that were open.
 
     Attributes:
-        functions: What is compiled, by symbol: each function, or each number of rows of it.
-        donated: By symbol, the arguments whose memory becomes that of a result.
+        functions: The functions to compile, by symbol: each function, or one for each number of
+            rows.
+        donated: By symbol, the arguments that are donated, with the results that take their memory.
 
     Raises:
-        ParameterError: if a function takes any number of rows, and names none to compile it for.
+        ParameterError: if a function takes any number of rows, and names no number to compile it
+            for.
     """
 
     def __init__(
@@ -73,7 +75,7 @@ class ModelBuilder:
         self.parameters: list[Parameter] = []
         self._places: dict[str, Kept] = {}
         found = {label: x for each in exported.values() for label, x in each.parameters.items()}
-        # What the code of models calls members of its own.
+        # Names of members in the models' own code.
         taken = ["callbacks", "kernels", "options", "parameters", "workspace"]
         names = unique_names((identifier(label, "parameter") for label in found), taken)
         for own, (label, value) in zip(names, found.items(), strict=True):
@@ -135,7 +137,7 @@ class ModelBuilder:
         return (batch.symbol if rows else None for rows in is_open)
 
     def _programs(self, name: str, exported: Exported) -> Iterator[Compiled]:
-        """Notes what is to be compiled, and yields it."""
+        """Records the functions to be compiled, and yields them."""
         batch = exported.batch
         if batch is None:
             yield self._program(name, exported)
@@ -185,7 +187,7 @@ class ModelBuilder:
 
         Args:
             name: The symbol of the function.
-            program: What it takes.
+            program: Its compiled form.
             first: The number of its first argument that the model keeps.
             outputs: Its results.
         """

@@ -1,8 +1,8 @@
 """Quantized operators of ONNX, written as arithmetic before torch-mlir reads them.
 
 `QuantizeLinear` and its relatives become casts, sums, products and rounding, by their formulas in
-ONNX's specification, and products of what was dequantized become products of integers, which are
-scaled afterwards. Elsewhere: quantized numbers of StableHLO (`passes/raising`).
+ONNX's specification. Products of dequantized arrays become products of integers, which are scaled
+afterwards. Elsewhere: quantized numbers of StableHLO (`passes/raising`).
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ def write_out_quantization(model: UserObject) -> bool:
     """Changes a model so that it has no operators of quantization; tells whether it had some.
 
     Args:
-        model: A model whose shapes have been inferred.
+        model: A model with inferred shapes.
 
     Raises:
-        ModelImportError: if it quantizes in blocks whose scales it computes.
+        ModelImportError: if it quantizes in blocks with scales that it computes.
     """
     graphs = _graphs(model.graph)
     kinds = {tensor.data_type for graph in graphs for tensor in _tensors(graph)}
@@ -148,7 +148,7 @@ def _pads(
     shape: Sequence[int | None] | None,
     window: Sequence[int | None] | None,
 ) -> list[int] | None:
-    """Returns what a convolution adds before and after each axis; None if both are the same."""
+    """Returns a convolution's padding before and after each axis; None if both are the same."""
     pads = [*options.get("pads", ())]
     half = len(pads) // 2
     kind = options.get("auto_pad", b"NOTSET").decode()
@@ -230,8 +230,8 @@ def _q_gemm(graph: Graph, node: UserObject) -> None:
 def _computed(operator: str, count: int) -> Rule:
     """Returns the rule of an operator on the numbers of so many quantized arrays.
 
-    ONNX Runtime has these: each array is followed by its scale and zero point, and after all of
-    them come those of the result.
+    ONNX Runtime has these operators: each array is followed by its scale and zero point, and the
+    result's scale and zero point come last.
     """
 
     def rule(graph: Graph, node: UserObject) -> None:
@@ -243,7 +243,7 @@ def _computed(operator: str, count: int) -> Rule:
 
 
 def _dequantized(graph: Graph, inputs: Sequence[str]) -> list[str]:
-    """Writes the numbers of arrays, each of which is followed by its scale and zero point."""
+    """Dequantizes arrays; each of the inputs is followed by its scale and zero point."""
     triples = zip(inputs[::3], inputs[1::3], inputs[2::3], strict=True)
     return [graph.dequantize(Integers(x, scale, zero, 0)) for x, scale, zero in triples]
 

@@ -57,7 +57,7 @@ class TargetWithFlags(Target):
     """A target with further flags of `iree-compile`.
 
     Attributes:
-        extra: The flags; they come after those of the target.
+        extra: The flags; they come after the target's own.
     """
 
     extra: tuple[str, ...] = ()
@@ -98,7 +98,7 @@ def verify_module(module: UserObject, dialect: str) -> None:
 
     Raises:
         UnknownOpError, VerificationError: with the line that the wrong op comes from.
-        ParseError: if what says how its arguments form a tree cannot be read.
+        ParseError: if the notation of its arguments' tree cannot be read.
     """
     if dialect == "jaxpr":
         read_module(module)
@@ -122,7 +122,7 @@ def raise_module(module: UserObject, dialect: str) -> str:
     """Raises a module of StableHLO, which is changed, into the jaxpr dialect; returns its dialect.
 
     Raises:
-        RaisingError: if it holds what the jaxpr dialect has no counterpart for.
+        RaisingError: if it has an operation without a counterpart in the jaxpr dialect.
     """
     if dialect != "stablehlo":
         return dialect
@@ -136,15 +136,15 @@ def compile_saved(module: UserObject, dialect: str, target: Target, name: str) -
     Args:
         module: All its public functions can be called in the program.
         dialect: `jaxpr` or `stablehlo`.
-        target: What to compile for.
-        name: What the program is called in messages.
+        target: The target of compilation.
+        name: The program's name in messages.
 
     Raises:
         CompileError: if IREE cannot compile it.
         VerificationError: if it is not valid.
         RaisingError: if it calls functions of the program that wrote it.
-        ParseError: if it is of another dialect, or has nothing to call.
-        ParameterError: if the target has flags that `iree-compile` does not.
+        ParseError: if it is of another dialect, or has no public function.
+        ParameterError: if the target has flags that `iree-compile` does not know.
     """
     _check_dialect(dialect, name)
     verify_module(module, dialect)
@@ -203,7 +203,7 @@ class Program:
         """Returns the signature of a function.
 
         Raises:
-            ParameterError: if there is no such function.
+            ParameterError: if the function does not exist.
         """
         wanted = name or self.main
         if wanted not in self.signatures:
@@ -273,12 +273,12 @@ def open_program(
         path: A `.mlir`, `.mlirbc` or `.vmfb` file.
         device: Platform to run on; by default the one that a `.vmfb` was compiled for, else the
             default device's.
-        opt_level: How hard to optimize what is compiled here.
-        marks_dispatches: Whether the program tells of its dispatches; see `axir.profiler`.
+        opt_level: The optimization level of a compilation here.
+        marks_dispatches: Whether the program marks its dispatches; see `axir.profiler`.
 
     Raises:
         OSError: if the file cannot be read.
-        ParameterError: if dispatches are to be told of by a program that is compiled already.
+        ParameterError: if dispatches of a program that is compiled already should be marked.
         LoadError: if a `.vmfb` is damaged, or made for another device.
         ParseError, VerificationError, CompileError: as for `compile_saved`.
     """
@@ -313,7 +313,7 @@ def compile_program(
     opt_level: int = 2,
     marks_dispatches: bool = False,
 ) -> Program:
-    """Compiles a module, which is changed, for a device of this machine."""
+    """Compiles a module for a device of this machine; the module is changed."""
     _check_dialect(dialect, name)
     verify_module(module, dialect)
     if summarize(module).needs_raising:

@@ -63,14 +63,14 @@ def register_pytree_with_keys(
     unflatten_func: Unflatten,
     flatten_func: Flatten | None = None,
 ) -> None:
-    """Makes a class a container of trees whose children have keys.
+    """Makes a class a container of trees with keys for its children.
 
     Args:
         nodetype: The class.
         flatten_with_keys: From an instance to pairs of key and child, and hashable auxiliary data.
         unflatten_func: From auxiliary data and children to an instance.
-        flatten_func: As `flatten_with_keys`, with the children alone: faster where no path is
-            asked for.
+        flatten_func: As `flatten_with_keys`, with only the children: faster if no path is asked
+            for.
 
     >>> from axir import tree_util
     >>> class Pair:
@@ -113,15 +113,15 @@ def register_dataclass(
     """Makes a dataclass a container of trees (also usable as a decorator).
 
     Args:
-        nodetype: The dataclass, or another class whose constructor takes the fields by name.
+        nodetype: The dataclass, or another class with a constructor that takes the fields by name.
         data_fields: Fields that are children; by default all that are not named otherwise and not
             marked `field(metadata={"static": True})`.
         meta_fields: Fields that are hashable auxiliary data; by default those that are so marked.
         drop_fields: Fields that are neither; unflattening gives them their defaults.
 
     Raises:
-        TreeError: if fields are missing, unknown, or named twice, or if `nodetype` is no dataclass
-            and its fields are not given.
+        TreeError: if fields are missing, unknown, or named twice, or if `nodetype` is not a
+            dataclass and its fields are not given.
     """
     data, meta = _fields_of(nodetype, data_fields, meta_fields, tuple(drop_fields))
 
@@ -151,10 +151,10 @@ class StaticFieldError(TreeError, ValueError):
 
 
 def compared(what: str, compare: Callable[[], bool]) -> bool:
-    """Returns a comparison of structures, and says what was compared if auxiliary data refuse.
+    """Compares structures; names them in the error if auxiliary data cannot be compared.
 
     Raises:
-        StaticFieldError: if they do, as arrays do.
+        StaticFieldError: if auxiliary data cannot be compared, such as arrays.
     """
     try:
         return compare()

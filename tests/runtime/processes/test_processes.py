@@ -188,7 +188,7 @@ def test_a_process_alone() -> None:
     assert (alone.index, alone.count, alone.all_gather(b"x", "name")) == (0, 1, [b"x"])
 
 
-# What goes wrong ---------------------------------------------------------------------------------
+# Failures ----------------------------------------------------------------------------------------
 
 PART = np.ones(4, np.float32)
 KIND = ShapedArray(PART.shape, PART.dtype)
