@@ -18,7 +18,7 @@ from axir.runtime import LoadError, Program, Target, check_machine, compile_modu
 from axir.runtime.compiler.architectures import host_architecture
 from axir.runtime.compiler.function_compilation import prepare_for_target
 
-# Functions of the C library, what is written out for all, and each kind of kernel.
+# Functions of the C library, functions that axir expands, and each kind of kernel.
 OPS = (
     "sin cos tan tanh atan2 asin acos rem exp log pow cbrt erf_inv logistic "
     "dot_general conv_general_dilated reduce_sum cumsum sort gather scatter_add scan cond while "
@@ -121,7 +121,7 @@ def test_programs_for_other_cpus_are_refused_before_they_run() -> None:
 
 @pytest.mark.skipif(host_architecture() != "x86_64", reason="the program is for CPUs of x86-64")
 def test_programs_that_need_more_than_the_cpu_has_are_refused(monkeypatch) -> None:
-    from axir.runtime.compiler import architectures  # late: only to say what the CPU has
+    from axir.runtime.compiler import architectures  # late: only the architecture is read
 
     binary = compile_module(TEXT, Target(cpu="x86-64-v3"), "third level")
     monkeypatch.setattr(

@@ -1,4 +1,4 @@
-"""A dispatch that returns one value twice: whoever reads the second reads that value."""
+"""A dispatch that returns one value twice: readers of the second result read that value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The compiler in a helper process: what a crash becomes, and the life of a helper."""
+"""The compiler in a helper process: the error of a crash, and the life of a helper."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ func.func @main(%x: tensor<3x3xf32>) -> tensor<3x3xf32> {
   return %0 : tensor<3x3xf32>
 }
 """
-# A loop whose results the compiler loses track of: it crashes, now so and now so.
+# A loop with results that the compiler loses track of: it crashes, in varying ways.
 LOOP = """
 func.func @main(%x: tensor<f32>) -> (tensor<f32>, tensor<f32>, tensor<i32>) {
   %inf = stablehlo.constant dense<0x7F800000> : tensor<f32>

@@ -18,7 +18,7 @@ def function(count: int) -> str:
         f"%x{n} = llvm.load %a{n} : !llvm.ptr -> f32\nllvm.store %x{n}, %a0 : f32, !llvm.ptr"
         for n in range(count)
     ]
-    # The last address is needed in a loop alone, in another block.
+    # The last address is needed only in a loop, in another block.
     last = f"llvm.br ^end\n^end:\nllvm.store %x1, %a{count} : f32, !llvm.ptr\nllvm.return"
     places.append(f"%a{count} = llvm.load %table : !llvm.ptr -> !llvm.ptr")
     return "\n".join(["llvm.func @f(%table: !llvm.ptr) {", *places, *body, last, "}"])

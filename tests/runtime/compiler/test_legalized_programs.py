@@ -1,4 +1,4 @@
-"""Programs whose legalization is skipped, for the cache knows what became of an equal module."""
+"""Programs that need no legalization, because the cache has the program of an equal module."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_an_equal_module_is_legalized_once(legalize, monkeypatch):
     monkeypatch.setattr(compilation, "code_fingerprint", lambda: "other")
     assert compiled(legalize) == binary
     assert legalize.count == 2
-    # The program of the first one is gone, and so is what it was known for.
+    # The first module's program is gone, and so is its entry by the module's text.
     for entry in program_cache().directory.iterdir():
         if len(entry.read_bytes()) > 1000:
             entry.unlink()

@@ -57,7 +57,7 @@ def text_of_numbers(kind: str, numbers: Sequence[int]) -> str:
 
 
 def read_back(kind: str, numbers: Sequence[int]) -> list[int]:
-    """Returns what the function writes."""
+    """Returns the bits that LLVM reads back from the function's output."""
     text = re.sub(r"align \d+", "align 1", text_of_numbers(kind, numbers))
     code = load_object(object_of(text), {})
     memory = (WORDS[BITS[kind]] * (2 * len(numbers)))()

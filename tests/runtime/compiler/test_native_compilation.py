@@ -1,4 +1,4 @@
-"""Programs as machine code without IREE: kept, refused, and what happens when that cannot be."""
+"""Programs as machine code without IREE: cached, refused, and compiled by IREE if that fails."""
 
 from __future__ import annotations
 

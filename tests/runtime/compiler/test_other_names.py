@@ -1,4 +1,4 @@
-"""What a barrier or a branch gives a second name is not changed by who works on the first one."""
+"""An in-place operation on one name of an array does not change its other name's array."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def changed(x, place):
 
 
 def chosen(place, given):
-    """What the second branch gives, which it does not compute."""
+    """The result of the second branch, which passes on a value that it does not compute."""
     branches = [lambda: [doubled(given)], lambda: [given], lambda: [hlo.negate(given)]]
     return hlo.case(place, branches, [given.type])[0]
 

@@ -1,4 +1,4 @@
-"""A kernel that reads the array which it works on in place reads what it was before."""
+"""A kernel that reads an array which it also changes in place reads the old elements."""
 
 from __future__ import annotations
 

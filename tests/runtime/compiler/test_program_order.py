@@ -10,7 +10,7 @@ from axir.runtime import Program, Target, compile_module, devices
 from axir.runtime.compiler.invocation.program_order import keep_order
 
 # Two updates of one array. The second is the array's last reader, and works in place; a number of
-# it is read by the host, so it runs early. What comes of the first is needed at the end only.
+# it is read by the host, so it runs early. The results of the first are needed at the end only.
 UPDATES = """
 func.func public @main(%x: tensor<4x4xf32>, %n: tensor<7xf32>, %row: tensor<1x4xf32>,
                        %number: tensor<1x1xf32>) -> tensor<4x4xf32> {
@@ -148,7 +148,7 @@ def test_what_is_made_of_nothing_is_made_once_for_later_parts() -> None:
     kept = barriers[0].split()[0]
     for reader, array in {"a": "%0", "b": "%0", "c": kept, "d": f"{kept}, %1"}.items():
         assert f"@e::@{reader}({array}" in text
-    # What one part alone reads needs no barrier.
+    # An array that only one part reads needs no barrier.
     lines = _ordered(f"""
         %0 = flow.dispatch @e::@filled() : () -> tensor<4xf32>
         %1 = flow.dispatch @e::@a(%0) : {_KERNEL}
@@ -179,7 +179,7 @@ def test_a_number_that_is_known_is_not_read() -> None:
     ("stays", "following"),
     [
         (False, f"%2 = flow.dispatch @e::@b(%1) : {_KERNEL}"),
-        # Something else reads what the barrier hides.
+        # Another operation reads the array that the barrier hides.
         (
             True,
             "%2 = flow.dispatch @e::@b(%0, %1) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>",

@@ -48,7 +48,7 @@ POLYNOMIAL = """
 """
 
 
-# Two terms in each pass: what the loop carries, + x * y + y * z.
+# Two terms in each pass: the loop's carry, + x * y + y * z.
 SUM_OF_LOOP = """
         llvm.br ^bb1(%c : f32)
       ^bb1(%sum: f32):

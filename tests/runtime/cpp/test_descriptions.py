@@ -1,4 +1,4 @@
-"""What a model says of itself and tells a profiler; models of two versions in one program."""
+"""Models describe themselves and report to a profiler; models of two versions in one program."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ int main() {
 
 
 def renamed(folder: Path) -> None:
-    """Makes a model one of another version of the headers, whose options are larger."""
+    """Makes a model one of another version of the headers, with a larger `Options`."""
     own = f"v{RUNTIME_VERSION}"
     (folder / "include" / "axir" / own).rename(folder / "include" / "axir" / OTHER)
     for path in [*folder.rglob("*.hpp"), *folder.glob("*.cpp")]:

@@ -14,7 +14,8 @@ import axir.numpy as jnp
 from axir.export import export
 
 RNG = np.random.default_rng(0)
-# Eighths, whose sum is exact: the two programs copy the table otherwise, and add in another order.
+# Eighths, because their sums are exact: the two programs copy the table at other places, and add in
+# another order.
 TABLE = (RNG.integers(-20, 20, (3000, 8)) / 8).astype(np.float32)
 
 

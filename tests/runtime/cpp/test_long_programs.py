@@ -1,4 +1,4 @@
-"""Long random programs as C++: one model of several, whose results are those of the evaluator.
+"""Long random programs as C++: one model of several, with the evaluator's results.
 
 The small ones are written as StableHLO, and raised, before.
 """

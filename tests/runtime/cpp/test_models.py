@@ -1,4 +1,4 @@
-"""Functions as C++: one model of many functions, whose results are those of Python bit for bit."""
+"""Functions as C++: one model of many functions, with the same bits as Python's results."""
 
 from __future__ import annotations
 

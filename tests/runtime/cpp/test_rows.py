@@ -18,7 +18,7 @@ COUNTS = (0, 1, 3, 16, 37)
 
 
 def predict(w, x, scale, output):
-    """An argument is called like what the model calls something of its own."""
+    """The argument `output` has the name of a local variable in the model's code."""
     scores = jnp.tanh(x @ w) * scale + output[:, None]
     return {"scores": scores, "label": scores.argmax(-1), "twice": scale * 2}
 

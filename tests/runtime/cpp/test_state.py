@@ -26,7 +26,7 @@ LARGE = jnp.array(RNG.standard_normal((5, 5)), jnp.float32)
 
 
 def step(params, x, y, rate):
-    """Returns new parameters, one of which turns, and the loss before."""
+    """Returns the loss, and new parameters: `c` is rotated by 90 degrees."""
     weights = {name: params[name] for name in "wb"}
 
     def loss(weights):
@@ -134,7 +134,7 @@ def learner(tmp_path_factory: pytest.TempPathFactory) -> cpp_models.EmittedModel
 
 @pytest.fixture(scope="module")
 def after_training() -> tuple[float, float, float]:
-    """The loss before the last of 20 steps, what has turned, and a prediction, by Python."""
+    """The loss before the last of 20 steps, the rotated number, and a prediction, by Python."""
     params, losses = PARAMS, {}
     compiled = axir.jit(step)
     for _ in range(20):

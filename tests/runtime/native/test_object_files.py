@@ -1,4 +1,4 @@
-"""Object files in the memory of this process: what runs, and what is refused."""
+"""Object files in the memory of this process: code that runs, and files that are refused."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from axir.runtime.native import object_files
 from axir.runtime.native.errors import ObjectFileError
 from axir.runtime.native.object_files import LoadedCode, load_object
 
-# What kernels have: calls of C, tables of numbers, addresses of what the object has and has not.
+# The parts of kernels' objects: calls of C, tables of numbers, addresses of internal and external
+# symbols.
 PROGRAM = """
 @table = private constant [4 x double] [double 1.0, double 2.5, double -4.0, double 8.0]
 @ways = internal constant [2 x ptr] [ptr @twice, ptr @thrice]

@@ -50,7 +50,7 @@ def compiled(function: Callable[..., Any], *arguments: np.ndarray) -> CompiledFu
 
 
 def check(function: Callable[..., Any], *arguments: np.ndarray, tolerance: float = 1e-5) -> None:
-    """Proves that a program is machine code, and computes what the evaluator does."""
+    """Checks that a program is machine code, and computes the evaluator's results."""
     program = compiled(function, *arguments)
     assert isinstance(program._executable, NativeExecutable)
     arrays = [jnp.asarray(x) for x in arguments]
@@ -288,7 +288,7 @@ def test_iree_begins_when_calls_have_taken_long_enough(monkeypatch: pytest.Monke
     monkeypatch.setattr(host_steps, "_ENOUGH", 1e-9)
     program.run([jnp.asarray(x)])[0].host()
     end = time.monotonic() + 60
-    while not begun and time.monotonic() < end:  # the call ends in a thread of its own
+    while not begun and time.monotonic() < end:  # the call ends in a separate thread
         time.sleep(0.01)
     wait_for_all()
     assert begun == [True]
@@ -377,5 +377,5 @@ def test_an_option_pins_what_runs_a_program() -> None:
 def test_what_is_captured_may_be_read_before_arguments() -> None:
     captured = jnp.asarray(floats(300, 300))
     x = floats(300, 300)
-    # A kernel of the captured array alone, and later one of the argument.
+    # A kernel of only the captured array, and later one of the argument.
     check(lambda x: (captured @ captured) @ x, x)

@@ -1,4 +1,4 @@
-"""Processes that are threads of one: what they exchange, and what they are told of a loss."""
+"""Processes that are threads of one: their exchanges, and the errors of a loss."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from axir.runtime.spmd.process_engine import Mesh, ProcessEngine
 
 
 class Job:
-    """Processes that are threads: each has a member and sockets of its own."""
+    """Processes that are threads: each has a separate member and sockets."""
 
     def __init__(self, count: int, silence: float = 30):
         self.coordinator = Coordinator(listening("localhost", 0), count, silence)
