@@ -36,10 +36,10 @@ def symbolic_shape(
         like: A shape.
 
     Returns:
-        Integers, and a `SymbolicDim` for what is symbolic.
+        Integers, and a `SymbolicDim` for each symbolic extent.
 
     Raises:
-        ParameterError: if the text is no such list, or `like` does not fit it.
+        ParameterError: if the text is not such a list, or `like` does not fit it.
 
     >>> symbolic_shape("b, 784")
     (b, 784)
@@ -99,17 +99,17 @@ def solved(
     found: Sequence[Sequence[int]],
     constraints: Sequence[Constraint] = (),
 ) -> dict[str, int]:
-    """Returns what the names in shapes are, given the shapes of the arguments of a call.
+    """Returns the sizes of the names in shapes, given the shapes of a call's arguments.
 
-    Algorithm: while there are some, take an extent that is linear in a single unknown name, and
+    Algorithm: as long as there is one, take an extent that is linear in a single unknown name, and
     solve it; then compare all extents.
 
     Args:
-        name: What the function is called.
-        arguments: What its arguments are called.
+        name: The function's name.
+        arguments: The names of its arguments.
         wanted: Their shapes, with symbolic dimensions.
-        found: The shapes that come.
-        constraints: What must hold.
+        found: The shapes in the call.
+        constraints: The constraints on the sizes.
 
     Raises:
         ShapeError: if no sizes of the names give these shapes, or a constraint does not hold.
@@ -189,9 +189,9 @@ def _text(shape: Sequence[Extent]) -> str:
 
 
 def _solution(extent: Extent, size: int, sizes: Mapping[str, int]) -> tuple[str, int] | None:
-    """Returns the name that is unknown in an extent, and what it must be; None if there is none.
+    """Solves an extent for its only unknown name; returns the name and its size, or None.
 
-    Only where the extent is linear in it.
+    The extent must be linear in the name.
     """
     unknown = set(names_of(extent)) - set(sizes)
     if len(unknown) != 1:

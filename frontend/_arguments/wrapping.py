@@ -12,7 +12,7 @@ from .tracebacks import boundary
 
 
 def wraps(fun: UserFunction) -> Callable[[UserFunction], UserFunction]:
-    """Does what `functools.wraps` does, also for callables whose name is no string.
+    """Works as `functools.wraps`, also for callables with a name that is not a string.
 
     >>> class Model:
     ...     __name__ = None

@@ -1,7 +1,7 @@
 """Stops the compiler half way, where the program that calls the kernels is still easy to read.
 
 In the phase `executable-targets` the kernels are about to become machine code, and the rest of the
-program says which kernel runs on which parts of which buffers: all sizes and numbers of workgroups
+program gives each kernel the parts of buffers that it runs on: all sizes and numbers of workgroups
 are known. Elsewhere: reading that program (`axir.runtime.cpp.reading`), running the compiler
 (`invoker.py`).
 """

@@ -22,7 +22,9 @@ _DEVICE = "affinity"
 
 
 def give_copies(module: ir.Operation) -> int:
-    """Puts copies into a module whose arrays are values, before it is scheduled, in place.
+    """Copies, in place, the changed operands of a module that is not yet scheduled.
+
+    Arrays are values in such a module.
 
     Returns:
         The number of copies added.

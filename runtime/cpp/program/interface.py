@@ -18,7 +18,7 @@ class Given:
     Attributes:
         name: Its name in C++.
         label: Its name in Python: `params['w']`.
-        type: Shape and dtype, those of the words for random keys; with rows those of one row.
+        type: Shape and dtype: of the words for random keys, of one row with rows.
         donated_to: For an argument, the number of the result that lies in its memory, if any.
         rows: Of an array with any number of rows, the name of that number.
     """

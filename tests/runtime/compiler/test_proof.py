@@ -1,4 +1,4 @@
-"""The proof that a program reads the meant values from memory: what it refuses and accepts.
+"""The proof that a program reads the meant values from memory, on right and wrong programs.
 
 A program is written twice in IREE's stream dialect: with values, and with memory, once rightly and
 in each way that is wrong.
