@@ -36,7 +36,7 @@ class _Architecture:
     levels: tuple[str, ...] = ()
 
 
-# Of RISC-V those that systems of general use run on, RV64GC.
+# RISC-V means the CPUs of general-purpose systems, RV64GC.
 _ARCHITECTURES = {
     "x86_64": _Architecture("x86_64|amd64|AMD64", levels=("x86-64", "x86-64-v3", "x86-64-v4")),
     "aarch64": _Architecture("aarch64|arm64"),
@@ -58,9 +58,9 @@ _VECTORS = (
     ),
 )
 
-# What LLVM calls the features of CPUs that compiled code makes use of. All CPUs of an architecture
-# have those that are missing here, or code without intrinsics never uses them. `cpu.hpp` of C++
-# models knows the same.
+# LLVM's names of the CPU features that compiled code may use. A feature that is missing here is
+# common to all CPUs of its architecture, or is never used by code without intrinsics. `cpu.hpp` of
+# C++ models has the same list.
 FEATURES: dict[str, list[str]] = {
     "x86_64": (
         "sse3 ssse3 sse4.1 sse4.2 popcnt cx16 sahf avx avx2 fma f16c bmi bmi2 lzcnt movbe fma4 xop "
@@ -70,7 +70,7 @@ FEATURES: dict[str, list[str]] = {
     "aarch64": "aes crc lse fullfp16 rdm jsconv complxnum rcpc dotprod sve sve2 bf16 i8mm".split(),
     "riscv64": [],
 }
-# What Linux calls them, where that is another name.
+# Linux's names of features, where they differ.
 _NAMES_OF_LINUX = {
     "sse3": "pni",
     "sse4.1": "sse4_1",
@@ -125,10 +125,10 @@ def host_architecture() -> str:
 
 
 def cpu_levels(triple: str | None) -> tuple[str, ...]:
-    """Returns the CPUs to make programs for that run everywhere, and fast where they can.
+    """Returns the CPUs to compile for, so that programs run everywhere and use newer CPUs well.
 
     Args:
-        triple: The machine, None for this kind.
+        triple: The kind of machine; None for this machine's.
 
     >>> cpu_levels("x86_64-linux-gnu"), cpu_levels("aarch64-linux-gnu")
     (('x86-64', 'x86-64-v3', 'x86-64-v4'), ('generic',))
@@ -155,13 +155,13 @@ def machine_flags(cpu: str, triple: str | None) -> tuple[str, ...]:
 
 
 def vector_bits(cpu: str, architecture: str) -> int:
-    """Returns how wide a CPU's vectors are, of those that kernels are made for: 128, 256 or 512.
+    """Returns the width of a CPU's vectors, as kernels use them: 128, 256 or 512 bits.
 
     >>> vector_bits("x86-64-v3", "x86_64"), vector_bits("neoverse-v1", "aarch64")
     (256, 128)
     """
     if architecture != "x86_64":
-        return 128  # of ARM's the Neon registers, which all have
+        return 128  # on ARM the Neon registers, which all CPUs have
     if cpu != "host":
         return next((bits for bits, names in _VECTORS if re.fullmatch(names, cpu)), 128)
     features = host_cpu_flags()
@@ -181,7 +181,7 @@ def used_features(architecture: str, features: str) -> tuple[str, ...]:
 
 
 def lacking_features(features: str) -> list[str]:
-    """Returns which of LLVM's features, as code may use them, this machine's CPU does not have."""
+    """Returns the features, of LLVM's names, that this machine's CPU lacks."""
     flags = host_cpu_flags()
     if not flags:
         return []
@@ -191,7 +191,7 @@ def lacking_features(features: str) -> list[str]:
 
 @cache
 def host_cpu_flags() -> frozenset[str]:
-    """Returns what Linux says that this CPU can; nothing where the system does not tell."""
+    """Returns the CPU's features by Linux's names; empty on other systems."""
     lines = _cpu_lines("flags", "Features")
     return frozenset(lines[0].partition(":")[2].split()) if lines else frozenset()
 

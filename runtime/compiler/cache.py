@@ -38,7 +38,7 @@ def cache_directory() -> Path:
     chosen = config.axir_cache_dir
     if chosen:
         return Path(chosen)
-    import platformdirs  # late: programs that compile nothing need no folder
+    import platformdirs  # late: only compilations need the folder
 
     return Path(platformdirs.user_cache_dir("axir"))
 
@@ -48,8 +48,8 @@ class ProgramCache:
 
     Args:
         directory: the folder; made on the first write.
-        max_bytes: size above which the entries used longest ago are deleted; 0 keeps nothing, -1
-            everything.
+        max_bytes: the size above which the least recently used entries are deleted; 0 keeps
+            nothing, -1 everything.
         is_on: whether entries are read and kept at all.
 
     >>> import tempfile
@@ -88,10 +88,10 @@ class ProgramCache:
         return payload
 
     def put(self, key: str, payload: bytes) -> None:
-        """Stores an entry; does nothing but log when the folder or the disk does not allow it.
+        """Stores an entry; only logs a failure if the folder or the disk does not allow it.
 
         Raises:
-            OSError: in that case, under the option `jax_raise_persistent_cache_errors`.
+            OSError: in that case, with the option `jax_raise_persistent_cache_errors`.
         """
         if not (self.is_on and self.max_bytes):
             return

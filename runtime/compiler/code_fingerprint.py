@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-# Where programs are made; the frontend only says of what.
+# The packages that determine a program; the frontend only decides which program.
 _ROOMS = ("dialect", "passes", "runtime")
 
 

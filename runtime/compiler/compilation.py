@@ -206,7 +206,7 @@ def _prepared(
 
 
 def expect_compilation() -> None:
-    """Prepares for a program that is about to be traced, and may have to be compiled."""
+    """Starts a helper ahead of a compilation, while a function is being traced."""
     if config.axir_isolate_compiler != "never":
         helpers.prepare()
 
@@ -243,7 +243,7 @@ def compile_object(
         *flags,
         target.machine,
     )
-    text = _written(module)  # with locations, which the program has, too
+    text = _written(module)  # with locations, because the program contains them
     key = hashlib.sha256("\0".join(parts).encode() + b"\0" + text).hexdigest()
     if config.axir_dump_dir:
         _dump(Path(config.axir_dump_dir), f"{name}-{key[:12]}", text, target, flags)
@@ -280,7 +280,7 @@ def look_up(cache: ProgramCache, key: str) -> bytes | None:
 
 
 def is_worth_keeping(binary: bytes, seconds: float) -> bool:
-    """Tells whether the options let a program into the cache that took so long to compile."""
+    """Tells whether a program is large enough, and took long enough to compile, to be cached."""
     least = config.jax_persistent_cache_min_compile_time_secs
     return seconds >= least and len(binary) >= config.jax_persistent_cache_min_entry_size_bytes
 

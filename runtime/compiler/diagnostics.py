@@ -16,7 +16,7 @@ from pathlib import Path
 from axir.runtime.errors import CompileError, CompilerCrashError
 
 _LOCATION = re.compile(r'^(?:loc\()?"?(?P<file>[^":\n]+)"?:(?P<line>\d+):(?P<column>\d+)\)?: ')
-# What IREE calls a module that it is handed in memory.
+# IREE's name of a module that is passed in memory.
 _MODULE_FILE = "source.mlir"
 # Everything from here on is IR.
 _IR_START = re.compile(r': (%\S+ = |")|\n')
@@ -96,7 +96,8 @@ def compile_error(
             "replace the named operation."
         )
     line = _user_line(diagnostics)
-    # A compiler that crashes names no line: then it is the one that called for the program.
+    # A compiler that crashes names no line; the error then names the line that called for the
+    # program.
     where = line if line or crash is not None else ""
     error = error_class(message, way_out, where)
     error.diagnostics = tuple(d.text for d in diagnostics)

@@ -152,7 +152,7 @@ def _with_kernels(
 
 @dataclasses.dataclass(frozen=True)
 class Provisional:
-    """A program that serves until a better one is there.
+    """A program that runs until a better one is ready.
 
     Attributes:
         kernels: The program.
@@ -165,7 +165,7 @@ class Provisional:
 
 def _target_of(device: Device) -> Target:
     opt_level = 0 if config.jax_disable_most_optimizations else config.axir_opt_level
-    # Whoever calls the binary has arguments of known types: see `CompiledFunction`.
+    # The caller of the binary has arguments of known types: see `CompiledFunction`.
     return Target.of_device(device, opt_level, checks_arguments=False)
 
 

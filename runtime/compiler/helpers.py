@@ -64,9 +64,9 @@ class Helper:
     """A running helper process; serves one compilation at a time.
 
     Attributes:
-        count: how many it has served.
+        count: the number of compilations that it has served.
         process_flags: the flags of its compiler, once it has compiled.
-        is_sound: whether it can be trusted with another one.
+        is_sound: whether it can be used for another compilation.
     """
 
     def __init__(self) -> None:
@@ -77,7 +77,7 @@ class Helper:
         command = _command()
         with contextlib.ExitStack() as cleanup:
             try:
-                # A file of no folder: a pipe would have to be emptied.
+                # A file without a folder; a pipe would have to be read.
                 self._output = open(os.memfd_create("axir-compiler"), "rb", buffering=0)
                 cleanup.callback(self._output.close)
                 self._process = subprocess.Popen(
@@ -94,7 +94,7 @@ class Helper:
 
     @property
     def is_running(self) -> bool:
-        """Whether the process has not ended, as when the system needed its memory."""
+        """Whether the process still runs; the system may have killed it for lack of memory."""
         return self._process.poll() is None
 
     def compile(
@@ -108,7 +108,7 @@ class Helper:
 
         Raises:
             RejectedFlagsError: the flags are not legal.
-            WrongMemoryError: the program would read something else than it means.
+            WrongMemoryError: the program would read memory with wrong contents.
             CompilerEndedError: the compiler crashed, and the helper is gone.
             HelperStartError: the helper ended before it was ready.
         """
@@ -147,7 +147,7 @@ class Helper:
                 case ("binary", binary):
                     return binary
                 case ("failed",):
-                    # What made the compiler fail may have damaged its memory.
+                    # The failure may have damaged the compiler's memory.
                     self.is_sound = False
                     return None
         raise AssertionError("a helper answers or ends")
@@ -172,7 +172,7 @@ class Helper:
         """Sends a request and yields the answers; raises when the helper ends."""
         requests: Foreign = self._process.stdin
         answers: Foreign = self._process.stdout
-        with contextlib.suppress(OSError):  # it has ended: so will the answers
+        with contextlib.suppress(OSError):  # it has ended, and reading answers will show that
             send(requests, *request)
         while (answer := receive(answers)) is not None:
             if answer == ("ready",):
@@ -197,7 +197,7 @@ class Helper:
         self._process.wait()
 
     def end(self) -> None:
-        """Ends the process and closes what led to it."""
+        """Ends the process and closes its pipes."""
         self.kill()
         self.forget()
 
@@ -212,10 +212,10 @@ class HelperPool:
     """The helpers of this process.
 
     Args:
-        limit: how many there may be at once.
+        limit: the most helpers at once.
 
     Attributes:
-        is_closed: whether there will be none any more.
+        is_closed: whether no new helpers may start.
     """
 
     def __init__(self, limit: int = MAX_HELPERS) -> None:
@@ -374,7 +374,7 @@ def _command() -> Sequence[str]:
 def _working_directory() -> str | None:
     try:
         return os.getcwd()
-    except OSError:  # it has been deleted
+    except OSError:  # the folder has been deleted
         return None
 
 

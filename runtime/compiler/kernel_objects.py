@@ -30,7 +30,8 @@ from .module_reader import KernelSource
 
 # Of a kernel's text: LLVM takes 30 ms or more for longer ones.
 _LARGE_BYTES = 12_000
-# Of all texts: a second helper process has begun, and is through with its part, before the first.
+# The size of all texts from which a second helper process starts and finishes its part before the
+# first.
 _BYTES_FOR_TWO = 60_000
 
 # The object files of a set of kernels: the kernels' file, and the files of the functions that they
@@ -68,7 +69,7 @@ def compile_objects(
             jobs[symbol] = len(text), partial(_kept, key, text, is_quick, run)
         else:
             made[symbol] = marshal.loads(known)
-    if small or not large:  # of loops around functions of the host the code is what Python calls
+    if small or not large:  # around host functions, the code is only Python's entry
         jobs[""] = len(small), partial(run, small, is_quick)
     made.update(_run_all(jobs))
     found = [files for files in made.values() if files is not None]
@@ -81,7 +82,7 @@ def compile_objects(
     return dataclasses.replace(
         source.program,
         object_files=tuple(files[0] for files in found),
-        # The first one is the same of all: what Python calls.
+        # The first library is the same for all: the function that Python calls.
         libraries=tuple(dict.fromkeys(x for _, *libraries in found for x in libraries)),
         steps=steps,
     )
@@ -92,7 +93,8 @@ def _named_by_content(name: str, text: bytes) -> tuple[str, bytes]:
     base, _, suffix = name.rpartition("_")
     written = f"@{name}".encode()
     digest = hashlib.sha256(base.encode() + text.replace(written, b"@")).hexdigest()[:15]
-    # Kernels that are counted round otherwise than those named by a digest (`roundings.py`).
+    # Kernels with a number in their name round differently from kernels named by a digest
+    # (`roundings.py`).
     symbol = f"{base}_{int(digest, 16)}" if suffix.isdigit() else f"{base}_k{digest}"
     return symbol, text.replace(written, f"@{symbol}".encode())
 
@@ -119,7 +121,7 @@ def _kept(key: str, text: bytes, is_quick: bool, run: Run) -> _Files | None:
 
 
 def _run_all(jobs: Mapping[str, tuple[int, _Job]]) -> dict[str, _Files | None]:
-    """Does all jobs, of so many bytes each, the largest ones first."""
+    """Runs all jobs, each with its size in bytes, the largest first."""
     pending = sorted(jobs, key=lambda name: jobs[name][0])
     made: dict[str, _Files | None] = {}
 

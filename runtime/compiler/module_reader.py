@@ -1,6 +1,6 @@
-"""Reads a module that is kernels only: which kernel runs on which memory, in which order.
+"""Reads a module that consists of kernels: which kernel runs on which memory, in which order.
 
-Elsewhere: the passes that make kernels of a module (`axir.passes.fuse.fuse_whole_programs`,
+Elsewhere: the passes that make kernels from a module (`axir.passes.fuse.fuse_whole_programs`,
 `fuse_islands`), and the steps (`step_writer.py`).
 """
 
@@ -44,10 +44,11 @@ _LEAST_SPACE = 64
 
 @dataclass(frozen=True)
 class KernelSource:
-    """A module that is kernels only, read.
+    """A module that consists of kernels.
 
     Attributes:
-        kernels: The functions of each kernel, and those it calls; none if nothing is computed.
+        kernels: The functions of each kernel, and the functions that it calls; empty if nothing is
+            computed.
         program: The program, without machine code.
     """
 

@@ -33,7 +33,7 @@ class Structure:
         self.last_reader: dict[ir.Value, ir.Operation] = {}
         self.reads: dict[ir.Operation, list[ir.Value]] = {}
         self.captured: dict[ir.Operation, set[ir.Value]] = {}
-        # Values that a loop carries, and no pass changes: those that it begins with.
+        # Carried values that no pass changes, with their initial values.
         self._same: dict[ir.Value, ir.Value] = {}
         [operations] = operations_of(function)
         self._find_unchanged(operations)
@@ -50,7 +50,7 @@ class Structure:
                 value = value.owner.operands[ir.OpResult(value).result_number]
 
     def is_last(self, value: ir.Value, step: ir.Operation) -> bool:
-        """Tells whether a step, which reads an array or makes it, is the last one to do so."""
+        """Tells whether a step that reads or makes an array is its last reader."""
         return self.last_reader.get(value, step) == step and block_of(value) == step.block
 
     def is_unchanged(self, loop: ir.Operation, number: int) -> bool:
@@ -118,7 +118,7 @@ def is_step(operation: ir.Operation) -> bool:
 
 
 def is_made(value: ir.Value) -> bool:
-    """Tells whether a step makes an array."""
+    """Tells whether a step computes an array."""
     return not isinstance(value, ir.BlockArgument) and is_step(value.owner.operation)
 
 
@@ -128,7 +128,7 @@ def is_argument(value: ir.Value) -> bool:
 
 
 def block_of(value: ir.Value) -> ir.Block:
-    """Returns the block in which a value is made."""
+    """Returns the block that defines a value."""
     return value.owner if isinstance(value, ir.BlockArgument) else value.owner.operation.block
 
 
@@ -138,7 +138,7 @@ def inner_blocks(step: ir.Operation) -> list[list[ir.Operation]]:
 
 
 def operations_of_blocks(operations: list[ir.Operation]) -> Iterator[ir.Operation]:
-    """Yields operations, and those in the loops and branches among them."""
+    """Yields operations, and the operations in the loops and branches among them."""
     for operation in operations:
         yield operation
         for inner in inner_blocks(operation):
@@ -146,7 +146,7 @@ def operations_of_blocks(operations: list[ir.Operation]) -> Iterator[ir.Operatio
 
 
 def ties_of(step: ir.Operation) -> list[int]:
-    """Returns for each result of a step in which operand's place it is, -1 for none."""
+    """Returns the operand that each result of a step takes its place from, or -1."""
     if step.name != KERNEL:
         return [-1] * len(step.results)
     return [ir.IntegerAttr(x).value for x in ir.ArrayAttr(step.attributes["tied_operands"])]

@@ -59,10 +59,10 @@ _SLOW = re.compile(
     rb"vector\.reduction|call @"
 )
 _MOST_STORES = 2
-# Vectors put together of single elements: what one loop over neighbours has no need of.
+# Vectors assembled from single elements, which an efficient loop does not need.
 _APART = b"vector.from_elements"
-# The extents of arrays in memory, and the elements of one that a thread is done with before others
-# have begun.
+# The extents of arrays in memory, and the most elements that one thread finishes before other
+# threads have started.
 _ARRAY = re.compile(rb"memref<(\d+(?:x\d+)*)x[a-z]")
 _LITTLE = 1 << 16
 
@@ -124,7 +124,7 @@ def compile_natively(module: ir.Module, text: str, name: str) -> KernelProgram |
 
 
 def _keep(key: str, made: KernelProgram, seconds: float) -> None:
-    """Puts a program into the cache, if the options want one that took so long to compile."""
+    """Puts a program into the cache, if it took long enough to compile."""
     content = made.to_bytes()
     if is_worth_keeping(content, seconds):
         program_cache().put(key, content)
@@ -189,7 +189,7 @@ def _key_of_kernels(text: str) -> str | None:
 
 
 def _stays() -> bool:
-    """Tells whether kernels run for good, and not only until IREE is done."""
+    """Tells whether kernels run for good, and not only until IREE's program is ready."""
     return config.axir_compiler == "native"
 
 
@@ -203,7 +203,7 @@ def _kernel_of(module: ir.Module, has_complex: bool) -> KernelSource | str:
     if not has_complex or "complex<" not in text_of(module):
         run_passes(module, [find_pass("fuse-whole-programs")()])
         return read_kernels(module, most=1)
-    # IREE, which would go on with the module, knows complex numbers as such.
+    # IREE handles complex numbers directly, so its module must keep them.
     with module.context:
         pairs = ir.Module.parse(text_of(module))
     run_passes(pairs, [find_pass("pair-complex-programs")(), find_pass("fuse-whole-programs")()])
@@ -325,7 +325,7 @@ def give_up_kernel(name: str, error: ObjectFileError) -> None:
 
 
 def _forget_native(reason: str) -> None:
-    """Takes IREE for all programs from now on, and says so once."""
+    """Uses IREE for all programs from now on, and logs that once."""
     if not _unavailable:
         _unavailable.append(reason)
         _LOGGER.warning("all programs are compiled by IREE, which takes longer: %s", reason)

@@ -82,7 +82,7 @@ class StepWriter:
         self._workgroups = workgroups
         self._depth = 0
         self._places: dict[ir.Value, Place] = dict(known)
-        # Of arrays that lie in the space: the bytes there, or the group of their slot.
+        # For arrays in the space: their bytes there, or the group of their slot.
         self._bytes: dict[ir.Value, tuple[int, int]] = {}
         self._groups: dict[ir.Value, Group] = {}
         self._holders: set[ir.Value] = set()
@@ -260,7 +260,7 @@ class StepWriter:
                 self._free(result)
                 place = self._places[result]
             elif init is not None and not joined and not self._depth:
-                # In another pass of a loop around it the slot would have another place.
+                # In another pass of an outer loop, the slot would have another place.
                 start, room = self._bytes.pop(init)
                 loop.group.add(start, room)
                 place = self.slots.add((self._number_of_space, start), size)
@@ -377,7 +377,7 @@ class StepWriter:
         return len(self.steps) - 1
 
     def _land(self, jump: int) -> None:
-        """Has a jump lead to the step that comes next."""
+        """Makes a jump lead to the next step."""
         kind, _, places = self.steps[jump]
         self.steps[jump] = kind, len(self.steps), places
 

@@ -62,8 +62,8 @@ BACKENDS = ("cpu", "vulkan", "cuda", "rocm", "metal", "vmvx")
 # process, a self-contained library that IREE loads on any system, or an object file.
 LINKAGES = ("system", "embedded", "object")
 
-# IREE's fusion of operations that have several users, and its aggressive one, make programs that
-# are wrong, or that it then refuses ("operand does not dominate this use").
+# IREE's fusion of operations with several users, and its aggressive fusion, make programs that are
+# wrong, or that IREE then refuses ("operand does not dominate this use").
 _SINGLE_USE_FUSION = "--iree-dispatch-creation-fuse-multi-use=false"
 
 # The reassociation is implied by O2, but not after flags were set for the process (below).
@@ -99,22 +99,22 @@ _OPTIMIZATION_FLAGS: dict[int, tuple[str, ...]] = {
 }
 
 
-# Flags that the compiler takes once for the whole process. Where the extents of an array are not
-# multiples of a vector, IREE masks vectors by default, and where it has to mask both rows and
-# columns computes element by element: a softmax of 1000x1000 takes 60 times as long as JAX's, a
-# matrix product of 999x999 8 times. With the rests peeled off these are 2.2 and 1.0. The tiles of
-# float64 products from 32x32 on, 32 KB, then exceed what IREE lets pass, though they are fast.
+# Flags that the compiler takes once for the whole process. If the extents of an array are not
+# multiples of a vector, IREE masks vectors by default, and if it has to mask both rows and columns,
+# it computes element by element: a softmax of 1000x1000 takes 60 times as long as JAX's, a matrix
+# product of 999x999 8 times. With the remainders peeled off, these factors are 2.2 and 1.0. The
+# tiles of float64 products from 32x32 on, 32 KB, then exceed IREE's limit, though they are fast.
 #
 # Dispatches that do not depend on each other may run at the same time by default. If one dispatch
 # reads an array that another one changes in place, IREE knows the order, but ignores it when it
 # forms such groups: the read ran after the change.
 #
-# Where an array is used IREE finds out in rounds, about as many as operations follow one another; a
-# hundred, after which it gives up by default, a long program has ("failed to solve for affinity
-# analysis").
+# IREE finds the users of arrays in rounds, about as many as operations follow one another. By
+# default it gives up after a hundred ("failed to solve for affinity analysis"), which a long
+# program exceeds.
 #
-# What axir never uses of the compiler is switched off: passes look through the operations of all
-# that is on, which takes some 5% of the compilation of a small program.
+# Plugins that axir never uses are switched off: passes look through the operations of all active
+# plugins, which takes some 5% of the compilation of a small program.
 _UNUSED_PLUGINS = ("input_torch", "input_tosa")
 PROCESS_FLAGS = (
     "--iree-llvmcpu-vector-pproc-strategy=peel",
@@ -133,8 +133,9 @@ _FOR_CPU_ALONE = {
     "--iree-opt-const-eval=false",
 }
 
-# IREE has command buffers recorded once, and run again with other arrays. Its driver of Vulkan does
-# not keep those arrays while the device works on them: loops had others' numbers in their results.
+# By default, IREE records a command buffer once, and runs it again with other arrays. Its driver of
+# Vulkan does not keep those arrays alive while the device works on them: the results of loops had
+# numbers of other arrays.
 _RECORDS_ANEW = "--iree-hal-memoization=false"
 
 
@@ -152,7 +153,7 @@ def process_flags(flags: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def needs_own_process(flags: tuple[str, ...]) -> bool:
-    """Tells whether a session's flags go with others of the process than this one's can have.
+    """Tells whether a session's flags need other process-wide flags than this process can have.
 
     >>> needs_own_process(Target("vulkan").flags()), needs_own_process(Target().flags())
     (True, False)
@@ -160,7 +161,8 @@ def needs_own_process(flags: tuple[str, ...]) -> bool:
     return _RECORDS_ANEW in process_flags(flags)
 
 
-# What IREE compiles for, and the flag that names the machine, with what most machines can run.
+# IREE's name of each target, the flag that names the machine, and a value that most machines can
+# run.
 _GPUS = {
     "vulkan": ("vulkan", "--iree-vulkan-target", "ampere"),
     "rocm": ("hip", "--iree-rocm-target", "gfx942"),
@@ -241,12 +243,12 @@ class Target:
 
     @property
     def architecture(self) -> str:
-        """What kind of CPU a program for CPUs runs on: "x86_64", "aarch64", "riscv64"."""
+        """The architecture of the target CPU: "x86_64", "aarch64", "riscv64"."""
         return architecture_of(self.triple) if self.triple else host_architecture()
 
     @property
     def has_c_library(self) -> bool:
-        """Whether code may call functions such as `sin` of doubles, which are linked to it."""
+        """Whether code may call functions of the C library, such as `sin` of doubles."""
         if self.backend in ("vulkan", "metal"):
             return False
         return self.backend != "cpu" or self._linkage != "embedded"
@@ -264,7 +266,7 @@ class Target:
         """Returns the flags of `iree-compile`, save for the path of the linker.
 
         Args:
-            wants_data_tiling: what to do when `data_tiling` leaves it open.
+            wants_data_tiling: the choice if `data_tiling` leaves it open.
         """
         # 64-bit types are never silently narrowed: f64 in the module is f64 on the device.
         common = ("--iree-input-type=stablehlo", "--iree-input-demote-f64-to-f32=false")
@@ -315,7 +317,7 @@ class Target:
 
     @property
     def vector_bits(self) -> int:
-        """How wide the CPU's vectors are, of those that kernels are made for: 128, 256 or 512.
+        """The width of the CPU's vectors, as kernels use them: 128, 256 or 512 bits.
 
         >>> Target(cpu="x86-64-v3").vector_bits
         256

@@ -116,7 +116,7 @@ def _part_passed(branch: ir.Operation) -> int:
 
 
 def _is_reference(type_: ir.Type) -> bool:
-    # The bindings have no classes for types of the VM.
+    # The bindings have no classes for the VM's types.
     return str(type_).startswith("!vm.ref<")
 
 
@@ -132,7 +132,7 @@ def _copy(value: ir.Value, before: ir.Operation) -> ir.Value:
 
 
 def _pass_one_width(branches: list[ir.Operation], others: list[ir.Operation]) -> int:
-    """Widens numbers of 32 bits that are passed beside numbers of 64."""
+    """Widens numbers of 32 bits that are passed together with numbers of 64 bits."""
     entries: dict[ir.Block, _Entries] = {}
     for branch in branches:
         first = 1 if branch.name == "vm.cond_br" else 0

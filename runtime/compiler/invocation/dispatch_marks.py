@@ -25,7 +25,7 @@ def mark_dispatches(module: ir.Operation) -> int:
     """Puts marks around all dispatches of a module in the phase `flow`, in place.
 
     Returns:
-        How many dispatches there are.
+        The number of dispatches.
     """
     dispatches: list[ir.Operation] = []
 
@@ -50,7 +50,7 @@ def _mark(
 ) -> None:
     """Traces an element of one of the values, before an operation."""
     value = next(filter(_is_plain, values), None)
-    if value is None:  # a dispatch without operands: it begins when the one before it ends
+    if value is None:  # no operands: it begins when the dispatch before it ends
         return
     place = ir.InsertionPoint(following)
     with following.context, location, place:
@@ -85,7 +85,7 @@ def _element(value: ir.Value, rank: int) -> ir.Value:
 
 
 def _is_plain(value: ir.Value) -> bool:
-    """Tells whether an element of a value can be read: it lies in memory as its type says."""
+    """Tells whether an element of a value can be read: its type determines its layout in memory."""
     if not isinstance(value.type, ir.RankedTensorType):
         return False
     kind = ir.RankedTensorType(value.type)

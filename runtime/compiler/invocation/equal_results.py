@@ -55,16 +55,16 @@ _PIPELINE = f"""builtin.module(
 
 
 def part_equal_results(module: ir.Operation) -> int:
-    """Has no dispatch of numbers return one value twice, in the phase `global-optimization`.
+    """Merges equal results of dispatches of scalars, in the phase `global-optimization`.
 
     Returns:
-        How many results were given up for their equals.
+        The number of results that were replaced by their equals.
     """
     if not _has_numbers(module):
         return 0
     with module.context:
         manager = PassManager.parse(_PIPELINE)
-        manager.enable_verifier(False)  # of what IREE's own passes make here, as elsewhere
+        manager.enable_verifier(False)  # IREE's own passes are not verified, as elsewhere
         manager.run(module)
     regions: list[ir.Operation] = []
 

@@ -38,11 +38,11 @@ from .stream_passes import STREAM_PHASE
 
 BYTECODE_MAGIC = b"ML\xefR"
 
-# Sessions hold uniqued types and attributes for good; a fresh one costs 3 ms.
+# A session holds uniqued types and attributes until it ends; a fresh one costs 3 ms.
 _COMPILATIONS_PER_SESSION = 200
 _ERROR_SEVERITY = 2
 MARK = "mark"
-# A flag of the tool `iree-compile`, not of a session: the C API has a function for it.
+# A flag of the tool `iree-compile`, not of a session: the C API sets it by a function.
 UNVERIFIED = "--verify=false"
 # A flag of this folder: each operation that works in place works on a copy.
 KEEP_COPIES = "--axir-keep-copies"
@@ -224,7 +224,7 @@ def _own_flags(flags: tuple[str, ...]) -> tuple[bool, bool, tuple[str, ...]]:
 def _invocation(
     session: Session, source: bytes, report: Callable[[str], None], verifies: bool
 ) -> Iterator[Invocation | None]:
-    """Lends an invocation that has read a module; None if that is not possible."""
+    """Yields an invocation that has read a module; None if it cannot be read."""
 
     @_DIAGNOSTIC_CALLBACK
     def collect(severity: int, text: ctypes.c_void_p, length: int, _: object) -> None:
@@ -268,7 +268,7 @@ def _execute(session: Session, invocation: Invocation, ways: _Ways) -> bool:
     for phase in _PHASES:
         if not _compile_between(session, invocation, start, phase):
             return False
-        # Only a context that Python owns can outlive what Python holds of the module.
+        # Only a context that Python owns can outlive Python's references to the module.
         assert session.context is not None
         module = invocation.export_module()
         if not ways.verifies:

@@ -52,7 +52,7 @@ def kept_code(name: str, source: bytes, make: Callable[[], bytes]) -> bytes:
 
 
 def _note_reading(path: str) -> None:
-    """Has a file count as one that was written now, unless that is so already."""
+    """Updates a file's time of modification, unless it is recent."""
     with contextlib.suppress(OSError):  # read-only folder, or file deleted elsewhere
         if time.time() - os.stat(path).st_mtime > _DAY_SECONDS:
             os.utime(path)

@@ -80,7 +80,7 @@ def _bits_of(found: re.Match[bytes], kind: bytes) -> int:
     if found["infinity"]:
         bits = form.infinity
     elif found["nan"]:
-        # A nan is quiet, but `snan`, if the first bit behind the exponent is set.
+        # A nan is quiet, unless it is written `snan`, if the first bit behind the exponent is set.
         quiet = 0 if found["nan"] == b"snan" else 1 << form.fraction - 1
         bits = form.infinity | quiet | int(found["payload"] or b"0", 16)
     else:
@@ -95,7 +95,7 @@ def _nearest(number: float, kind: bytes) -> int:
     if kind == b"double":
         return struct.unpack("<Q", struct.pack("<d", number))[0]
     bits: int = struct.unpack("<I", struct.pack("<f", number))[0]
-    # Few digits stand for a number of few bits: none is as near to its neighbour.
+    # A bfloat's decimal has few digits, so rounding it through a float gives the same number.
     return bits if kind == b"float" else bits + (1 << 15) >> 16
 
 
@@ -110,7 +110,7 @@ def _written(bits: int, kind: bytes) -> bytes:
 def _as_double(bits: int) -> int:
     """Returns the bits of the double with a float's value, or its nan."""
     form = _FORMATS[b"float"]
-    if bits & form.infinity == form.infinity:  # to convert a nan would make it a quiet one
+    if bits & form.infinity == form.infinity:  # converting a nan would make it quiet
         fraction = (bits & (1 << form.fraction) - 1) << _DOUBLE.fraction - form.fraction
         return bits >> form.bits - 1 << _DOUBLE.bits - 1 | _DOUBLE.infinity | fraction
     [number] = struct.unpack("<f", struct.pack("<I", bits))

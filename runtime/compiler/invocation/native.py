@@ -82,7 +82,8 @@ func.func @program_0(%arg0: !stream.binding, %arg1: !stream.binding) {
   return
 }
 """
-# What llvmlite and the compiler raise; the last two where a function is missing or another one.
+# The exceptions of llvmlite and the compiler; the last two if a function is missing or has another
+# signature.
 _FAILURES = (ir.MLIRError, ValueError, RuntimeError, AttributeError, TypeError)
 
 
@@ -210,7 +211,7 @@ class NativeCompiler:
         return for_older_llvm(_translated(module.operation))
 
     def _begin(self) -> None:
-        # A context holds types and attributes for good.
+        # A context keeps types and attributes until it ends.
         self._context, self._count = ir.Context(), 0
         self._context.enable_multithreading(False)
         self._pipeline = PassManager.parse(_PASSES, context=self._context)
@@ -219,7 +220,7 @@ class NativeCompiler:
     def _object(self, text: bytes) -> bytes:
         llvm = self._llvm
         module = llvm.parse_assembly(text.decode())
-        # Kernels are written as they should run: more passes take longer and gain nothing.
+        # Kernels are already optimized by axir: more of LLVM's passes take longer and gain nothing.
         builder = llvm.create_pass_builder(self._machine, llvm.create_pipeline_tuning_options())
         passes = llvm.create_new_module_pass_manager()
         passes.add_sroa_pass()

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-# The arrays that a kernel reads where they lie: in the order of C, and aligned to their elements.
+# Flags of NumPy arrays that a kernel can use in place: C order, and aligned to their elements.
 _USABLE = 0x101
 
 _ENTRY = """
@@ -299,12 +299,12 @@ unusable:
 
 
 class _Flush(NamedTuple):
-    """How denormal numbers come to count as zeros, and to count again.
+    """Code that makes denormal numbers count as zeros, and restores the former mode.
 
     Attributes:
-        begin: Keeps the register that says so, and changes it.
-        end: Puts it back.
-        declarations: Of what these call.
+        begin: Saves the control register, and changes it.
+        end: Restores it.
+        declarations: The declarations of the intrinsics that these call.
     """
 
     begin: str

@@ -58,7 +58,7 @@ def remove_kernels(module: ir.Operation) -> bytes:
 
 
 def remove_locations(module: ir.Operation) -> None:
-    """Forgets the lines of the source, so that object files hold no paths of this machine."""
+    """Removes source locations, so that object files contain no paths of this machine."""
     with module.context:
         PassManager.parse("any(strip-debuginfo)").run(module)
 

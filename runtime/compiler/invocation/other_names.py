@@ -59,7 +59,7 @@ def copy_what_others_name(module: ir.Operation) -> int:
 
 
 def _is_read_later(writer: ir.Operation, array: ir.Value) -> bool:
-    """Tells whether something may read an array by another name after an operation."""
+    """Tells whether an operation may read an array by another name after a writer."""
     return any(
         _is_lasting(name) or any(_reads_after(use, name, writer) for use in name.uses)
         for name in _names(writer, array)[1:]
@@ -67,7 +67,7 @@ def _is_read_later(writer: ir.Operation, array: ir.Value) -> bool:
 
 
 def _is_lasting(name: ir.Value) -> bool:
-    """Tells whether an array is there before the function runs, and after it."""
+    """Tells whether an array exists before the function runs, and after it."""
     maker = definition(name)
     return maker is not None and maker.name in _LASTING
 
@@ -78,7 +78,7 @@ def _reads_after(use: ir.OpOperand, name: ir.Value, writer: ir.Operation) -> boo
 
 
 def _names(writer: ir.Operation, array: ir.Value) -> list[ir.Value]:
-    """Returns the values that may lie where an array does when an operation works on it."""
+    """Returns the values that may share an array's memory when an operation changes it."""
     names = [array]
     for name in names:
         names += [x for x in dict.fromkeys(_next_names(writer, name)) if x not in names]
@@ -123,7 +123,7 @@ def _end(region: ir.Region) -> ir.Operation:
 
 
 def _is_in_another_branch(operation: ir.Operation, choice: ir.Operation, branch: ir.Region) -> bool:
-    """Tells whether an operation stands in a branch of a choice, and not in this one."""
+    """Tells whether an operation is in another branch of a choice than this one."""
     for around in _around(operation):
         if around.parent.operation == choice:
             return bool(around.block.region != branch)
@@ -131,7 +131,7 @@ def _is_in_another_branch(operation: ir.Operation, choice: ir.Operation, branch:
 
 
 def _around(operation: ir.Operation) -> Iterator[ir.Operation]:
-    """Yields an operation of a function, and those around it, without the module."""
+    """Yields an operation of a function, and the operations around it, without the module."""
     around = operation
     while around.parent is not None:
         yield around

@@ -98,7 +98,7 @@ def _read_originals(dispatch: ir.Operation) -> int:
 
 
 def operations_named(top: ir.Operation, names: frozenset[str]) -> list[ir.Operation]:
-    """Returns the operations with one of these names that stand within another one."""
+    """Returns the operations with one of these names that are nested in another one."""
     found: list[ir.Operation] = []
 
     def collect(operation: ir.Operation) -> ir.WalkResult:

@@ -21,10 +21,10 @@ _SCATTER = "iree_linalg_ext.scatter"
 
 
 def give_own_reads(module: ir.Operation) -> int:
-    """Has each kernel of a module in the phase `flow` read and write by different operands.
+    """Gives each kernel of a module in the phase `flow` separate operands for reads and writes.
 
     Returns:
-        How many operands there are more.
+        The number of operands added.
     """
     added: dict[str, list[int]] = {}
     for function in _kernels(module):
@@ -63,7 +63,7 @@ def _named(top: ir.Operation, name: str) -> list[ir.Operation]:
 
 
 def _first_result(arguments: list[ir.BlockArgument]) -> int:
-    """Returns where the arrays begin that a kernel makes: behind all that it takes."""
+    """Returns the number of the first argument that a kernel writes: they follow the others."""
     count = len(arguments)
     while count and str(arguments[count - 1].type).startswith(_RESULT):
         count -= 1
@@ -91,7 +91,7 @@ def _add_argument(function: ir.Operation, place: int, new: int) -> None:
     kind = str(block.arguments[place].type)
     added = ir.Type.parse(kind.replace(_IN_PLACE, _READ, 1), function.context)
     block.add_argument(added, function.location)
-    # The arrays that it makes move up.
+    # The arguments that it writes move up.
     for position in range(len(block.arguments) - 1, new, -1):
         before = block.arguments[position - 1]
         block.arguments[position].set_type(before.type)
@@ -109,7 +109,7 @@ def _add_argument(function: ir.Operation, place: int, new: int) -> None:
 
 
 def _add_operands(dispatch: ir.Operation, places: list[int]) -> None:
-    """Hands the arrays at some places to a kernel again, behind its other operands."""
+    """Passes some operands of a dispatch again, after its other operands."""
     if not places:
         return
     sizes = list(ir.DenseI32ArrayAttr(dispatch.attributes[_SIZES]))

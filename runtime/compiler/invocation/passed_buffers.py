@@ -50,7 +50,7 @@ def _frees_argument(call: ir.Operation) -> bool:
 
 
 def _import_barrier(free: ir.Operation) -> None:
-    """Declares the barrier, which takes what freeing takes but for the buffer."""
+    """Declares the barrier; it takes the arguments of the call that frees, except the buffer."""
     with ir.InsertionPoint(free), free.location:
         kinds = list(ir.FunctionType(ir.TypeAttr(free.attributes["function_type"]).value).inputs)
         names = list(ir.ArrayAttr(free.attributes["arg_attrs"]))

@@ -188,8 +188,7 @@ end:
 }}
 """
 
-# Reads the array of `shared_product` in its order; how kernels are called stands in
-# `native_entry.py`.
+# Reads the array of `shared_product` in its order; `native_entry.py` says how kernels are called.
 _KERNEL = """
 define i32 @axir_products_{element}(ptr %environment, ptr %state, ptr %workgroup) {{
 begin:

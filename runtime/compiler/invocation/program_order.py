@@ -28,7 +28,7 @@ FLOW_PHASE = "flow"
 _BARRIER = "util.optimization_barrier"
 _READ = "flow.tensor.load"
 _FUNCTIONS = ("util.func", "util.initializer")
-# Numbers of the host; it reads others as integers of as many bits.
+# Types of numbers that the host reads; it reads others as integers of the same width.
 _HOST_TYPES = (ir.IntegerType, ir.F32Type, ir.F64Type)
 
 
@@ -102,7 +102,7 @@ class _Part:
             self.arrays.update(dict.fromkeys(operation.results))
 
     def last(self) -> list[ir.Value]:
-        """Returns its last array, if it has one: when that is there, all of it has run."""
+        """Returns its last array, if it has one: once that is computed, the whole part has run."""
         return list(self.arrays)[-1:]
 
 
@@ -158,7 +158,7 @@ def _is_used(value: ir.Value) -> bool:
 def _put_barrier(
     place: ir.InsertionPoint, location: ir.Location, values: list[ir.Value]
 ) -> list[ir.Value]:
-    """Puts a barrier of arrays somewhere, or of a number that nothing reads."""
+    """Puts a barrier of arrays at a place, or a barrier of an unused number."""
     with place, location:
         if not values:
             kind = ir.IntegerType.get_signless(32)

@@ -82,7 +82,7 @@ class _Scope:
         self._executable = self._function = self._has_fused = False
 
     def visit(self, operation: ir.Operation) -> None:
-        """Takes the next operation, after those that hold it."""
+        """Visits the next operation, after the operations around it."""
         name = operation.name
         if name == "hal.executable":
             self._executable = _computes_once(_symbol(operation))
@@ -201,7 +201,7 @@ def _is_summed_up(product: ir.Operation) -> bool:
 
 
 def _blocks_of_terms(total: ir.Value) -> set[ir.Block]:
-    """Returns the blocks that have terms of a sum as arguments."""
+    """Returns the blocks with terms of a sum among their arguments."""
     found: set[ir.Block] = set()
     waiting = [total]
     for _ in range(2 * _LONGEST_SUM):  # the sums and their terms
@@ -217,7 +217,7 @@ def _blocks_of_terms(total: ir.Value) -> set[ir.Block]:
 
 
 def _is_polynomial(value: ir.Value) -> bool:
-    """Tells whether a value is a sum of a number and of a product of such a sum or a number."""
+    """Tells whether a value is a polynomial: a number, plus a product of such a sum or a number."""
     product = _other_than_number(_definition(value))
     definition = None if product is None else _definition(product)
     if definition is None or definition.name != _PRODUCT:
@@ -236,7 +236,7 @@ def _is_number(operation: ir.Operation | None) -> bool:
 
 
 def _other_than_number(operation: ir.Operation | None) -> ir.Value | None:
-    """Returns the summand of a sum that is no number, if the other one is."""
+    """Returns the summand that is not a number, if the other one is."""
     if operation is None or operation.name not in _SUMS:
         return None
     first, second = operation.operands

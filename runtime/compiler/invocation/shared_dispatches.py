@@ -38,7 +38,7 @@ def _reads_no_array(operation: ir.Operation) -> bool:
 
 
 def _end_of_part(operations: list[ir.Operation], start: int) -> int:
-    """Returns where the operation stands at which the host waits next, or the block ends."""
+    """Returns the place of the operation at which the host waits next, or the end of the block."""
     last = len(operations) - 1
     for number in range(start + 1, last):
         name = operations[number].name

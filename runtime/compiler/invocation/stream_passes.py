@@ -113,11 +113,11 @@ def schedule(module: ir.Operation, verifies: bool, keeps_copies: bool = False) -
 
 
 def allocate(module: ir.Operation, verifies: bool) -> None:
-    """Takes a scheduled module to where it has memory, in place."""
+    """Takes a scheduled module to the point where it has memory, in place."""
     _run(module, _ALLOCATE, verifies)
     index = ir.IndexType.get(module.context)
     attributes = module.attributes
-    for count in range(_MOST_ROUNDS):  # passes leave a mark when they have changed something
+    for count in range(_MOST_ROUNDS):  # passes leave a mark if they have changed something
         attributes[_ROUND] = ir.IntegerAttr.get(index, count)
         _run(module, _ELIDE, verifies)
         if _CHANGED not in attributes:

@@ -18,7 +18,7 @@ UPDATE = "flow.tensor.update"
 VIEW = "flow.tensor.reshape"
 PART = "flow.tensor.slice"
 _DISPATCH = "flow.dispatch"
-# Arrays without a past, which IREE makes before the kernel if it has to.
+# Arrays without earlier contents; IREE makes them before the kernel if it has to.
 _FRESH = frozenset(f"flow.tensor.{name}" for name in ("empty", "splat", "alloca", "constant"))
 
 
@@ -38,10 +38,10 @@ class UpdatePlaces:
             return False
         kernel = definition(result)
         if kernel is None or kernel.name != _DISPATCH or len(list(_readers(result))) > 1:
-            return True  # IREE leaves such an update where it is
+            return True  # IREE does not move such an update
         begin = self._positions.get(kernel)
         if begin is None:
-            return False  # the update stands in a branch or in a loop, the kernel does not
+            return False  # the update is in a branch or loop, the kernel is not
         return (
             self._is_there(pasts[-1], kernel, begin)
             and not self._is_read(pasts, update, begin)
@@ -67,7 +67,7 @@ class UpdatePlaces:
         )
 
     def _position(self, operation: ir.Operation) -> int | None:
-        """Returns where an operation, or the one around it, stands in the block."""
+        """Returns the position in the block of an operation, or of the operation around it."""
         parent: ir.Operation | None = operation
         while parent is not None and parent not in self._positions:
             parent = parent.parent
@@ -109,7 +109,7 @@ def definition(value: ir.Value) -> ir.Operation | None:
 
 
 def _pasts(array: ir.Value) -> Iterator[ir.Value]:
-    """Yields an array, and those that it was before updates, which may lie in the same memory."""
+    """Yields an array, and its versions before updates, which may share its memory."""
     yield array
     while (maker := definition(array)) is not None and maker.name == UPDATE:
         array = viewed(maker.operands[0])

@@ -241,7 +241,7 @@ def _live_names(blocks: list[Block]) -> dict[str, list[str]]:
 
 
 def _dominators(first: str, successors: dict[str, list[str]]) -> dict[str, set[str]]:
-    """Returns for each block those which all ways to it go through, without itself."""
+    """Returns the strict dominators of each block: all ways to the block go through them."""
     every = set(successors)
     above = {label: every for label in successors}
     above[first] = {first}

@@ -20,7 +20,7 @@ from .values import Values, positions_of, ranges_of, ties_of
 
 _WRITES, _READS = 2, 1
 _LINE = re.compile(r'"([^"]+)":(\d+):\d+')
-# One access of a command: the buffer, the first byte and the one behind the last, and if it writes.
+# An access of a command: the buffer, the first byte, the end, and whether it writes.
 Access = tuple[Buffer, int, int, bool]
 
 
@@ -98,7 +98,7 @@ class Commands(ABC):
         self._report(Violation(kind, text, describe(operation), other))
 
     def _touch(self, operation: Operation, access: Access) -> None:
-        """Looks whether a part of a buffer is there, and free of others' work."""
+        """Checks that a part of a buffer is allocated, and free of concurrent accesses."""
         buffer, start, end, writes = access
         self._accesses.append(access)
         if buffer.is_freed:
@@ -126,7 +126,7 @@ class Commands(ABC):
     def _require(
         self, operation: Operation, buffer: Buffer, at: int, pieces: tuple[Piece, ...]
     ) -> None:
-        """Looks whether bytes are those that the program means."""
+        """Checks that the bytes are the ones that the program means."""
         lacking = buffer.contents.lacking(at, pieces)
         if lacking is None:
             return

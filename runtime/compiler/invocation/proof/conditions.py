@@ -1,4 +1,4 @@
-"""Writes conditions with regions as blocks and branches, as the program with memory has them."""
+"""Rewrites conditions with regions as blocks and branches, as in the program with memory."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _rewritten(blocks: list[Block], numbers: count[int]) -> list[Block]:
 def _branches(
     condition: Operation, label: str, following: str, numbers: count[int]
 ) -> tuple[list[tuple[str, list[str]]], list[Block]]:
-    """Returns where a condition branches to and with what, and the blocks of its regions."""
+    """Returns the targets and operands of a condition's branch, and the blocks of its regions."""
     targets: list[tuple[str, list[str]]] = []
     made: list[Block] = []
     for index, region in enumerate(condition.regions):

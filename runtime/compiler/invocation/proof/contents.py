@@ -88,7 +88,7 @@ class Contents:
         return [x.atom for x in self.facts if x.start <= place < x.end]
 
     def meet(self, other: Contents) -> Contents:
-        """Returns what both know."""
+        """Returns the facts that hold in both."""
         if self.facts == other.facts:
             return self
         found = []
@@ -101,7 +101,7 @@ class Contents:
 
 
 def period_of(atom: str) -> int:
-    """Returns after how many bytes an atom repeats itself, 0 for those that do not.
+    """Returns the period of an atom in bytes, 0 if it is not periodic.
 
     >>> period_of("fill:4:01020304"), period_of("%7")
     (4, 0)

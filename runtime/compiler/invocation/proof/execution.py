@@ -44,7 +44,7 @@ class Execution(Commands):
         place = self._place(operation.operands[0])
         self._before = self.state.before(operation.operands[2:])
         self._event = self.state.event()
-        # Memory that a block was handed is not given back here (`passed_buffers.py`).
+        # Memory that was passed to a block is not freed here (`passed_buffers.py`).
         if not place.is_argument:
             self._touch(operation, (place.buffer, 0, END, True))
             place.buffer.is_freed = True
@@ -116,7 +116,7 @@ class Execution(Commands):
     # The host ------------------------------------------------------------------------------------
 
     def _host_touch(self, operation: Operation, access: Access) -> None:
-        """Looks at an access of the host, which is done where it stands."""
+        """Checks an access of the host, which takes place at once."""
         self._before, self._event = self.state.host, 0
         self._touch(operation, access)
         self._before = 0
@@ -163,7 +163,7 @@ class Execution(Commands):
         self.state.done[operation.results[0]] = 0
 
     def _barrier(self, operation: Operation) -> None:
-        """Gives an array and the time point at which it is there: now, as far as the host knows."""
+        """Returns an array and the time point of its completion: now, as far as the host knows."""
         self.state.places[operation.results[0]] = self._place(operation.operands[0])
         self.state.done[operation.results[1]] = self.state.host
 

@@ -24,8 +24,8 @@ _KINDS = (
     ("util.call", "util.call"),
 )
 _PAIRED = frozenset(name for pair in _KINDS for name in pair)
-# Copies from and to places that the program computes correspond, too, and fills with numbers that
-# it computes: where their operands are that say so.
+# Copies at places that the program computes correspond, too, and so do fills with computed numbers;
+# these are the positions of the operands with the places and the numbers.
 _COPIES, _FILLS = "copies", "fills"
 _OFFSETS = {
     "stream.async.update": (2,),
@@ -46,10 +46,10 @@ def operations_of(blocks: list[Block]) -> Iterator[Operation]:
 
 
 def match(values: Values, memory: Operation, scalars: Scalars) -> dict[Operation, Operation]:
-    """Returns the operation with values for each one with memory that has one.
+    """Returns the operation with values for each operation with memory that has a counterpart.
 
     Raises:
-        UnprovableError: if there are more of the one than of the other, or other ones.
+        UnprovableError: if the operations of the two programs differ in number or kind.
     """
     mine = _sorted(values.order, values.scalars)
     theirs = _sorted(operations_of(memory.blocks), scalars)
@@ -60,7 +60,7 @@ def match(values: Values, memory: Operation, scalars: Scalars) -> dict[Operation
 
 
 def _sorted(operations: Iterable[Operation], scalars: Scalars) -> dict[str, list[Operation]]:
-    """Returns the operations that have counterparts by kind, in their order."""
+    """Returns the operations with counterparts by kind, in their order."""
     found: dict[str, list[Operation]] = {}
     for operation in operations:
         name = operation.name

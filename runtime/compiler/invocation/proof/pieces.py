@@ -101,10 +101,10 @@ def pattern(constant: str, width: int) -> str:
 
 
 def constant_pieces(text: str) -> tuple[Piece, ...]:
-    """Returns the constants that are packed into one, from the text of an operation.
+    """Returns the constants that an operation packs into one, from its text.
 
     Raises:
-        UnprovableError: if an element has another type than arrays of programs have.
+        UnprovableError: if an element has a type that arrays of programs do not have.
     """
     whole = constant_atom(text)[len(CONSTANT) :]
     composite = _COMPOSITE.match(whole)

@@ -1,4 +1,4 @@
-"""`violations`: goes through the initializers and the functions of a module."""
+"""`violations`: checks the initializers and the functions of a module."""
 
 from __future__ import annotations
 

@@ -20,20 +20,20 @@ _PLACE = re.compile(r" loc\((.*)\)\s*\Z", re.S)
 
 
 class UnreadableError(ValueError):
-    """The text is not what MLIR writes in its generic form."""
+    """The text is not MLIR's generic form."""
 
 
 class Operation:
     """An operation with the names of its values.
 
     Attributes:
-        name: Such as `stream.cmd.copy`.
+        name: Its name, such as `stream.cmd.copy`.
         results: The names of the results.
         operands: The names of the operands.
         successors: The labels of the blocks that it branches to.
         text: The properties, attributes and types behind the operands.
         regions: The blocks of each of its regions.
-        place: Where it comes from, as MLIR writes it, if the text says so.
+        place: Its location, as MLIR writes it, if the text has it.
     """
 
     __slots__ = ("name", "operands", "place", "regions", "results", "successors", "text")
@@ -91,7 +91,7 @@ class Operation:
         return "" if found is None else found[1]
 
     def numbers(self, attribute: str) -> list[int]:
-        """Returns the integers of an attribute that is an array of them."""
+        """Returns the integers of an array attribute."""
         found = re.search(rf"\b{attribute} = \[([^\]]*)\]", self.text)
         return [] if found is None else [int(x.split(":")[0]) for x in found[1].split(",") if x]
 
@@ -147,7 +147,7 @@ def read_operation(text: str) -> Operation:
 
 
 def _logical_lines(text: str) -> list[str]:
-    """Joins what MLIR breaks in the middle of an operation, as it does long constants."""
+    """Joins lines that MLIR breaks in the middle of an operation, as in long constants."""
     lines: list[str] = []
     for line in text.splitlines():
         if lines and _BEGINS.match(line) is None:
@@ -188,7 +188,7 @@ def _end(operation: Operation, rest: str) -> None:
 
 
 def _labelled(parent: Operation, label: re.Match[str]) -> Block:
-    """Begins a block; the first label of a region names the one that has begun already."""
+    """Begins a block; the first label of a region names the block that has begun already."""
     found = _ARGUMENT.findall(label[2] or "")
     block = Block(label[1], [name for name, _ in found], [kind for _, kind in found])
     region = parent.regions[-1]

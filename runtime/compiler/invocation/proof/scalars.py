@@ -1,4 +1,4 @@
-"""Numbers of a host function: constants, and sums of a constant and something that is not known."""
+"""Numbers of a host function: constants, and sums of a constant and an unknown number."""
 
 from __future__ import annotations
 
@@ -76,10 +76,11 @@ class Scalars:
         return number
 
     def choose(self, condition: str, which: int) -> bool:
-        """Notes the numbers that are chosen where a condition is true (`which` is 0) or not (1).
+        """Records the numbers that are selected if a condition is true (`which` is 0) or not (1).
 
         Returns:
-            Whether that may be: an earlier branch of the same condition may have gone another way.
+            Whether that is consistent: an earlier branch of the same condition may have gone
+            another way.
         """
         for name, operands in self._choices.items():
             if operands[0] == condition:
@@ -91,7 +92,7 @@ class Scalars:
         return True
 
     def is_computed(self, name: str) -> bool:
-        """Tells whether a value is not a number, nor made of those that a block is handed."""
+        """Tells whether a value is neither a number nor made from numbers passed to a block."""
         if self.number(name) is not None:
             return False
         if name in self._sums:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from .contents import Contents, Fact
 
-# The end of buffers: whatever concerns all of one does so up to here.
+# The end of buffers, for accesses to a whole buffer.
 END = 1 << 62
 
 
@@ -82,7 +82,7 @@ class State:
         return event
 
     def before(self, time_points: Iterable[str]) -> int:
-        """Returns the events that are done where time points are reached, and the host has come."""
+        """Returns the events that are done when time points are reached, given the host's waits."""
         mask = self.host
         for name in time_points:
             mask |= self.done.get(name, 0)

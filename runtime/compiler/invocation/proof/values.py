@@ -36,8 +36,8 @@ class Values:
 
     Attributes:
         blocks: The blocks of the function.
-        homes: The label of the block in which each atom comes to be.
-        makers: The operation that makes each atom.
+        homes: The label of the block that defines each atom.
+        makers: The operation that computes each atom.
     """
 
     def __init__(self, function: Operation) -> None:
