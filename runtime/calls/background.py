@@ -34,7 +34,7 @@ def few_at_once() -> Iterator[None]:
 
 
 def wait_for_all() -> None:
-    """Returns when nothing is made any more."""
+    """Waits until no value is being made any more."""
     for thread in list(_threads):
         thread.join()
 
@@ -52,7 +52,7 @@ class Caller(NamedTuple):
 
     @classmethod
     def here(cls) -> Caller:
-        """Returns the one that this thread is, or works for."""
+        """Returns the caller that this thread is, or works for."""
         return cls(config.overrides, user_line())
 
 
@@ -103,7 +103,7 @@ class Background(Generic[_T]):
         return not self.is_done and self._process != os.getpid()
 
     def wait(self) -> None:
-        """Returns when the making has ended."""
+        """Returns when the value is made, or making it has failed."""
         self._thread.join()
 
 

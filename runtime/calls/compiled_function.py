@@ -82,7 +82,7 @@ def buffer_of(array: ConcreteArray, device: Device) -> Buffer:
         host.flags.writeable = False
     buffer = _put(host, device)
     if device is array._device or device is default_device():
-        array._buffer = buffer  # there the array lies; elsewhere it is a visitor
+        array._buffer = buffer  # the array's device; on others it is a temporary copy
     return buffer
 
 
@@ -130,7 +130,7 @@ class CompiledFunction:
         donated: tuple[int, ...] = (),
         waits: bool = True,
     ):
-        # Before simplification: a branch that is known to be chosen may have other weak types.
+        # Before simplification: a branch that is known to be taken may have other weak types.
         self.result_types = function.output_types
         with span("simplify", "compiler", function=function.name):
             function = simplify_function(function, is_final=True)
@@ -172,11 +172,11 @@ class CompiledFunction:
         return 0 if self._executable is None else self._executable.program.size
 
     def forget_quick_calls(self) -> None:
-        """Lets the next call be a general one, which stands on the timeline."""
+        """Makes the next call take the general path, which records it on the timeline."""
         self._results = self._native = None
 
     def _adopt(self, executable: Executable | NativeExecutable) -> None:
-        """Lets calls run a program from now on."""
+        """Makes calls run a program from now on."""
         captured = self.function.captured
         self._constants = [buffer_of(as_array(x), self.device) for x in captured]
         self._constant_refs = [buffer.view.ref for buffer in self._constants]
@@ -186,7 +186,7 @@ class CompiledFunction:
             self._successor.begin_when_worth(executable)
 
     def go_on_with(self, executable: Executable) -> None:
-        """Lets calls run the successor of the program that has served."""
+        """Makes calls run the successor of the present program."""
         # A call that is under way keeps its program, unless it is in a loop.
         served = self._executable
         self._results = self._marked = None
@@ -239,10 +239,10 @@ class CompiledFunction:
         return program.function("main", work=largest_operation(function))
 
     def __call__(self, arguments: Sequence[ConcreteArray]) -> list[ConcreteArray]:
-        """Runs the function on the inputs' values.
+        """Runs the function on the values of the inputs.
 
         Raises:
-            RuntimeExecutionError: for arguments of other types, which the binary would not notice.
+            RuntimeExecutionError: for arguments of other types, which the binary does not check.
         """
         expected = [(v.type.shape, v.type.dtype) for v in self.function.inputs]
         given = [(x.type.shape, x.type.dtype) for x in arguments]
@@ -265,7 +265,7 @@ class CompiledFunction:
         if native is not None and not (config.jax_debug_nans or config.jax_debug_infs):
             donated = self.donated
             if donated and len(set(map(id, arguments))) < len(arguments):
-                return self._run(arguments)  # which may have to refuse that
+                return self._run(arguments)  # this may refuse the call
             made = native.run(arguments)
             if made is None:
                 return self._run(arguments)
@@ -313,7 +313,7 @@ class CompiledFunction:
             failure = executable.failure(error)
         finally:
             contexts.append(context)
-        if failure is not None:  # raised out here, so that a host function's gets no context
+        if failure is not None:  # raised here to keep a host function's context out
             raise failure
         executable.quick_calls -= 1
         if not executable.quick_calls:
@@ -348,7 +348,7 @@ class CompiledFunction:
     ) -> Executable | NativeExecutable:
         """Returns the program with marks of its dispatches, or the given one without them."""
         if isinstance(executable, NativeExecutable) and self._successor is None:
-            return executable  # one kernel: a dispatch tells nothing that the call does not
+            return executable  # one kernel: its mark would equal the call's
         if self._marked is None:
             try:
                 self._marked = self._compile_marked()
@@ -403,7 +403,7 @@ class CompiledFunction:
         arguments: Sequence[ConcreteArray],
         is_checked: bool,
     ) -> list[ConcreteArray]:
-        """Runs a program on buffers of the device; makes the next call a quick one if it can be."""
+        """Runs a program on buffers of the device; enables quick calls if possible."""
         device = self.device
         buffers = [buffer_of(x, device) for x in arguments]
         if self.donated:
@@ -419,7 +419,7 @@ class CompiledFunction:
     def _run_on_host(
         self, executable: NativeExecutable, arguments: Sequence[ConcreteArray]
     ) -> list[ConcreteArray]:
-        """Runs machine code on arrays of the host, where they lie."""
+        """Runs machine code on arrays in host memory, without copies."""
         if not timeline.is_on:
             self._native = executable
             if self._executable is not executable:  # which another thread may replace just now
@@ -453,10 +453,10 @@ class CompiledFunction:
         return executable(buffers)
 
     def _evaluate(self, arguments: Sequence[ConcreteArray]) -> list[ConcreteArray]:
-        """Runs the function op by op in NumPy, calls and loops in it as well.
+        """Runs the function op by op in NumPy, with its calls and loops.
 
         Raises:
-            _OvertakenError: the compiled program is there, and the rest is its affair.
+            _OvertakenError: the compiled program is ready, and must run the rest.
         """
         making = self._making
 

@@ -48,7 +48,7 @@ def give_away(
     """
     check_donated(buffers, donated)
     for number in donated:
-        # Memory that the host has seen may be visible through NumPy arrays: those must not change.
+        # Memory that the host has seen may be visible through NumPy arrays, which must not change.
         owned = buffers[number].owned()
         buffers[number] = owned.moved()
         arguments[number].delete()

@@ -13,11 +13,11 @@ import numpy as np
 from axir.dialect.program.costs import PARALLEL_OPERATIONS
 from axir.runtime.device.workers import thread_count
 
-# A call of local-task costs 13 us more than one of local-sync: below this nothing can be won.
+# A call of local-task costs 13 us more than one of local-sync: shorter calls cannot gain.
 _SHORT_CALL_SECONDS = 40e-6
 # The first call of each driver warms up, and does not count.
 _CALLS_PER_DRIVER = 4
-# Several cores have to gain clearly, since times scatter, and others may want the cores.
+# Several cores must be clearly faster, since times scatter, and other programs may need the cores.
 _WORTHWHILE_RATIO = 0.9
 # Other programs may keep the cores busy during a trial, or start to later: then local-task, which
 # has threads that wait for each other, loses its gain. So there are further trials after this many
@@ -29,9 +29,9 @@ FOR_GOOD = -1
 """The number of calls for which a driver stays when there will be no further trial."""
 # A call that takes this long on one core is not tried there.
 _LONGEST_TRIAL_SECONDS = 1.0
-# A first call that takes longer does so for its own sake.
+# A first call that takes longer is slow for another reason than the warm-up.
 _LONGEST_WARM_UP = 20e-3
-# Of calls that take this long one tells whether a driver loses, and three more would be felt.
+# For calls of this length, one trial shows whether a driver is slower; three more would be noticed.
 _LONG_CALL_SECONDS = 2e-3
 _CLEAR_LOSS_RATIO = 1.3
 _SYNC_FIRST = ("local-sync", "local-task")
@@ -68,7 +68,7 @@ class DriverTrial:
         self.driver = self._order[0]
 
     def record(self, driver: str, seconds: float) -> None:
-        """Takes the time of a call; afterwards `driver` is the one for the next call."""
+        """Records the time of a call, and sets `driver` for the next call."""
         with self._lock:  # threads share an executable
             if driver == self.driver and not self.calls_to_rest:
                 self._times[driver].append(seconds)

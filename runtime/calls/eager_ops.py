@@ -59,7 +59,7 @@ def _function_of(primitive: Primitive, arrays: Sequence[ConcreteArray], params: 
     key = (primitive, types, *params.items(), config.cache_key)
     try:
         function = _functions.get(key)
-    except TypeError:  # an unhashable parameter of a user's own primitive
+    except TypeError:  # an unhashable parameter of a user's primitive
         return _traced(primitive, arrays, params)
     if function is None:
         function = _traced(primitive, arrays, params)

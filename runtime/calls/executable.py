@@ -1,9 +1,9 @@
 """Loaded programs, and calls of their functions with buffers.
 
-`Program` is a loaded binary, `Executable` one function of it. A call pushes references into a
-list, invokes the virtual machine and takes references out, without reflection or wrappers. IREE's
-contexts are not made for concurrent use, so a program keeps a pool: a call takes an idle one (or
-makes one, 0.4 ms) and puts it back. Elsewhere: which driver is the faster one (`driver_trial.py`),
+`Program` is a loaded binary, `Executable` one function of it. A call pushes references into a list,
+invokes the virtual machine and takes references out, without reflection or wrappers. IREE's
+contexts do not support concurrent use, so a program keeps a pool: a call takes an idle one (or
+makes one, 0.4 ms) and returns it. Elsewhere: the choice of the faster driver (`driver_trial.py`),
 calls with arrays (`compiled_function.py`), argument trees and types (the frontend's jit), compiling
 (`compiler/`).
 """
@@ -33,7 +33,8 @@ from .host_calls import HostCalls, take_exception
 from .marked_programs import DispatchMarks
 
 _VmVariantList = iree_runtime.VmVariantList
-# Leaving a call to another thread costs 30 us, but milliseconds where others keep all cores busy.
+# Handing a call to another thread costs 30 us, but milliseconds if other threads keep all cores
+# busy.
 LONG_SECONDS = 5e-3
 
 _programs: weakref.WeakSet[Program] = weakref.WeakSet()
@@ -126,7 +127,7 @@ class Program:
             close_library_files()
 
     def forget_contexts(self) -> None:
-        """Leaves all contexts behind, as a forked child must: their threads are gone."""
+        """Drops all contexts in a forked child, because their threads stayed in the parent."""
         for pool in self._idle.values():
             abandon(list(pool))
             pool.clear()
@@ -206,7 +207,7 @@ class Executable:
         Raises:
             DeletedArrayError: an argument has been deleted or donated.
             RuntimeExecutionError: the arguments do not fit, or the program failed.
-            Exception: whatever a host function raises.
+            Exception: any exception that a host function raises.
         """
         refs = [x.view.ref if x.ref is None else x.ref for x in buffers]
         return self.wrap(self.invoke(refs))
@@ -264,7 +265,7 @@ class Executable:
             failure.append(self.failure(error, where))
         finally:
             pool.append(context)
-        if failure:  # raised out here, so that a host function's exception gets no context
+        if failure:  # raised here, so that a host function's exception gets no context
             raise failure.pop()
 
     def _record(self, driver: str, seconds: float) -> None:
@@ -277,7 +278,7 @@ class Executable:
             self.quick = trial.driver, self.program.idle_contexts(trial.driver)
 
     def begin_trial(self) -> None:
-        """Lets the next calls be timed again, as is due after `quick_calls`."""
+        """Makes the next calls be timed again, as is due after `quick_calls`."""
         self.quick = None
         self._trial.begin_again()
         self.driver = self._trial.driver
@@ -286,7 +287,7 @@ class Executable:
         device = self.program.device
         types = [BufferType.of_view(ref.deref(HalBufferView), device) for ref in refs]
         declaration = self.vm_function.reflection.get("iree.abi.declaration", "?")
-        if "?" not in declaration:  # all shapes are static: every call has these results
+        if "?" not in declaration:  # static shapes: the result types are the same for every call
             self._result_count = len(types)
             self.result_types = types
         return types

@@ -41,12 +41,13 @@ _References: TypeAlias = iree_runtime.VmRef | tuple[iree_runtime.VmRef, ...] | N
 class HostCalls:
     """The host functions of one program.
 
-    IREE's objects take no part in Python's garbage collection, and functions often refer to what
-    holds the program. So IREE's module refers to them weakly, and they live as long as this object.
+    IREE's objects do not take part in Python's garbage collection, and host functions often refer
+    to the program's owner. So IREE's module refers to them weakly, and they live as long as this
+    object.
 
     Args:
-        calls: In the order of their numbers.
-        device: Where the program runs; its memory must be the host's.
+        calls: The functions in the order of their numbers.
+        device: The device that the program runs on; its memory must be the host's.
     """
 
     def __init__(self, calls: Sequence[HostCall], device: Device):
@@ -58,7 +59,7 @@ class HostCalls:
         self.module = interface.create()
 
     def call(self, number: int, refs: Sequence[iree_runtime.VmRef]) -> _References:
-        """Calls a function on IREE's references to buffer views; returns such."""
+        """Calls a function on IREE's references to buffer views; returns such references."""
         call, device = self._calls[number], self._device
         operands = [
             device.to_numpy(ref.deref(HalBufferView), t.shape, t.dtype)
@@ -73,11 +74,11 @@ class HostCalls:
 
 
 def _no_state(_: object) -> None:
-    """Returns what IREE asks of a module for each context."""
+    """Returns the state of a module in each context: none."""
 
 
 def _entry(calls: HostCalls, number: int) -> Returning[_References]:
-    """Returns what IREE calls."""
+    """Returns the function that IREE calls."""
     reference = weakref.ref(calls)
 
     def enter(_: None, *refs: iree_runtime.VmRef) -> _References:

@@ -37,8 +37,7 @@ from .executable import LONG_SECONDS, Executable
 
 _new_array = ConcreteArray.__new__
 _empty = np.empty
-# Views of larger memory of a device are made for each call: an array that kept one could not give
-# its memory away.
+# Views of larger device memory are made for each call: an array that kept one could not be donated.
 _KEPT_VIEW_BYTES = 4096
 
 
@@ -96,12 +95,12 @@ class NativeExecutable:
         self._is_quick = self._handed_on.issubset(self._read) and device is _only_device()
 
     def begin_when_worth(self, begin: Callable[[], None]) -> None:
-        """Has a faster program begun once calls have taken long enough."""
+        """Starts the compilation of a faster program once calls have taken long enough."""
         self._overtaking.waiting.append(begin)
         self._is_timed = True
 
     def leave_calls_to(self, successor: Executable) -> None:
-        """Has calls that are in a loop begin anew, and end sooner."""
+        """Makes calls that are in a loop stop early; they start again in the successor."""
         self._successor = successor
         self._overtaking.is_due = True
 
@@ -157,17 +156,17 @@ class NativeExecutable:
         return made
 
     def _make_usable(self, arguments: Sequence[ConcreteArray]) -> None:
-        """Has elements lie as kernels read them, which are in another order, or one repeated."""
+        """Copies elements of arguments that are strided or repeated into C order."""
         for number in self._read:
             x = arguments[number]
             if x._host is not None:
                 x._host = usable(x._host)
 
     def run_generally(self, arguments: Sequence[ConcreteArray]) -> list[ConcreteArray]:
-        """Runs the program on arrays, wherever they lie.
+        """Runs the program on arrays at any place.
 
         Raises:
-            OvertakenError: there is another one; `leave_calls_to` has been called.
+            OvertakenError: `leave_calls_to` has been called, so another program must run the call.
         """
         self._make_usable(arguments)
         hosts = [
@@ -202,7 +201,7 @@ class NativeExecutable:
         return x.host()
 
     def __call__(self, buffers: Sequence[Buffer]) -> list[Buffer]:
-        """Runs the program on buffers; raises DeletedArrayError where one has been deleted."""
+        """Runs the program on buffers; raises DeletedArrayError if one has been deleted."""
         return list(map(Buffer, self.invoke([x.view.ref for x in buffers]), self.result_types))
 
     def invoke(
@@ -223,7 +222,7 @@ class NativeExecutable:
             return self._successor.invoke(refs, where)
         buffers = []
         for x, is_made in zip(results, self.program.makes, strict=True):
-            # Two arrays that may each be given away, to be overwritten, do not share memory.
+            # Two results that may both be donated later must not share memory.
             put = device.put if is_made else device.put_copy
             buffers.append(put(bytes_of(words_of(x))).view.ref)
         return buffers
@@ -253,6 +252,6 @@ def is_pending(x: ConcreteArray) -> bool:
 
 
 def _only_device() -> Device | None:
-    """Returns the device on which arrays lie that know no other; None if there are several."""
+    """Returns the device of arrays without a buffer; None if there are several devices."""
     devices = local_devices()
     return devices[0] if len(devices) == 1 and devices[0] is default_device() else None

@@ -41,7 +41,7 @@ from .native_executable import NativeExecutable
 _LIMIT = 32
 Source: TypeAlias = "iree_runtime.VmRef | tuple[QueuedCall, int]"
 
-# All calls that have been queued and are not done.
+# All calls that are queued and not done.
 _unfinished: set[QueuedCall] = set()
 _threads = threading.local()
 # Guards results against concurrent changes: a call ends, and another thread deletes its result.
@@ -102,12 +102,12 @@ class QueuedCall:
         return not self.under_way.locked()
 
     def wait(self) -> None:
-        """Returns when the call is done, and makes it if no thread does that yet."""
+        """Returns when the call is done; runs it if no thread has begun to."""
         if self.under_way.locked():
             self._queue.work_off(self)
 
     def ref(self, index: int) -> iree_runtime.VmRef:
-        """Returns a result when it is there; raises what went wrong."""
+        """Waits for a result and returns it; raises the call's error."""
         self.wait()
         if self.failure is not None:
             raise self.failure.with_traceback(None)
@@ -150,12 +150,12 @@ class QueuedCall:
         return self._executable.invoke(refs, where)
 
     def promise(self, types: Sequence[BufferType]) -> list[Buffer]:
-        """Returns the results to come, of the given types."""
+        """Returns the future results, of the given types."""
         self.results = [PendingBuffer(self, index, kind) for index, kind in enumerate(types)]
         return [*self.results]
 
     def fail(self, error: BaseException) -> None:
-        """Keeps what went wrong, without the frames, which hold the arguments."""
+        """Records an error, without its frames, which hold the arguments."""
         self.failure = error.with_traceback(None)
         if error.__cause__ is not None:
             error.__cause__.__traceback__ = None
@@ -172,7 +172,7 @@ class QueuedCall:
 
 
 class PendingBuffer(Buffer):
-    """A result that a queued call is yet to compute; afterwards a buffer like others."""
+    """A result that a queued call has still to compute; afterwards a normal buffer."""
 
     __slots__ = ("_call", "_index")
 
@@ -189,32 +189,32 @@ class PendingBuffer(Buffer):
 
     @property
     def source(self) -> Source:
-        """The memory, or the call that makes it and the number of the result."""
+        """The memory, or the call that computes it and the number of the result."""
         ref = self.ref
         if ref is not None:
             return ref
         call = self._call
         if call is not None:
             return call, self._index
-        if self.ref is None:  # or else it has just been settled
+        if self.ref is None:  # otherwise it has just been settled
             raise self.deleted_error()
         return self.ref
 
     @property
     def view(self) -> iree_runtime.HalBufferView:
-        """IREE's buffer view, once it has been computed."""
+        """IREE's buffer view; waits for the result."""
         source: Foreign = self.source
         ref = source[0].ref(source[1]) if type(source) is tuple else source
         return ref.deref(HalBufferView)
 
     def block_until_ready(self) -> PendingBuffer:
-        """Waits; raises what went wrong, and DeletedArrayError after `delete`."""
+        """Waits; raises the call's error, or DeletedArrayError after `delete`."""
         _ = self.view
         return self
 
     @property
     def is_ready(self) -> bool:
-        """Whether the memory has been written, or never will be."""
+        """Whether the result is computed, or the call has failed."""
         call = self._call
         return call is None or call.is_done
 
@@ -239,7 +239,7 @@ class PendingBuffer(Buffer):
 
 
 class _Queue:
-    """Calls in their order, and the right to make the next one."""
+    """Calls in their order, and a lock for running the next one."""
 
     __slots__ = ("_calls", "_turn", "signals")
 
@@ -255,13 +255,13 @@ class _Queue:
         self.signals.put(True)
 
     def work_off(self, call: QueuedCall) -> None:
-        """Makes all calls up to the given one that have not been made."""
+        """Runs all calls up to and including the given one."""
         with self._turn:
             while not call.is_done:
                 self._calls.popleft().run()
 
     def make_next(self) -> None:
-        """Makes a call, if there is one."""
+        """Runs the next call, if there is one."""
         with self._turn:
             if self._calls:
                 self._calls.popleft().run()
@@ -286,7 +286,7 @@ class Lane:
             worker.start()
 
     def add(self, call: QueuedCall) -> None:
-        """Queues a call; waits if there are too many."""
+        """Queues a call; waits if the queue is full."""
         if len(self._recent) >= _LIMIT:
             oldest = self._recent.popleft()()
             if oldest is not None:
@@ -321,17 +321,17 @@ def may_defer() -> bool:
 
 
 def is_any_unfinished() -> bool:
-    """Tells whether there are queued calls, of any thread, that are not done."""
+    """Tells whether any thread has queued calls that are not done."""
     return bool(_unfinished)
 
 
 def defer(
     executable: Executable | NativeExecutable, buffers: Sequence[Buffer], overwrites: bool
 ) -> list[Buffer]:
-    """Queues a call; returns its results to come.
+    """Queues a call; returns its future results.
 
     Args:
-        executable: what to call; its `result_types` are known.
+        executable: the program; its `result_types` are known.
         buffers: the arguments, which may be pending themselves.
         overwrites: whether the program may overwrite an argument.
 
@@ -357,12 +357,12 @@ def sources_of(buffers: Sequence[Buffer]) -> list[Source]:
 
 
 def unfinished(overwrites: bool) -> list[QueuedCall]:
-    """Returns the calls that one has to wait for that is queued now, if it overwrites memory."""
+    """Returns the calls that a new call has to wait for, if it overwrites memory."""
     return list(_unfinished) if overwrites else []
 
 
 def finish_all() -> None:
-    """Waits until all queued calls are done, of whatever thread."""
+    """Waits until the queued calls of all threads are done."""
     for call in list(_unfinished):
         call.wait()
 

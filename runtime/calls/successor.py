@@ -37,7 +37,7 @@ class Owner(Protocol):
     device: Device
 
     def forget_quick_calls(self) -> None:
-        """Lets the next call be a general one, which asks whether a successor is lost."""
+        """Makes the next call take the general path, which checks for a lost successor."""
 
     def go_on_with(self, executable: Executable) -> None:
         """Runs another program from now on."""
@@ -73,7 +73,7 @@ class Successor:
         return self._making is not None and self._making.is_lost
 
     def begin(self) -> None:
-        """Begins to make it, unless that is done or under way."""
+        """Begins to compile it, unless that has begun."""
         if self._making is None or self._making.is_lost:
             self._making = Background(self._take_over, self._caller)
 
@@ -101,7 +101,7 @@ class Successor:
             owner.forget_quick_calls()
 
     def _take_over(self) -> None:
-        """Has calls run IREE's program as soon as it is there; it computes the same."""
+        """Compiles IREE's program, and makes calls run it; it computes the same."""
         function = self._function
         try:
             with few_at_once():
@@ -118,7 +118,7 @@ class Successor:
 
 
 def begin_all_successors() -> None:
-    """Begins to make all faster programs there will be, as if programs had been called often."""
+    """Begins to compile all successors, as if their programs had been called often."""
     for successor in list(_successors):
         successor.begin()
 

@@ -17,7 +17,7 @@ from axir.runtime.device.buffers import aligned_empty
 _REDUCTIONS = {"psum": np.add, "pmax": np.maximum, "pmin": np.minimum}
 # Sums of narrow numbers are rounded once.
 _WIDE_SUMS = {np.dtype(np.float16): np.float32, np.dtype(ml_dtypes.bfloat16): np.float32}
-# What all operands of a reduction add in a pass: the partial result stays in the cache.
+# Bytes of the operands that a pass of a reduction adds: the partial result stays in the cache.
 _CHUNK_BYTES = 1 << 18
 # Arrays up to this size are always copied, because that takes less time than aligning them.
 _SMALL_BYTES = 1 << 14
@@ -57,7 +57,7 @@ def _empty(collective: Collective) -> HostArray:
 
 
 def partial_sum(kind: str, operands: Sequence[HostArray]) -> HostArray:
-    """Returns a reduction of some of its operands, in the dtype in which it is to go on."""
+    """Returns the reduction of some operands, in the dtype of the further reduction."""
     wide = _WIDE_SUMS.get(operands[0].dtype) if kind == "psum" else None
     if wide is not None:
         return reduced(kind, [x.astype(wide) for x in operands])
@@ -101,7 +101,7 @@ def _gathered(collective: Collective, operands: Sequence[HostArray]) -> HostArra
 
 
 def scattered(collective: Collective, total: HostArray, count: int) -> list[HostArray]:
-    """Returns what each of so many members gets of a sum, for `reduce_scatter`."""
+    """Returns each member's part of a sum, for `reduce_scatter`."""
     pieces = np.split(total, count, axis=collective.dimension)
     if not collective.is_tiled:
         pieces = [np.squeeze(x, collective.dimension) for x in pieces]

@@ -45,11 +45,11 @@ class Engine(Protocol):
         ...
 
     def finish(self, position: int) -> None:
-        """Tells that a device's program has ended: it will not communicate any more."""
+        """Reports that a device's program has ended, and will not communicate any more."""
         ...
 
     def abort(self, error: BaseException) -> None:
-        """Tells that a device has failed: all that wait, or come to wait, get an error."""
+        """Reports that a device has failed: all devices that wait, now or later, get an error."""
         ...
 
 
@@ -135,7 +135,7 @@ class ThreadEngine:
     def _alone(
         self, collective: Collective, group: tuple[int, ...], position: int, operand: HostArray
     ) -> HostArray:
-        """Computes for a device that meets no other one in this process."""
+        """Computes for a device that has no other member of its group in this process."""
         if self._failure is not None:
             raise self._aborted()
         try:
@@ -145,20 +145,20 @@ class ThreadEngine:
             raise
 
     def finish(self, position: int) -> None:
-        """Tells that a device's program has ended; see `Engine`."""
+        """Reports that a device's program has ended; see `Engine`."""
         with self._lock:
             self._finished.add(position)
             if self._failure is None and self._is_stuck():
                 self._fail(self._unequal())
 
     def abort(self, error: BaseException) -> None:
-        """Tells that a device has failed; see `Engine`."""
+        """Reports that a device has failed; see `Engine`."""
         with self._lock:
             if self._failure is None:
                 self._fail(error)
 
     def _compute(self, meeting: _Meeting, group: tuple[int, ...], position: int) -> HostArray:
-        """Computes for all members, and lets them go on."""
+        """Computes for all members, and wakes them."""
         try:
             meeting.results = self._combined(meeting.collective, group, meeting.operands)
         except BaseException as error:
@@ -176,7 +176,7 @@ class ThreadEngine:
     def _combined(
         self, collective: Collective, group: tuple[int, ...], operands: Mapping[int, HostArray]
     ) -> dict[int, HostArray]:
-        """Returns what each of the devices that have met gets."""
+        """Returns the results of the devices that have met."""
         results = combined(collective, [operands[p] for p in group])
         return dict(zip(group, results, strict=True))
 
@@ -192,7 +192,7 @@ class ThreadEngine:
                 if self._failure is None and position in self._waits_in:
                     self._fail(self._late(meeting, position))
                     raise self._failure_of_own()
-            gate.acquire()  # the last one has come in the meantime, and computes
+            gate.acquire()  # the last member has come, and is computing
         if position not in meeting.results:
             raise self._aborted()
         return meeting.results[position]

@@ -58,7 +58,7 @@ def placed(
     """
     if mesh_for(function, common, result_places) is None:
         device = device_for(function, common)
-        assert not isinstance(device, Placement)  # or else there is a mesh
+        assert not isinstance(device, Placement)  # otherwise it has a mesh
         return compiled(function, device or default_device(), donated, waits)
     key = config.cache_key
     return _on_mesh(function, places, common, donated, result_places, key)
@@ -96,7 +96,7 @@ def _on_mesh(
     found = [mesh.place_of(layout) for layout in local.out_layouts]
     for number, wanted in enumerate(result_places):
         if wanted is not None and wanted == found[number]:
-            found[number] = wanted  # it has the user's name for it
+            found[number] = wanted  # with the user's sharding
     return MeshProgram(
         local.function,
         mesh.devices,

@@ -1,7 +1,7 @@
 """Placements: which part of an array each device of a mesh holds, and buffers made of such parts.
 
-Elsewhere: the shardings that users write, which become placements (`frontend/_devices/`), and
-programs on parts (`program.py`).
+Elsewhere: users' shardings, which become placements (`frontend/_devices/`), and programs on parts
+(`program.py`).
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ class ShardedBuffer:
 
     @property
     def device(self) -> Placement:
-        """The devices, and what each of them holds."""
+        """The placement: the devices, and their parts."""
         place: Foreign = self.type.device
         return place
 
@@ -195,7 +195,7 @@ class ShardedBuffer:
 
     @property
     def is_deleted(self) -> bool:
-        """Whether the memory has been given back, on any device."""
+        """Whether the memory has been freed, on any device."""
         return self._are_dropped or any(part.is_deleted for part in self.parts)
 
     @property
@@ -231,7 +231,7 @@ class ShardedBuffer:
         return whole
 
     def block_until_ready(self) -> ShardedBuffer:
-        """Waits for all parts; raises what went wrong on a device."""
+        """Waits for all parts; raises the error of a device."""
         for part in self.parts:
             part.block_until_ready()
         return self

@@ -88,7 +88,7 @@ class _Plan:
 
 
 def _connected(sets: Sequence[set[int]], start: int) -> tuple[int, ...]:
-    """Returns all that are in a set with `start`, or with one of those, and so on."""
+    """Returns the union of all sets that are connected to `start` by common members."""
     together = {start}
     while more := [s for s in sets if s & together and not s <= together]:
         together = together.union(*more)
@@ -192,7 +192,7 @@ class ProcessEngine(ThreadEngine):
         return self._mesh.local
 
     def abort(self, error: BaseException) -> None:
-        """Tells that a device has failed, to the other processes too; see `Engine`."""
+        """Reports that a device has failed, to the other processes too; see `Engine`."""
         is_first = self._failure is None
         super().abort(error)
         if is_first and not self._mesh.member.is_broken:
@@ -210,7 +210,7 @@ class ProcessEngine(ThreadEngine):
 
 
 class _Exchange:
-    """One collective of several processes; `run` and `step` tell how far this one has come."""
+    """One collective of several processes; `run` and `step` are this process's position."""
 
     def __init__(
         self, mesh: Mesh, plan: _Plan, operands: Mapping[int, HostArray], run: int, step: int
@@ -223,7 +223,7 @@ class _Exchange:
         self._me = plan.processes.index(mesh.member.index)
 
     def run(self) -> dict[int, HostArray]:
-        """Does it, and returns what each device of this process gets."""
+        """Runs the collective; returns the result of each device of this process."""
         kind = self._collective.kind
         if self._plan.is_one_each:
             return self._reduce_one_each()
@@ -295,7 +295,7 @@ class _Exchange:
     # Others --------------------------------------------------------------------------------------
 
     def _gather_all(self) -> dict[int, HostArray]:
-        """Gathers the parts of all devices, and computes from them what those here get."""
+        """Gathers the parts of all devices, and computes the results of this process's devices."""
         content = self._joined(self._plan.positions[self._me])
         widest = max(map(len, self._plan.positions)) * self._part_bytes
         content = np.concatenate([content, np.zeros(widest - content.size, _BYTE)])
@@ -384,7 +384,7 @@ class _Exchange:
         return found[:, _PLACE.size : end] if is_inside else found, is_inside
 
     def _unequal(self) -> UnequalProgramsError:
-        """Says what each process has come to."""
+        """Returns the error that names the collective of each process."""
         place = f"step {self._step} of run {self._run}"
         text = f"has come to {place}: {self._collective}".encode()[:_TEXT_BYTES]
         slot = np.frombuffer(text.ljust(_TEXT_BYTES, b"\0"), _BYTE)

@@ -86,7 +86,7 @@ class MeshProgram:
         captured = [as_array(x) for x in function.captured]
         function = self.function = join_sums(unit_of(function))
         self.devices = tuple(devices)
-        # Positions of the devices of this process: others run the program on theirs.
+        # Positions of this process's devices; other processes run the program on theirs.
         self.local = tuple(p for p, device in enumerate(devices) if device.is_addressable)
         if not self.local:
             raise NotAddressableError(
@@ -154,7 +154,8 @@ class MeshProgram:
         function = self.function
         if not function.outputs and not has_effects(function):
             return []
-        # With a thread for each device there are cores to spare only if these are more.
+        # Each device has a thread, so cores are left over only if there are more cores than
+        # devices.
         threads = thread_count() if thread_count() > len(self.local) else 1
         work = largest_operation(function)
         binaries: dict[Target, tuple[bytes, list[HostCall]]] = {}
@@ -278,12 +279,12 @@ class Run:
                 for call in calls:
                     call.lane.add(call)
             except BaseException as interrupt:
-                self.engine.abort(interrupt)  # some devices would wait for the others
+                self.engine.abort(interrupt)  # some devices would wait forever
                 raise
         return results
 
     def failed(self, error: BaseException, device: Device) -> BaseException:
-        """Keeps the first failure of a device, stops all others, and returns it."""
+        """Keeps the first failure of a device, stops all other devices, and returns it."""
         with self.lock:
             if self.failure is None and not isinstance(error, CollectiveAbortedError):
                 self.failure = self._described(error, device)
@@ -324,7 +325,7 @@ class _DeviceCall(QueuedCall):
         self._run = run
 
     def compute(self, where: str) -> Sequence[iree_runtime.VmRef]:
-        """Runs the program; if that fails, the other devices do not wait for this one."""
+        """Runs the program; if that fails, stops the other devices' waits for this one."""
         run = self._run
         name, device = run.program.function.name, run.program.devices[self.position]
         try:
@@ -345,7 +346,7 @@ class _DeviceCall(QueuedCall):
         return refs
 
     def communicate(self, collective: Collective, operand: HostArray) -> HostArray:
-        """Meets the other devices; see `Channel`."""
+        """Runs a collective with the other devices; see `Channel`."""
         if not timeline.is_on:
             return self._run.engine.communicate(collective, self.position, operand)
         group = collective.group_of(self.position)

@@ -1,7 +1,6 @@
 """Operations on numbers as expressions of C++.
 
-Integers of MLIR wrap around; so does the arithmetic of unsigned integers in C++, in which they are
-computed.
+Integers of MLIR wrap around, like C++'s unsigned integers, which the expressions use.
 """
 
 from __future__ import annotations

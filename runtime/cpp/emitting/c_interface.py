@@ -125,7 +125,7 @@ def _declaration(interface: Interface, method: Method, end: str) -> list[str]:
 
 
 def _rows(method: Method) -> str:
-    """Returns the argument that says how many rows there are."""
+    """Returns the parameter with the number of rows."""
     taken = [x.name for x in method.arguments + tuple(own_results(method))]
     return unique_names([identifier(method.rows or "rows")], taken)[0]
 
@@ -176,7 +176,7 @@ def _source(interface: Interface, description: str) -> Iterator[str]:
 
 
 def _guard(interface: Interface) -> Iterator[str]:
-    """Yields the function that makes numbers of failures."""
+    """Yields the function that converts failures to error codes."""
     yield "/// Runs a function; no exception leaves C++."
     yield "template <class Function>"
     yield "int guarded(std::string& message, const Function& function) {"

@@ -107,7 +107,7 @@ class FunctionBody:
         return self._lines
 
     def _mark_unread(self) -> None:
-        """Tells the compiler of numbers that blocks are given and none reads, such as sizes."""
+        """Marks declared numbers that are never read, such as sizes, as `maybe_unused`."""
         rests = [_ASSIGNED.sub("", line) for line in self._lines if not _DECLARED.match(line)]
         read = {name for rest in rests for name in _NUMBER.findall(rest)}
         for index, line in enumerate(self._lines):
@@ -222,7 +222,7 @@ class FunctionBody:
         return literal(operand) if isinstance(operand, host.Constant) else self._names[operand]
 
     def _size(self, operand: host.Operand) -> str:
-        """Returns an expression that may stand in braces for a size: none that narrows may."""
+        """Returns an expression for a size without a narrowing conversion, which braces forbid."""
         number = self._number(operand)
         is_known = isinstance(operand, host.Constant)
         return number if is_known else f"static_cast<std::size_t>({number})"
@@ -239,7 +239,7 @@ class FunctionBody:
     # Names ---------------------------------------------------------------------------------------
 
     def _declare(self) -> None:
-        """Declares what several blocks use, and the arguments of blocks."""
+        """Declares the variables that several blocks use, and the arguments of blocks."""
         for block in self._function.blocks:
             for value in block.arguments:
                 self._outer.add(value)
@@ -411,7 +411,7 @@ class FunctionBody:
             if operand is not argument
         ]
         names = {name for name, _ in pairs}
-        if any(text in names for _, text in pairs):  # all is read before anything is written
+        if any(text in names for _, text in pairs):  # all operands are read before any write
             lines = [f"auto next_{n} = {text};" for n, (_, text) in enumerate(pairs)]
             lines += [f"{name} = std::move(next_{n});" for n, (name, _) in enumerate(pairs)]
             return ["{", *(f"  {line}" for line in lines), "}"]

@@ -45,7 +45,7 @@ def result_type(method: Method) -> str:
 
 
 def output_type(method: Method) -> str:
-    """Returns the type of the memory that a method may be given for its results."""
+    """Returns the type of the memory that a caller may pass for a method's results."""
     return f"{camel_case(method.name)}Output"
 
 
@@ -60,17 +60,17 @@ def result_view(result: Given, is_const: bool) -> str:
 
 
 def parameter_list(method: Method) -> list[str]:
-    """Returns the arguments of a method as its declaration has them."""
+    """Returns the parameters in a method's declaration."""
     return [f"{argument_view(x)} {x.name}" for x in method.arguments]
 
 
 def output_parameter(method: Method) -> str:
-    """Returns the argument by which a method is given memory for its results."""
+    """Returns the parameter for the memory of a method's results."""
     return f"const {output_type(method)}& output"
 
 
 def own_results(method: Method) -> list[Given]:
-    """Returns the results that do not lie in the memory of a donated argument."""
+    """Returns the results that do not take the memory of a donated argument."""
     donated = {x.donated_to for x in method.arguments}
     return [
         x for index, x in enumerate(method.outputs) if isinstance(x, Given) and index not in donated

@@ -1,6 +1,7 @@
 """The class of a program for one kind of CPU: its kernels, and the steps of its functions.
 
-Elsewhere: what all kinds share (`program_class.py`), the text of single steps (`function_body.py`).
+Elsewhere: the part that all kinds share (`program_class.py`), the text of single steps
+(`function_body.py`).
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class VariantClass:
         self.workspace = 0
 
     def externals(self) -> Iterator[str]:
-        """Yields what other files define: kernels and constants."""
+        """Yields the declarations of external symbols: kernels and constants."""
         if self.variant.query is not None:
             yield f"#if !({MACROS[self.variant.architecture]})"
             kind = self.variant.architecture
@@ -234,13 +235,13 @@ class VariantClass:
         yield ""
 
     def kept_place(self, x: Kept) -> str:
-        """Returns where a parameter or a part of the state lies."""
+        """Returns the place of a parameter or a part of the state."""
         if x.is_state:
             return f"{self.interface.states[x.number].name}_.data()"
         return f"{self.interface.parameters[x.number].name}_"
 
     def state_target(self, x: Kept) -> tuple[str, str, int]:
-        """Returns where a new value of a part of the state goes."""
+        """Returns the place for the new value of a part of the state."""
         state = self.interface.states[x.number]
         place = f"{'' if x.is_in_place else 'next_'}{state.name}_.data()"
         return place, place, byte_size(state.type)

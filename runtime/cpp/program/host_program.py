@@ -182,7 +182,7 @@ class Compute:
     """An operation on numbers.
 
     Attributes:
-        name: What MLIR calls it: `arith.addi`; comparisons with their predicate: `arith.cmpi slt`.
+        name: MLIR's name of it: `arith.addi`; comparisons with their predicate: `arith.cmpi slt`.
     """
 
     result: Value
@@ -282,8 +282,8 @@ class HostFunction:
 
     Attributes:
         name: Its symbol.
-        arguments: Arrays of the caller's: arguments, and memory for results.
-        blocks: In an order in which values stand before their uses, save for loops.
+        arguments: The caller's arrays: arguments, and memory for results.
+        blocks: In an order in which definitions come before their uses, except in loops.
     """
 
     name: str

@@ -35,9 +35,9 @@ class Kept:
     """An argument or a result that the model keeps: a parameter, or a part of its state.
 
     Attributes:
-        number: Which of the model's `parameters` or `states`.
-        is_in_place: Of a result, whether it is written over the part of the state that it
-            replaces, rather than beside it.
+        number: The number among the model's `parameters` or `states`.
+        is_in_place: For a result, whether it overwrites the part of the state that it replaces, or
+            is written to separate memory.
     """
 
     number: int

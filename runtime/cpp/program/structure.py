@@ -40,7 +40,7 @@ class Choose:
 
 @dataclass(frozen=True)
 class Loop:
-    """Does something until it leaves."""
+    """Repeats its body until that leaves the loop."""
 
     body: Tree
 
@@ -75,7 +75,7 @@ def structured(blocks: tuple[Block, ...]) -> Tree | None:
 
 
 def ends_always(tree: Tree) -> bool:
-    """Tells whether nothing that stands behind a tree is ever done."""
+    """Tells whether the code after a tree is never reached."""
     return bool(tree) and isinstance(tree[-1], (Leave, Again, End))
 
 
@@ -85,7 +85,7 @@ class _UnstructuredError(Exception):
 
 @dataclass(frozen=True)
 class _Context:
-    """Where control goes: without a jump, to the next pass of a loop, and out of it."""
+    """Targets of control flow: the next block, the next pass of a loop, and the loop's exit."""
 
     following: int | None = None
     header: int | None = None
@@ -114,7 +114,7 @@ class _Structure:
 
     @staticmethod
     def _add_members(header: int, members: set[int], following: list[list[int]]) -> None:
-        """Adds the blocks that lead to those that jump back."""
+        """Adds the blocks that lead to the blocks that jump back."""
         waiting = [n for n in members if n != header]
         while waiting:
             last = waiting.pop()
@@ -179,7 +179,7 @@ class _Structure:
 
 
 def _dominators(following: list[list[int]]) -> Mapping[int, set[int]]:
-    """Returns for each block those through which all ways to it go, itself among them."""
+    """Returns the dominators of each block, with the block."""
     numbers = set(range(len(following)))
     before = {n: {m for m, targets in enumerate(following) if n in targets} for n in numbers}
     found = {n: set(numbers) if n else {0} for n in numbers}

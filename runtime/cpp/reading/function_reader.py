@@ -47,7 +47,7 @@ _IN_ORDER = ("stream.cmd.concurrent", "stream.cmd.serial")
 
 
 def kind_of(type_: ir.Type) -> str | None:
-    """Returns the kind of a value of a type; None if such values are left out."""
+    """Returns the kind of values of a type; None if such values are left out."""
     text = str(type_)
     if text.startswith("!stream.resource"):
         return host.MEMORY
@@ -123,7 +123,7 @@ class FunctionReader:
         return found
 
     def _known(self, values: Sequence[ir.Value]) -> tuple[host.Operand, ...]:
-        """Returns the operands of a jump, without those that are left out."""
+        """Returns the operands of a jump, without the values that are left out."""
         return tuple(self._operand(v) for v in values if kind_of(v.type) is not None)
 
     def _span(self, memory: ir.Value, offset: ir.Value, length: ir.Value) -> host.Span:
@@ -336,7 +336,7 @@ def _constant(operation: ir.Operation) -> host.Constant:
 
 
 def _ordered(entry: ir.Block) -> list[ir.Block]:
-    """Returns the blocks so that each stands behind those which all ways to it go through."""
+    """Returns the blocks in an order in which each comes after its dominators."""
     finished: list[ir.Block] = []
     seen = {entry}
     path = [(entry, list(_last(entry).successors))]

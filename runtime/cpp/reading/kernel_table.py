@@ -1,7 +1,7 @@
-"""The kernels of a module, and how often each runs, as a dispatch of it says.
+"""The kernels of a module, and their numbers of workgroups in a dispatch.
 
-IREE computes the number of a kernel's workgroups from the workload that a dispatch names, an extent
-or two. Programs of static shapes have constants there, so the number is known for each dispatch.
+IREE computes the number of a kernel's workgroups from the workload of a dispatch, an extent or two.
+Programs of static shapes have constants as workloads, so the number is known for each dispatch.
 Elsewhere: dispatches (`function_reader.py`).
 """
 
