@@ -30,7 +30,7 @@ class CompileFailureWarning(UserWarning):
 
 
 class TimelineWarning(UserWarning):
-    """Something that a profile was asked for does not stand in it."""
+    """A profile lacks something that was requested."""
 
 
 class DeviceNotFoundError(JaxRuntimeError):
@@ -78,7 +78,7 @@ class DeviceLostError(RuntimeExecutionError):
 
 
 class HostCallError(JaxRuntimeError):
-    """A Python function that a compiled program calls gave something else than was declared."""
+    """A Python function that a compiled program calls returned another result than it declared."""
 
 
 class LoadError(JaxRuntimeError):
@@ -86,11 +86,11 @@ class LoadError(JaxRuntimeError):
 
 
 class CppEmissionError(JaxRuntimeError):
-    """A program does something that cannot be written as C++."""
+    """A program has an operation that cannot be written as C++."""
 
 
 class NotAddressableError(JaxRuntimeError):
-    """Elements were asked for that lie on devices of other processes."""
+    """Elements were requested that lie on devices of other processes."""
 
 
 class DuplicateDevicesError(JaxRuntimeError, ValueError):

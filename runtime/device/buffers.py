@@ -30,7 +30,7 @@ _Element = iree_runtime.HalElementType
 # Kernels load with aligned vector instructions: a misaligned buffer is a crash, not a slow load.
 ALIGNMENT = 64
 
-# IREE's view of a program's types is signless, so i32 is INT_32 rather than SINT_32.
+# In IREE's declaration of a program, types are signless, so i32 is INT_32 rather than SINT_32.
 ELEMENT_TYPES: dict[Dtype, iree_runtime.HalElementType] = {
     np.dtype(np.bool_): _Element.BOOL_8,
     np.dtype(np.int8): _Element.INT_8,
@@ -68,9 +68,9 @@ def element_type(dtype: Dtype) -> iree_runtime.HalElementType:
 
 
 class BufferType:
-    """What all buffers of a kind share: shape, dtype and device.
+    """The common properties of buffers of a kind: shape, dtype and device.
 
-    `is_borrowed` tells that the memory is also a host array's, which others may still read.
+    `is_borrowed` tells that the memory also belongs to a host array, which others may still read.
     """
 
     __slots__ = ("_borrowed", "device", "dtype", "is_borrowed", "shape")
@@ -174,7 +174,7 @@ class Buffer:
         return True
 
     def block_until_ready(self) -> Buffer:
-        """Returns at once: the contents are there.
+        """Returns at once, because the contents are computed.
 
         Raises DeletedArrayError after `delete`.
         """

@@ -1,11 +1,12 @@
-"""Devices: what can run programs, and the memory that programs read and write.
+"""Devices: they run programs, and hold the memory that programs read and write.
 
-The CPU is one device, or as many as `jax_num_cpu_devices` says, over the same memory. A `CpuDevice`
+The CPU is one device, or as many as `jax_num_cpu_devices` says, with the same memory. A `CpuDevice`
 owns two IREE drivers: `local-sync` runs a program on the calling thread (2 us a call), `local-task`
-on a pool of threads (15 us a call, and all cores). A buffer made by one is passed to the other's
-programs as it is; `runtime/calls/executable.py` chooses per program. Devices live as long as the
-process; handles of IREE are made when first needed, and anew in a forked child. Elsewhere: GPUs
-(`gpu_devices.py`), compiling (`compiler/`), calls (`runtime/calls/executable.py`).
+on a pool of threads (15 us a call, and all cores). A buffer made by one driver is passed to the
+other's programs without a copy; `runtime/calls/executable.py` chooses the driver for each program.
+Devices live as long as the process; handles of IREE are made when first needed, and anew in a
+forked child. Elsewhere: GPUs (`gpu_devices.py`), compiling (`compiler/`), calls
+(`runtime/calls/executable.py`).
 """
 
 from __future__ import annotations
@@ -102,7 +103,7 @@ class Device:
     platform: ClassVar[str]
     is_spread: ClassVar[bool] = False
     _class_name: ClassVar[str]
-    # Whether its memory is not the host's, so that ops on arrays there run there.
+    # Whether its memory is separate from the host's, so that ops on its arrays run on it.
     is_remote: ClassVar[bool] = False
     # The properties of a GPU, as the target of compiled programs; None for a CPU.
     features: GpuFeatures | None = None
@@ -133,7 +134,7 @@ class Device:
         return [self.default_memory()]
 
     def default_memory(self) -> Memory:
-        """Returns the memory where arrays lie."""
+        """Returns the memory that arrays lie in."""
         return Memory("device", self)
 
     @property
@@ -146,7 +147,7 @@ class Device:
 
         Args:
             driver: One of `drivers`, by default the first.
-            threads: How many threads it has, if it is one that has threads.
+            threads: The number of its threads, if the driver has threads.
         """
         if driver is None and self._main_handle is not None:
             return self._main_handle
@@ -201,7 +202,7 @@ class Device:
         """Copies a host array to the device.
 
         Args:
-            array: any shape and layout, of a dtype that devices have.
+            array: an array of any shape and layout, of a dtype that devices have.
 
         Raises:
             DTypeError: devices have no such dtype.
@@ -282,14 +283,14 @@ class CpuDevice(Device):
                 return with_workers(
                     threads, lambda: _binding.create_hal_driver(driver).create_default_device()
                 )
-        # Not the wheel's cached drivers: after a fork those belong to the parent.
+        # Not the wheel's cached drivers, because after a fork these belong to the parent.
         return _binding.create_hal_driver(driver).create_default_device()
 
     def put(self, array: HostArray) -> Buffer:
         """Makes a host array usable by the device.
 
         A large array that is read-only, contiguous and aligned to 64 bytes (`aligned_empty`) is
-        used where it lies and kept alive; any other is copied.
+        used without a copy and kept alive; any other is copied.
         """
         element = element_type(array.dtype)
         if array.nbytes >= BORROWED_BYTES:
@@ -386,16 +387,16 @@ def known_devices() -> list[Device]:
 
 
 def forget() -> None:
-    """Forgets which devices there are, for processes begin to compute together, or end to."""
+    """Clears the list of devices, because processes begin to compute together, or stop."""
     _devices.clear()
     _first_devices.clear()
 
 
 def _count_of_flags() -> int:
-    """Returns how many devices XLA's flags ask for, by which programs of JAX do.
+    """Returns the number of CPU devices in XLA's flags, which programs of JAX set.
 
     Raises:
-        ConfigError: it is no such number.
+        ConfigError: the value is not a number of devices.
     """
     found = _FLAG.findall(os.environ.get("XLA_FLAGS", ""))
     if not found:
@@ -405,7 +406,7 @@ def _count_of_flags() -> int:
 
 
 def offer_platform(platform: str, find: Callable[[], tuple[Device, ...]]) -> None:
-    """Lets `devices` know a platform.
+    """Registers a platform for `devices`.
 
     Args:
         platform: Its name.
@@ -497,7 +498,7 @@ def default_device() -> Device:
 
 @functools.cache
 def _export_libm() -> None:
-    """Lets compiled programs find the C library's f64 functions."""
+    """Exports the C library's f64 functions to compiled programs."""
     try:
         ctypes.CDLL("libm.so.6", ctypes.RTLD_GLOBAL)
     except OSError:  # another C library: its functions are global already

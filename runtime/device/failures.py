@@ -1,4 +1,4 @@
-"""What went wrong on a device, as our errors: out of memory, device lost, else what IREE says."""
+"""Converts the runtime's failures to axir's errors: out of memory, device lost, and others."""
 
 from __future__ import annotations
 

@@ -18,12 +18,12 @@ _hooks: list[Callable[[], None]] = []
 
 
 def call_in_forked_child(hook: Callable[[], None]) -> None:
-    """Registers a function that makes a forked child forget inherited handles."""
+    """Registers a function that drops inherited handles in a forked child."""
     _hooks.append(hook)
 
 
 def abandon(handles: object) -> None:
-    """Keeps an object alive for good, past the interpreter's end, so that it is never destroyed."""
+    """Keeps an object alive past the interpreter's end, so that it is never destroyed."""
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(handles))
 
 

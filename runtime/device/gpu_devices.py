@@ -99,9 +99,9 @@ class GpuDevice(Device):
             self._kept = None
 
     def memory_stats(self) -> dict[str, int]:
-        """Returns how many bytes of the device's memory this process has.
+        """Returns the bytes of the device's memory that this process uses.
 
-        `bytes_in_use` now, `peak_bytes_in_use` at most so far.
+        `bytes_in_use` is the present number, `peak_bytes_in_use` the highest so far.
         """
         counted = self.handle().allocator.statistics
         allocated, freed = counted["device_bytes_allocated"], counted["device_bytes_freed"]
@@ -126,7 +126,7 @@ class GpuDevice(Device):
     def _copy_in_pages(
         self, array: HostArray, element: iree_runtime.HalElementType
     ) -> iree_runtime.HalBufferView:
-        """Copies from pages that hold the array: its own, if it begins and ends with a page."""
+        """Copies from the pages that hold the array: its own pages, if it fills them."""
         size = _whole_pages(array.nbytes)
         memory = array.reshape(-1).view(_BYTE)
         if size != array.nbytes or _address(memory) % _PAGE or not memory.flags.writeable:
@@ -277,10 +277,10 @@ def _own_gpus(platform: str) -> list[_Found]:
 
 
 def _visible(platform: str, count: int) -> list[int]:
-    """Returns the numbers of the GPUs that this process is to use, of so many.
+    """Returns the numbers of the GPUs, of so many, that this process uses.
 
     Raises:
-        DeviceNotFoundError: the option names others.
+        DeviceNotFoundError: the option names a GPU that does not exist.
     """
     option = VISIBLE_DEVICES[platform]
     text = config.read(option)

@@ -90,14 +90,14 @@ class VulkanFeatures:
         return (f"--iree-hal-target-device=__device_0={device}",)
 
     def missing_types(self) -> tuple[str, ...]:
-        """Returns which of MLIR's types of numbers programs for the device must not have.
+        """Returns MLIR's number types that programs for the device must not use.
 
-        IREE computes with wider or narrower integers where the device lacks some.
+        IREE replaces integers of widths that the device lacks by wider or narrower ones.
         """
         return tuple(f"f{bits}" for bits in (16, 64) if bits not in self.floats)
 
     def unmet_need(self) -> str | None:
-        """Returns what axir's programs need and the device lacks, or None."""
+        """Returns the feature that axir's programs need and the device lacks, or None."""
         if self.version < (1, 1):
             return f"it has Vulkan {self.version[0]}.{self.version[1]}, and 1.1 is needed"
         if 32 not in self.floats or 32 not in self.integers:
@@ -129,7 +129,7 @@ _TENSOR_CORES = (
     ((8, 9), ("NV_MMA_SYNC_F32_16x8x32_F8E4M3FN", "NV_MMA_SYNC_F32_16x8x32_F8E5M2")),
 )
 _BYTE_PRODUCTS = (6, 1)
-# What every GPU has for the threads of a workgroup to share.
+# The shared memory of a workgroup that every GPU has.
 _LEAST_SHARED_MEMORY = 48 << 10
 # The driver's version, as CUDA counts it, and the newest PTX that it translates.
 _PTX_OF_DRIVERS = (
@@ -177,7 +177,7 @@ class CudaFeatures:
 
     @property
     def ptx(self) -> int:
-        """The newest PTX that the driver translates, of those that the compiler writes."""
+        """The newest PTX that both the driver and the compiler know."""
         return next((ptx for driver, ptx in _PTX_OF_DRIVERS if self.driver >= driver), 0)
 
     @property
@@ -197,8 +197,8 @@ class CudaFeatures:
     def flags(self) -> tuple[str, ...]:
         """Returns the compiler's flags: a target of just this GPU.
 
-        By name IREE knows few, none of capability 9.0 or 10.0, and gives some of them more memory
-        than they have.
+        IREE knows few GPUs by name, none of capability 9.0 or 10.0, and assumes too much memory for
+        some of them.
         """
         assert self._target is not None  # or else programs are not compiled for it
         return cuda_flags(self._target, self.ptx, self.shared_memory)
@@ -208,7 +208,7 @@ class CudaFeatures:
         return ()
 
     def unmet_need(self) -> str | None:
-        """Returns what axir's programs need and the GPU or its driver lacks, or None."""
+        """Returns the feature that programs need and the GPU or its driver lacks, or None."""
         if self.capability < _CUDA_TARGETS[0][0]:
             major, minor = self.capability
             return f"its compute capability is {major}.{minor}, and 6.0 is needed"

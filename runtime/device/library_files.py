@@ -19,10 +19,10 @@ _NAME = re.compile(r"/iree_dylib_\w{6}$")
 
 
 def close_library_files() -> None:
-    """Closes and removes what loading left open in this process.
+    """Closes and removes the files that loading has left open in this process.
 
-    IREE neither reads nor closes these files again, so one may go while another thread loads. Where
-    the system does not list a process's files under `/proc`, they stay.
+    IREE neither reads nor closes these files again, so they may be removed while another thread
+    loads. If the system does not list a process's files under `/proc`, they stay.
     """
     try:
         descriptors = os.listdir(_OPEN_FILES)

@@ -23,10 +23,10 @@ _STACK = 8 << 20
 
 
 def thread_count() -> int:
-    """Returns how many threads compute a program on the CPU.
+    """Returns the number of threads that compute a program on the CPU.
 
-    The option `axir_num_threads` says it, else there is one for each core of `axir_cpu_ids`, or of
-    this process.
+    It is the option `axir_num_threads`, or else one for each core of `axir_cpu_ids`, or of this
+    process.
     """
     if config.axir_num_threads is not None:
         return config.axir_num_threads
@@ -101,7 +101,7 @@ def _allowed() -> set[int]:
 
 
 def worker_threads() -> set[int]:
-    """Returns the identifiers of the threads that IREE has made to compute."""
+    """Returns the identifiers of the threads that IREE has made for computing."""
     found = set()
     for task in os.listdir(_TASKS) if os.path.isdir(_TASKS) else ():
         try:
@@ -115,7 +115,7 @@ def worker_threads() -> set[int]:
 
 
 def _pin(before: set[int], threads: int, chosen: tuple[int, ...]) -> None:
-    """Gives the workers made since `before` their cores, in turn; those that start late, later."""
+    """Pins the workers made since `before` to cores, in turn; late ones are pinned later."""
     end = time.monotonic() + _SECONDS_TO_START
     new = sorted(worker_threads() - before)
     while len(new) < threads and time.monotonic() < end:

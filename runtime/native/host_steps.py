@@ -61,7 +61,7 @@ class HostStep:
             _view(arrays, control, place, kind)[...] = result
 
 
-# Seconds of calls: a fifth of what IREE takes for most programs.
+# Seconds of calls after which IREE's compilation begins: a fifth of its time for most programs.
 _ENOUGH = 0.1
 
 
@@ -92,25 +92,24 @@ class Overtaking:
             seconds: The time so far of a call that is under way.
         """
         if self.waiting and self._seconds + seconds >= _ENOUGH:
-            # Another thread may have taken it; where no thread can begin, the program goes on.
+            # Another thread may have taken it; if no thread can start, the program goes on.
             with contextlib.suppress(IndexError, RuntimeError):
                 self.waiting.pop()()
 
 
 class OvertakenError(Exception):
-    """A call has ended before it was done, and nothing has happened: a faster program is there."""
+    """A call has stopped before its end, without effects: a faster program is ready."""
 
 
 def with_stops(
     entry: Entry, steps: Sequence[HostStep], slots: int, overtaking: Overtaking
 ) -> Entry:
-    """Returns code that stops, for functions of the host and so that Python can look for signals,
-    as one function.
+    """Returns one function of code that stops for host functions, and for Python's signals.
 
     Args:
         entry: The code; takes one more array of words (`invocation/native_entry.py`).
-        steps: The functions of the host: where there are some, a call is not made twice.
-        slots: How many slots the code has.
+        steps: The host functions: a call with some is not run a second time.
+        slots: The number of slots of the code.
         overtaking: Tells when calls raise OvertakenError.
     """
 
@@ -135,7 +134,7 @@ def with_stops(
 
 
 def only_host_steps(steps: Sequence[HostStep]) -> Entry:
-    """Returns functions of the host, one after the other, as one function."""
+    """Returns a sequence of host functions as one function."""
 
     def run(*arrays: HostArray) -> HostArray | None:
         if not all(map(_is_usable, arrays)):

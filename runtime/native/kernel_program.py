@@ -10,8 +10,8 @@ import dataclasses
 import marshal
 from dataclasses import dataclass
 
-# Where an array is from, and which one of these: an argument of the program, a constant of its, an
-# array that the program makes.
+# The origin of an array, with its number: an argument of the program, a constant, an array that the
+# program makes.
 ARGUMENT, CONSTANT, RESULT = range(3)
 Origin = tuple[int, int]
 # Memory: the number of an array that the code takes, and a byte in it from which on.

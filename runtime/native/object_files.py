@@ -30,7 +30,7 @@ _SYMBOLS, _RELOCATIONS, _NO_BITS = 2, 4, 8
 _WRITABLE, _ALLOCATED = 1, 2
 # A section that only the loader writes to.
 _ADDRESSES = ".data.rel.ro"
-# References reach so far, in four bytes.
+# The range of references, which have four bytes.
 _MOST_BYTES = 1 << 31
 _UNDEFINED, _LEAST_RESERVED = 0, 0xFF00
 _READ_AND_RUN = mmap.PROT_READ | mmap.PROT_EXEC
@@ -189,7 +189,7 @@ class _Loader:
             place = memory.start + stubs + number * (_JUMP_BYTES + _POINTER)
             address = struct.pack("<Q", self._address_of(name))
             jump = _JUMP[self._machine]
-            # The address lies right behind the jump, which reads it.
+            # The address follows the jump, which reads it.
             memory.put(place, jump + address)
             self._stubs[name], self._slots[name] = place, place + len(jump)
         for section in self._sections:
@@ -342,7 +342,7 @@ _REFERENCES: dict[str, dict[int, tuple[str, Write]]] = {
 
 
 def host_machine() -> str:
-    """Returns what kind of processor runs this process."""
+    """Returns the architecture of this process."""
     return platform.machine()
 
 

@@ -103,7 +103,7 @@ class NativeProgram:
         ]
         self.handed_on = tuple(n for kind, n in program.returns if kind == ARGUMENT)
         self.makes = tuple(kind == RESULT for kind, _ in program.returns)
-        # Memory for the code's own use, which calls take in turns.
+        # Scratch memory of the code, which calls reuse.
         self._space = program.space
         self._spaces: list[HostArray] = []
         self._codes: list[LoadedCode] = []
@@ -207,7 +207,7 @@ class NativeProgram:
                 results.append(x)
                 continue
             returned = arguments[x] if kind == ARGUMENT else written[x]
-            # One array may be several results, in other shapes or as bytes of another meaning.
+            # One array may be several results, in other shapes or dtypes.
             if returned.shape != result[0] or returned.dtype != result[1]:
                 returned = _as_kind(returned, result)
             results.append(returned)
@@ -227,7 +227,7 @@ def _constant(name: str, shape: tuple[int, ...], content: bytes) -> HostArray:
 
 @cache
 def _library(content: bytes) -> LoadedCode:
-    """Loads functions that several programs call, once for all of them."""
+    """Loads functions that several programs share, once."""
     return load_object(content, _python_symbols())
 
 

@@ -37,15 +37,15 @@ class _Gathering:
 
 
 class Coordinator:
-    """What all processes talk to.
+    """The process that all others connect to.
 
     Args:
-        server: A socket that waits for them.
-        count: How many there are.
-        silence: Seconds after which a process that says nothing counts as lost.
+        server: A socket that listens for them.
+        count: The number of processes.
+        silence: Seconds of silence after which a process counts as lost.
 
     Attributes:
-        port: Where it listens.
+        port: The port that it listens on.
     """
 
     def __init__(self, server: socket.socket, count: int, silence: float):
@@ -86,10 +86,10 @@ class Coordinator:
     def _accept(self) -> None:
         try:
             found, _ = self._server.accept()
-        except OSError:  # it has given up in the meantime
+        except OSError:  # it has closed the connection meanwhile
             return
         found.setblocking(True)
-        # Who does not read must not stop all others.
+        # A process that does not read must not block all others.
         found.settimeout(self._silence)
         peer = _Peer(Connection(found), time.monotonic())
         self._selector.register(peer.connection, selectors.EVENT_READ, peer)
@@ -104,7 +104,7 @@ class Coordinator:
             self._lose(peer, "its connection has ended", error)
 
     def _lose(self, peer: _Peer, reason: str, error: BaseException | None = None) -> None:
-        """Gives up a connection, and tells all others if it was a process's."""
+        """Drops a connection; if it was a process's, reports the loss to all others."""
         try:
             self._selector.unregister(peer.connection)
         except (KeyError, ValueError):

@@ -60,6 +60,6 @@ def current() -> Group:
 
 
 def become(group: Group) -> None:
-    """Makes processes those that compute together."""
+    """Makes a group the current one."""
     global _current
     _current = group

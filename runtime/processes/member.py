@@ -1,4 +1,4 @@
-"""`Member`: one of several processes, as it sees the others, through the coordinator."""
+"""`Member`: this process's connection to the others, through the coordinator."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from .wire import Connection, Message
 
 _logger = logging.getLogger("axir.distributed")
 _RETRY_SECONDS = 0.1
-# After which a process that waits tells the coordinator in what.
+# Seconds after which a waiting process reports its wait to the coordinator.
 _TOLD_SECONDS = 1.0
-# How long the coordinator's word may take, once a connection has ended.
+# Seconds that the coordinator's report may take, once a connection has ended.
 _MOMENT_SECONDS = 1.0
 # How long the messages of a process may arrive after the message that it ends, which takes another
 # connection.
@@ -101,7 +101,7 @@ class Member:
     def _welcomed(self, info: Message, deadline: float, seconds: float) -> None:
         """Introduces this process, and waits until all others have done so."""
         connection = self._connection
-        # Where others reach it is where it reaches the coordinator from.
+        # Others reach it at the address from which it reaches the coordinator.
         info = {**info, "address": connection.socket.getsockname()[0]}
         try:
             connection.send(
@@ -136,7 +136,7 @@ class Member:
         return f"process {index} (pid {info.get('pid')} on {info.get('host')})"
 
     def all_gather(self, content: bytes, name: str) -> list[bytes]:
-        """Returns what all processes pass, in their order; see `Group`.
+        """Returns the arguments of all processes, in their order; see `Group`.
 
         Raises:
             ProcessLostError: one of them is gone, or has ended.
@@ -157,7 +157,7 @@ class Member:
         return found
 
     def check(self) -> None:
-        """Raises the error for which these processes cannot go on."""
+        """Raises the error that ended the job, if there is one."""
         if self._failure is not None:
             raise self._failure()
 
@@ -171,7 +171,7 @@ class Member:
         return None if index is None else self._left(index)
 
     def fail(self, failure: Callable[[], BaseException]) -> None:
-        """Keeps what went wrong: from now on everything that waits raises it."""
+        """Records a failure: from now on every wait raises it."""
         with self._changed:
             if self._failure is None:
                 self._failure = failure
@@ -179,7 +179,7 @@ class Member:
 
     @property
     def is_broken(self) -> bool:
-        """Whether something went wrong, so that these processes cannot go on."""
+        """Whether a failure has ended the job."""
         return self._failure is not None
 
     def abort(self, reason: str) -> None:
@@ -191,7 +191,7 @@ class Member:
         self._send({"kind": "state", "text": text[:500]})
 
     def late(self, what: str, seconds: float, others: Sequence[int]) -> ProcessTimeoutError:
-        """Returns the error for others that do not come, with what each of them does."""
+        """Returns the error for others that do not come, with their current activities."""
         with self._changed:
             self._states = None
             self._send({"kind": "states"})
@@ -215,8 +215,8 @@ class Member:
         """
         self._is_leaving = True
         self._send({"kind": "bye", "reason": reason})
-        # Its own word comes back when all have it: before, process 0 would end the coordinator
-        # with the word unread, and the others would wait in vain.
+        # This process's message comes back once all have it. If it left before, process 0 would end
+        # the coordinator with the message unread, and the others would wait in vain.
         awaited = set(range(self.count)) if reason is None else {self.index}
         with self._changed:
             self._changed.wait_for(
@@ -286,7 +286,7 @@ class Member:
             self._failure = failure
 
     def _lose_coordinator(self, reason: str) -> None:
-        # Once all have said that they end, process 0 closes the connection as it should.
+        # Once all have announced their end, process 0 closes the connection regularly.
         if not self._is_gone and len(self._ended) < self.count:
             self.fail(lambda: self._lost(0, reason))
 
@@ -370,6 +370,6 @@ class Patience:
             time.sleep(0.01)
 
     def end(self) -> None:
-        """Tells that there is nothing to wait for any more."""
+        """Reports that this process no longer waits."""
         if self._is_told:
             self._member.tell_state("")

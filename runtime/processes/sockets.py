@@ -24,13 +24,13 @@ _PIECE = 1 << 20
 
 
 class Sockets:
-    """Where the processes of a job reach this one, and those that have.
+    """The address at which the processes of a job reach this one, and the accepted connections.
 
     Args:
-        host: Where to listen; empty for everywhere.
+        host: The address to listen on; empty for all.
 
     Attributes:
-        port: Where others may connect.
+        port: The port that others may connect to.
     """
 
     def __init__(self, host: str):
@@ -58,7 +58,7 @@ class Sockets:
             threading.Thread(target=self._admit, args=(found,), daemon=True).start()
 
     def _admit(self, found: socket.socket) -> None:
-        """Takes a connection of a process of this job, and closes others."""
+        """Accepts a connection of a process of this job, and closes others."""
         connection = Connection(found)
         try:
             found.settimeout(10)
@@ -134,7 +134,7 @@ class SocketTransport:
         patience.end()
 
     def all_gather(self, part: HostArray, patience: Patience) -> HostArray:
-        """Returns what all processes pass, in their order; see `Transport`."""
+        """Returns the arguments of all processes, in their order; see `Transport`."""
         found = np.empty((len(self.processes), part.size), np.uint8)
         found[self._place] = part
         self._exchange({place: part for place in self._sockets}, found, patience)
@@ -143,7 +143,7 @@ class SocketTransport:
     def all_to_all(
         self, parts: Sequence[HostArray], sizes: Sequence[int], patience: Patience
     ) -> list[HostArray]:
-        """Returns what each process has for this one, in their order; see `Transport`."""
+        """Returns the bytes that each process has for this one, in their order; see `Transport`."""
         found = [np.empty(size, np.uint8) for size in sizes]
         found[self._place] = parts[self._place]
         self._exchange({place: parts[place] for place in self._sockets}, found, patience)

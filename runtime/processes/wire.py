@@ -35,7 +35,7 @@ class Connection:
         """Sends a message.
 
         Raises:
-            OSError: the other side is gone.
+            OSError: the other side has closed.
         """
         header = json.dumps(message).encode()
         with self._lock:
@@ -45,7 +45,7 @@ class Connection:
         """Waits for a message, and returns it.
 
         Raises:
-            OSError: the other side is gone.
+            OSError: the other side has closed.
         """
         while (found := self.take()) is None:
             self.fill(self._missing())
@@ -100,7 +100,7 @@ class Connection:
         """Closes the socket."""
         try:
             self.socket.shutdown(socket.SHUT_RDWR)
-        except OSError:  # the other side has
+        except OSError:  # the other side has closed it
             self.socket.close()
             return
         self.socket.close()
