@@ -1,4 +1,4 @@
-"""What `importlib.metadata` tells of `jax` and `jaxlib` where axir stands in for them."""
+"""The metadata of `jax` and `jaxlib` for `importlib.metadata`, where axir stands in for them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class StandInDistribution(Distribution):
         self._name = name
 
     def read_text(self, filename: str) -> str | None:
-        """Returns the text of a file of metadata; there is one."""
+        """Returns the text of a metadata file; only `METADATA` exists."""
         if filename != "METADATA":
             return None
         return (

@@ -14,7 +14,7 @@ class RealJaxLoadedError(AxirError, ImportError):
 
 
 def _way_out(library: str) -> str:
-    """Returns what to do about a name that is missing."""
+    """Returns the advice for a missing name."""
     if not library:
         return (
             f"The names are those of JAX {JAX_VERSION}; {PAGE}. JAX itself runs where axir.as_jax "

@@ -1,6 +1,6 @@
-"""Names that axir has not: the error says which library asked for which.
+"""Names that axir lacks: the error says which library asked for which name.
 
-Modules under JAX's names are axir's own, so they get a `__getattr__` that is asked last.
+Modules under JAX's names are axir's modules, so they get a `__getattr__` that is called last.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ _IMPORT_FROM = dis.opmap["IMPORT_FROM"]
 
 
 def tell_what_is_missing(module: ModuleType, name: str) -> None:
-    """Has a module of axir's raise an error that names the module of JAX's it stands for.
+    """Makes a module of axir's raise errors that name the JAX module it stands for.
 
-    So do the modules inside that it has as attributes.
+    The same holds for the modules among its attributes.
 
     Args:
         module: The module.
-        name: Under which name it was imported.
+        name: The name that it was imported by.
     """
     own = vars(module).get("__getattr__")
     if not module.__name__.startswith("axir.") or isinstance(own, _LastResort):

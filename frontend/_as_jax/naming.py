@@ -21,15 +21,15 @@ _ARRAYS = {
 
 
 def rename_arrays() -> None:
-    """Has the classes of arrays say that they are JAX's."""
+    """Sets the `__module__` of array classes to JAX's modules."""
     for kind, module in _ARRAYS.items():
         kind.__module__ = module
 
 
 def rename(value: UserObject) -> None:
-    """Has a class or function of axir's say that it is JAX's, of the module of the same name.
+    """Sets the `__module__` of a class or function to JAX's module of the same name.
 
-    Those of a module do so with it.
+    For a module, it does so for all its classes and functions.
     """
     if isinstance(value, ModuleType):
         if value.__name__.startswith(f"{_OURS}."):

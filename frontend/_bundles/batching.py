@@ -35,7 +35,7 @@ class DependentRowsError(ShapeError):
 
 @derived
 def of_rows(function: Function, batch: Batch, count: Extent) -> Function:
-    """Returns the function of so many rows, of the function of one.
+    """Returns the function of so many rows, given the function of one.
 
     Raises:
         DependentRowsError: if a result depends on rows but has no dimension for them.
@@ -56,7 +56,7 @@ def _none(values: Sequence[UserObject]) -> tuple[None, ...]:
 
 
 def type_of_rows(kind: ShapedArray, count: int) -> ShapedArray:
-    """Returns the type of so many rows."""
+    """Returns the type of an array of so many rows."""
     return kind.update(shape=(count, *kind.shape))
 
 
@@ -73,11 +73,11 @@ def open_results(name: str, *kinds: Sequence[ShapedArray]) -> list[bool]:
     """Tells which results have the open dimension.
 
     Args:
-        name: What to call the function.
+        name: The function's name.
         *kinds: Types of its results for one row, and for each number of rows in `COUNTS`.
 
     Raises:
-        DependentRowsError: if one has it elsewhere.
+        DependentRowsError: if a result has it in another place than the first.
     """
     counts = (1, *COUNTS)
     lengths = list(map(len, kinds))
@@ -103,10 +103,10 @@ def _listed(values: Sequence[UserObject]) -> str:
 
 
 def row_count(name: str, values: Sequence[UserObject], batch: Batch, names: Sequence[str]) -> int:
-    """Returns how many rows the arguments of a call have.
+    """Returns the number of rows in the arguments of a call.
 
     Raises:
-        ShapeError: if one has no leading dimension, or they have different ones.
+        ShapeError: if one has no leading dimension, or their leading dimensions differ.
     """
     extents = {
         shape[0] if (shape := np.shape(value)) else -1
@@ -142,8 +142,8 @@ def run_rows(
     """Runs programs of fixed numbers of rows on any number of rows.
 
     Args:
-        batch: Which arguments and results have rows, and for how many there are programs.
-        count: How many rows the arguments have.
+        batch: The arguments and results with rows, and the numbers of rows with programs.
+        count: The number of rows of the arguments.
         values: The arguments.
         run: Runs the program of so many rows.
     """
@@ -171,7 +171,7 @@ def run_rows(
 
 
 def pieces_of(count: int, sizes: Sequence[int]) -> Iterator[tuple[int, int, int]]:
-    """Yields first row, end and size of program for the calls that take so many rows together.
+    """Yields the first row, the end and the program's size of each call for so many rows.
 
     >>> list(pieces_of(10, (1, 4, 8))), list(pieces_of(3, (1, 4)))
     ([(0, 8, 8), (8, 10, 4)], [(0, 3, 4)])

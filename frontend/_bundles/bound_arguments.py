@@ -18,11 +18,11 @@ from axir.dialect.core.array import ConcreteArray, as_array
 
 
 class Bound(NamedTuple):
-    """Arguments that a function has been given before it is called.
+    """The arguments that partial applications have bound to a function.
 
     Attributes:
-        args: The first positional ones.
-        kwargs: Those by keyword.
+        args: The first positional arguments.
+        kwargs: The arguments by keyword.
     """
 
     args: tuple[UserObject, ...]
@@ -34,7 +34,7 @@ class Bound(NamedTuple):
         return not (self.args or self.kwargs)
 
     def taking_them_last(self, fun: UserFunction) -> UserFunction:
-        """Returns `fun` as a function of the other arguments, then of these."""
+        """Returns `fun` as a function of the other arguments, then of the bound ones."""
 
         @wraps(fun)
         def called(
@@ -79,7 +79,7 @@ def _holds_arrays(value: UserObject) -> bool:
 
 
 def parameter_names(fun: UserFunction) -> tuple[list[str], str]:
-    """Returns the names of the positional parameters, and of the one that takes the rest."""
+    """Returns the names of the positional parameters, and of the parameter `*args`."""
     try:
         parameters = inspect.signature(fun).parameters.values()
     except (ValueError, TypeError):

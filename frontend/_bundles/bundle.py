@@ -76,7 +76,7 @@ class Bundle(Mapping[str, Exported]):
 
     @property
     def versions(self) -> Mapping[str, str]:
-        """Versions of what wrote the file that it was opened from, by name; else nothing."""
+        """Versions of the writers of the file that it was opened from, by name; else empty."""
         return self._reader.manifest.versions if self._reader else {}
 
     def verify(self) -> None:
@@ -136,7 +136,7 @@ class Bundle(Mapping[str, Exported]):
         return Bundle(functions, self._programs)
 
     def with_functions(self, functions: Mapping[str, Exported]) -> Bundle:
-        """Returns the bundle with its functions as they name other sizes to compile for."""
+        """Returns the bundle with functions that name other sizes to compile for."""
         return Bundle(functions, self._programs)
 
     def with_sizes(self, **sizes: int | Sequence[int]) -> Bundle:
@@ -240,7 +240,7 @@ class Bundle(Mapping[str, Exported]):
                 the paths of its files.
 
         Raises:
-            ParameterError: if the suffix is another one.
+            ParameterError: if the path has another suffix.
             SerializationError: if a function has no textual form.
         """
         save_bundle(self, path, self._contents(), debug_info)

@@ -67,7 +67,7 @@ class Calls(Facts):
         # By number of rows or sizes, the function that takes the parameters after its arguments:
         # one for all values of the parameters.
         self._whole: dict[Key, Function] = {}
-        # The arguments with so many rows, or of these sizes.
+        # The arguments for a number of rows, or for sizes.
         self._arguments_of: dict[Key, tuple[Argument, ...]] = {}
 
     @property
@@ -78,7 +78,7 @@ class Calls(Facts):
         return self._function
 
     def key_of(self, values: Sequence[UserObject]) -> Key:
-        """Returns how many rows, or which sizes, the arguments of a call have.
+        """Returns the number of rows, or the sizes, of a call's arguments.
 
         Raises:
             ShapeError: if their shapes do not fit each other, or a constraint does not hold.
@@ -92,7 +92,7 @@ class Calls(Facts):
         return 0
 
     def _arguments(self, key: Key) -> Sequence[Argument]:
-        """Returns the arguments with so many rows, or of these sizes."""
+        """Returns the arguments for a number of rows, or for sizes."""
         own, batch = self.entry.signature.arguments, self.entry.batch
         if batch is None and self.entry.open is None:
             return own
@@ -111,7 +111,7 @@ class Calls(Facts):
         return self._run_key(self.key_of(values), values)
 
     def _run_key(self, key: Key, values: list[UserObject]) -> list[UserObject]:
-        """Calls the function with so many rows, or for sizes."""
+        """Calls the function for a number of rows, or for sizes."""
         batch = self.entry.batch
         if batch is None or any(type(x) is Tracer for x in values):
             return self._run(key, values)
@@ -131,7 +131,7 @@ class Calls(Facts):
         return compiled(self._taking_parameters(key), device_of(values)).run(given)
 
     def function_of(self, key: Key) -> Function:
-        """Returns the function of so many rows, or for sizes."""
+        """Returns the function for a number of rows, or for sizes."""
         if isinstance(key, tuple):
             made = instantiate_function(self.function, key)
             return with_captures(made, len(self.function.inputs), self.function.captured)
@@ -150,7 +150,7 @@ class Calls(Facts):
 def in_rows(
     values: Sequence[Argument], is_open: Sequence[bool], count: int
 ) -> tuple[Argument, ...]:
-    """Returns arguments or results with so many rows where they have any."""
+    """Returns arguments or results; those with rows get so many."""
     return tuple(
         Argument(v.name, type_of_rows(v.type, count)) if rows else v
         for v, rows in zip(values, is_open, strict=True)

@@ -126,7 +126,7 @@ def parametrized(
 
 
 def _has_large_constants(function: Function) -> bool:
-    """Tells whether a function, such as one of a module, holds what should be parameters."""
+    """Tells whether a function has constants so large that they should be parameters."""
     values = [*function.outputs, *(x for e in function.equations for x in e.operands)]
     return any(
         isinstance(x, Literal) and x.type.size * x.type.dtype.itemsize > SMALL_BYTES for x in values
@@ -145,7 +145,7 @@ def _name(x: ConcreteArray, names: Mapping[_Place, str]) -> str | None:
 
 
 def _free_name(name: str, taken: Container[str]) -> str:
-    """Returns a name with a number behind it if it is taken."""
+    """Returns a name, with a number added if it is taken."""
     found, number = name, 1
     while found in taken:
         found, number = f"{name}_{number}", number + 1
@@ -155,7 +155,7 @@ def _free_name(name: str, taken: Container[str]) -> str:
 def shared(functions: Mapping[str, Parametrized]) -> dict[str, Parametrized]:
     """Gives equal parameters of several functions one name, and others different names.
 
-    Parameters are equal if they hold the same numbers under the same name, or have none.
+    Parameters are equal if they hold the same numbers, and have the same name or no names.
     """
     if len(functions) == 1:  # no other function to share with
         return dict(functions)
@@ -222,13 +222,13 @@ def reordered(
 
 
 def without_parameters(function: Function, count: int) -> Function:
-    """Returns the function that takes its first captures, so many, after its arguments."""
+    """Returns the function with its first captures, so many, as arguments after the others."""
     if not count:
         return function
     return with_captures(function, len(function.inputs) + count, function.captured[count:])
 
 
 def _content(x: ConcreteArray) -> tuple[UserObject, ...]:
-    """Returns what equal arrays have in common."""
+    """Returns a key that is the same for equal arrays."""
     host = np.ascontiguousarray(words_of(x.host()))
     return x.type, hashlib.sha256(host.reshape(-1).view(np.uint8).data).digest()

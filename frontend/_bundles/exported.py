@@ -45,7 +45,7 @@ from .programs import Programs
 from .pullbacks import pullback, pullback_signature
 from .saving import bundle_entries, is_function_name, save_bundle
 
-# The types of arguments that are leaves as they stand.
+# The types of arguments that are leaves without conversion.
 _ARRAYS = {ConcreteArray}
 
 
@@ -87,7 +87,7 @@ class Exported(Calls):
 
     @property
     def __signature__(self) -> inspect.Signature:
-        """What `inspect` says of it: its positional arguments and those by keyword."""
+        """The signature for `inspect`: positional arguments and arguments by keyword."""
         numbers: UserObject = self.in_tree.unflatten(range(self.in_tree.num_leaves))
         args, kwargs = numbers
         names: list[str] = []
@@ -103,7 +103,7 @@ class Exported(Calls):
         )
 
     def __getattr__(self, name: str) -> Exported:
-        # A bundle of one function is that function, and has it by its name as all bundles do.
+        # A bundle of one function is that function, and has it under its name like all bundles.
         if name != "entry" and name == self.entry.name:
             return self
         raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}.")
@@ -136,7 +136,7 @@ class Exported(Calls):
 
     @property
     def result_names(self) -> list[str]:
-        """Where each result goes: `result`, `result['loss']`."""
+        """The path of each result: `result`, `result['loss']`."""
         return [value.name for value in self.signature.results]
 
     @property
@@ -170,7 +170,7 @@ class Exported(Calls):
 
     @property
     def open(self) -> Open | None:
-        """The symbolic dimensions in its types, and sizes for which there are programs."""
+        """The symbolic dimensions in its types, and the sizes of its programs."""
         return self.entry.open
 
     @property
@@ -179,9 +179,9 @@ class Exported(Calls):
         return self.entry.batch
 
     def with_rows(self, *counts: int) -> Exported:
-        """Returns the function with programs for some numbers of rows, which others are filled to.
+        """Returns the function with programs for some numbers of rows; others are padded to these.
 
-        Without any, a program is made for each number of rows that comes.
+        Without any, a program is made for each number of rows in a call.
 
         Raises:
             ParameterError: if the function has no open dimension, or a number is not positive.
@@ -198,13 +198,13 @@ class Exported(Calls):
     def with_sizes(self, **sizes: int | Sequence[int]) -> Exported:
         """Returns the function with programs for all combinations of some sizes.
 
-        Calls of other sizes are compiled as they come. Without any sizes, all are.
+        Calls of other sizes compile programs when they come. Without any sizes, all calls do.
 
         Args:
             sizes: By name of a dimension, one size or several.
 
         Raises:
-            ParameterError: if nothing is open, or these are not the names of the dimensions.
+            ParameterError: if no dimension is open, or the names are not the dimensions' names.
             ShapeError: if a constraint does not hold.
 
         >>> import axir.numpy as jnp
@@ -221,7 +221,7 @@ class Exported(Calls):
         """Returns the function with programs for some combinations of sizes.
 
         Raises:
-            ParameterError: if nothing is open, or these are not the names of the dimensions.
+            ParameterError: if no dimension is open, or the names are not the dimensions' names.
             ShapeError: if a constraint does not hold.
         """
         made = tuple(dict.fromkeys(map(self._checked_sizes, sizes)))
@@ -234,7 +234,7 @@ class Exported(Calls):
         """Returns the function for sizes of its open dimensions.
 
         Raises:
-            ParameterError: if nothing is open, or these are not the names of the dimensions.
+            ParameterError: if no dimension is open, or the names are not the dimensions' names.
             ShapeError: if a constraint does not hold.
 
         >>> import axir.numpy as jnp
@@ -267,7 +267,7 @@ class Exported(Calls):
         return self._changed(self.entry, programs)
 
     def with_batch(self, batch: Batch) -> Exported:
-        """Returns the function with other results that have the open dimension."""
+        """Returns the function with another set of results that have the open dimension."""
         return self._changed(replace(self.entry, batch=batch), None)
 
     def with_parameters(self, values: Mapping[str, UserObject]) -> Exported:
@@ -354,8 +354,8 @@ class Exported(Calls):
         The parameters are constants in it.
 
         Raises:
-            SerializationError: if an op is a primitive of the user's own, has a parameter that is
-                a Python object, or a custom rule that closes over values of the function.
+            SerializationError: if an op is a user's primitive, has a parameter that is a Python
+                object, or has a custom rule that closes over values of the function.
         """
         module = module_of({"main": embed_captures(self.function)})
         annotate(module, "main", self.signature)
@@ -396,7 +396,7 @@ class Exported(Calls):
         return Exported(entry, function, self.parameters, *trees_of(signature, self.fun_name))
 
     def stablehlo(self) -> str:
-        """Returns the program as portable StableHLO text; dimensions that are open are so there."""
+        """Returns the program as portable StableHLO text; open dimensions stay open."""
         function = self.function
         if self.batch is not None:
             function = of_rows(function, self.batch, SymbolicDim(self.batch.symbol))
@@ -405,11 +405,11 @@ class Exported(Calls):
     def save(self, path: str | Path) -> None:
         """Writes the function to a file.
 
-        The suffix says what: `.axir` a bundle, `.mlir` a module as text, `.mlirbc` the same as
-        MLIR bytecode. Readers see the whole file or none, also when writing fails.
+        The suffix determines the form: `.axir` a bundle, `.mlir` a module as text, `.mlirbc` the
+        same as MLIR bytecode. Readers see the whole file or none, also when writing fails.
 
         Raises:
-            ParameterError: if the suffix is another one.
+            ParameterError: if the path has another suffix.
             SerializationError: if the program has no textual form; see `module`.
         """
         if Path(path).suffix == ".axir":
@@ -432,7 +432,7 @@ class Exported(Calls):
         """Calls the function, compiled; inside a transformation it becomes part of its trace.
 
         Raises:
-            TreeError: if the arguments are not the tree it was exported for.
+            TreeError: if the arguments have another structure than in the export.
             ShapeError, DTypeError: if an argument has another shape or dtype.
         """
         if not kwargs and len(args) == self._flat_count and set(map(type, args)) == _ARRAYS:
@@ -447,7 +447,7 @@ class Exported(Calls):
 
     @functools.cached_property
     def _flat_count(self) -> int:
-        """How many arguments there are if all are arrays, given by place; else -1."""
+        """The number of arguments if all are arrays, passed by position; else -1."""
         count = self.in_tree.num_leaves
         return count if self.in_tree == tree.structure(((0,) * count, {})) else -1
 

@@ -1,4 +1,4 @@
-"""What JAX's users ask an exported function, with the answers that hold for all of axir's."""
+"""The attributes of `jax.export.Exported` that are the same for all of axir's functions."""
 
 from __future__ import annotations
 

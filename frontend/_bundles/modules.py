@@ -19,7 +19,7 @@ def module_of(functions: Mapping[str, Function]) -> UserObject:
     """Returns a verified module of the jaxpr dialect; captures are arguments of its functions.
 
     Raises:
-        SerializationError: if something has no textual form; see `Exported.module`.
+        SerializationError: if a part has no textual form; see `Exported.module`.
     """
     seen: set[Function] = set()
     for function in functions.values():

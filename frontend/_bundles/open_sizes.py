@@ -1,7 +1,7 @@
-"""Functions with symbolic dimensions: the sizes that calls have, and types of these sizes.
+"""Functions with symbolic dimensions: the sizes in calls, and types with these sizes.
 
-The function itself is a program with expressions of the dimensions, which the pass `instantiate`
-replaces by numbers. Elsewhere: dimensions that are rows (`batching.py`).
+The function's program has expressions of the dimensions, which the pass `instantiate` replaces by
+numbers. Elsewhere: dimensions that are rows (`batching.py`).
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def checked_sizes(name: str, sizes: Mapping[str, int], entry: Open) -> Sizes:
     """Returns sizes that were given by name.
 
     Raises:
-        ParameterError: if these are not the names of the dimensions.
+        ParameterError: if the names are not the dimensions' names.
         ShapeError: if a constraint does not hold.
     """
     check_names(name, sizes, entry.symbols)

@@ -1,9 +1,9 @@
-"""Programs of a bundle: its functions compiled for machines, and which of them fits this one.
+"""Programs of a bundle: its functions compiled for machines, and the choice among them.
 
-A program for CPUs is one of a level of x86-64, of any CPU of an architecture (`generic`), or of
-those that have all features of the CPU that it was compiled on (`host`). IREE's binaries are read
-by the version that wrote them; with another one functions are compiled from the module again.
-Elsewhere: compiling as such (`axir.runtime`).
+A program for CPUs is for a level of x86-64, for any CPU of an architecture (`generic`), or for CPUs
+with all features of the CPU that it was compiled on (`host`). IREE's binaries are readable only by
+the version that wrote them; for another version, functions are compiled from the module again.
+Elsewhere: compiling in general (`axir.runtime`).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from .exported import Exported
 
 _LOGGER = logging.getLogger(__name__)
-# Of the levels of x86-64, by the names that Linux has for them, what compiled code may use:
+# The features of x86-64's levels that compiled code may use, by Linux's names:
 # https://gitlab.com/x86-psABIs/x86-64-ABI
 _LEVEL_2 = "cx16 lahf_lm popcnt pni sse4_1 sse4_2 ssse3"
 _LEVEL_3 = f"{_LEVEL_2} avx avx2 bmi1 bmi2 f16c fma abm movbe"
@@ -49,12 +49,13 @@ _FEATURES = {
     "x86-64-v3": _LEVEL_3,
     "x86-64-v4": _LEVEL_4,
 }
-# Beginnings of the names of features that compiled code uses, as the CPU's own are written down.
+# Beginnings of the names of features that compiled code uses; the CPU's features among them are
+# recorded.
 _USED = tuple(
     "sse ssse pni avx fma f16c bmi abm popcnt movbe amx cx16 lahf_lm vaes vpclmul aes pclmul gfni "
     "sha_ni adx".split()
 )
-# With other flags it is another program to the cache, too, which knows nothing of lines.
+# Other flags give another cache key, because the cache's key ignores lines.
 _WITHOUT_LINES = (
     "--iree-vm-bytecode-module-strip-source-map=true",
     "--iree-llvmcpu-debug-symbols=false",
@@ -109,7 +110,7 @@ def compile_functions(
     for name, exported in functions.items():
         for key, fixed in instances(name, exported):
             symbol = name
-            if key:  # other functions of the bundle may be called like this one for some sizes
+            if key:  # a function of fixed sizes may have another function's name
                 [symbol] = unique_names([_symbol(name, key)], {*functions, *whole})
             symbols.setdefault(name, {})[key] = symbol
             whole[symbol] = _closed(fixed)
@@ -166,7 +167,7 @@ def flat_signature(exported: Exported) -> Signature:
 
 
 def _closed(exported: Exported) -> Function:
-    """Returns a function of the arguments and the parameters, which captures nothing."""
+    """Returns a function of the arguments and the parameters, without captures."""
     whole = without_parameters(exported.function, len(exported.parameters))
     return embed_captures(simplify_function(whole, is_final=True))
 

@@ -17,10 +17,11 @@ from .captures import with_captures, without_parameters
 
 
 def pullback(function: Function, count: int) -> Function:
-    """Returns the function of the arguments, then of cotangents of the inexact results.
+    """Returns the function of the arguments, followed by cotangents of the inexact results.
 
     Args:
-        function: Captures so many parameters first, which the new function captures as well.
+        function: Its first captures are so many parameters, which the new function captures as
+            well.
         count: Their number.
     """
     whole = embed_captures(without_parameters(function, count))

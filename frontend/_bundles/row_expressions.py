@@ -24,7 +24,7 @@ from axir.passes.partition.callees import callee_of, dimensions_of
 
 Shape = tuple[int, ...]
 
-# How many elements at their beginning tell most arrays apart.
+# The number of first elements that distinguish most arrays.
 _BEGIN = 16
 # Up to this number of elements, expressions of known arrays are evaluated.
 _SMALL = 4096
@@ -68,7 +68,7 @@ class Expressions:
     """Expressions by number.
 
     Attributes:
-        nodes: All of them.
+        nodes: All expressions.
     """
 
     def __init__(self) -> None:
@@ -117,7 +117,7 @@ class Expressions:
 
         Args:
             equation: The op.
-            params: Its parameters, in which `Made` may stand for functions.
+            params: Its parameters, with `Made` in place of functions.
             operands: Numbers of its operands.
             shapes: Shapes of its results.
         """
@@ -155,7 +155,8 @@ class Expressions:
 
         Args:
             function: The function.
-            arguments: Numbers of its inputs; then of its captures, or those captured are taken.
+            arguments: Numbers of its inputs, and then of its captures; without the latter, the
+                captured values are used.
         """
         variables = (*function.inputs, *function.captures)
         rest = captured_behind(function, len(arguments))
@@ -256,7 +257,7 @@ class Expressions:
         return self._functions[function]
 
     def _frozen(self, value: Param) -> Hashable:
-        """Returns what equal parameters have in common."""
+        """Returns a key that is the same for equal parameters."""
         if isinstance(value, dict):
             return tuple((key, self._frozen(value[key])) for key in sorted(value))
         if isinstance(value, (tuple, list)):
@@ -334,7 +335,7 @@ class _Only:
 
 
 def inlined(equation: Equation) -> Function | None:
-    """Returns the function that an op comes down to, if there is one."""
+    """Returns the function that an op is equivalent to, or None."""
     callee = callee_of(equation)
     if callee is not None:
         return resolved(callee)
@@ -345,7 +346,7 @@ def inlined(equation: Equation) -> Function | None:
 
 
 def captured_behind(function: Function, count: int) -> list[ConcreteArray]:
-    """Returns the arrays that a function captured, if so many arguments are not those for them."""
+    """Returns the arrays that a function captured, unless so many arguments include them."""
     if count > len(function.inputs):
         return []
     return [as_array(x) for x in function.captured]
@@ -355,7 +356,7 @@ def equal_bits(one: HostArray, other: HostArray) -> bool:
     """Tells whether arrays of one shape and dtype hold the same bits."""
     if not one.size:
         return True
-    # Views that repeat elements take more memory to compare than they have.
+    # Views that repeat elements would take more memory to compare than they have.
     strides = zip(one.strides, other.strides, strict=True)
     place = (*(slice(None) if any(pair) else 0 for pair in strides), ...)
     one, other = words_of(one[place]), words_of(other[place])

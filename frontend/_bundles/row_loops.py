@@ -1,4 +1,4 @@
-"""Loops and choices on the rows of arrays: what `row_proof.py` asks of them."""
+"""Loops and choices on the rows of arrays: their rules for `row_proof.py`."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _scan(walk: Walk, equations: Equations, operands: Sequence[Own]) -> list[Sta
 def _map(
     walk: Walk, equations: Equations, operands: Sequence[Own], xs: Sequence[Own]
 ) -> list[State]:
-    """Returns the results of a loop over rows that carries nothing from one to the next."""
+    """Returns the results of a loop over rows that carries nothing from row to row."""
     first = operands[: len(operands) - len(xs)]
     rows = None
     for x in xs:
@@ -107,7 +107,7 @@ def _while(walk: Walk, equations: Equations, operands: Sequence[Own]) -> list[St
 
 
 def _running(conditions: tuple[Function, Function]) -> int | None:
-    """Returns the number of the carried value that tells which rows still run, if there is one."""
+    """Returns the number of the carried value that tells which rows still run, or None."""
     found = set()
     for condition in conditions:
         if len(condition.equations) != 1:
@@ -199,7 +199,7 @@ def _invariant(
         grown = [joined(rows, x.rows) for rows, x in zip(layouts, found, strict=False)]
         if grown == layouts:
             return layouts, found
-        layouts = grown  # rows that were uniform have a place now: it ends
+        layouts = grown  # rows that were uniform have a place now, so this ends
 
 
 def _functions(equations: Equations, name: str) -> tuple[Function, Function]:

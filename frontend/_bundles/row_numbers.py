@@ -1,7 +1,7 @@
-"""Arrays of a program that have rows, and those that number them, as in `x[arange(n), labels]`.
+"""Arrays that have rows, and arrays of the rows' numbers, as in `x[arange(n), labels]`.
 
-The numbers of rows may only say in which row something stands: a row that looks up its own number
-finds itself. Elsewhere: ops that know of no numbers of rows (`row_layouts.py`).
+The numbers of rows may only address a row: a row that looks up its number finds its own part.
+Elsewhere: ops that do not use the numbers of rows (`row_layouts.py`).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def constant(
 
 
 def _candidates(one: Shape, other: Shape, counts: Counts) -> list[Rows]:
-    """Returns where two arrays may have rows, given their shapes."""
+    """Returns the possible places of rows in two arrays, given their shapes."""
     if len(one) != len(other):
         return []
     places = [d for d, (m, n) in enumerate(zip(one, other, strict=True)) if m != n]
@@ -123,16 +123,16 @@ def _holds_numbers(host: HostArray, place: int) -> bool:
 def numbered_results(
     equation: Equation, operands: Sequence[Own], count: int, found: Sequence[Rows | None]
 ) -> list[Rows | None]:
-    """Returns where an op's results have rows, if operands hold numbers of rows.
+    """Returns the places of rows in an op's results, if operands hold numbers of rows.
 
     Args:
         equation: The op.
         operands: Its operands.
-        count: How many rows there are.
-        found: Where the results have rows if the numbers are what else an array holds.
+        count: The number of rows.
+        found: The places of rows in the results, if the numbers were ordinary values.
 
     Raises:
-        RefusedError: if it does with them what no single row does.
+        RefusedError: if it uses them as an op on a single row cannot.
     """
     if _keeps_numbers(equation):
         ((operand,), (rows,)) = operands, found
@@ -147,7 +147,7 @@ def numbered_results(
 
 
 def looks_up(equation: Equation) -> bool:
-    """Tells whether an op reads or writes at places that its second operand tells."""
+    """Tells whether an op reads or writes at places that its second operand gives."""
     return equation.primitive.name == "gather" or equation.primitive.name in _SCATTERS
 
 
@@ -170,10 +170,10 @@ def _columns_of(equation: Equation, operands: Sequence[Own]) -> frozenset[int]:
 
 
 def of_own_row(equation: Equation, operands: Sequence[Own], count: int) -> Parts:
-    """Returns a look-up, or a scatter, on one row, if each row does it in its own place.
+    """Returns a look-up, or a scatter, on one row, if each row addresses its own part.
 
     Raises:
-        RefusedError: if one does it elsewhere.
+        RefusedError: if a row addresses another part.
     """
     name, numbers = equation.primitive.name, equation.params["dimension_numbers"]
     is_read = name == "gather"

@@ -61,7 +61,7 @@ def check_rows(several: Pair, one: Function, batch: Batch) -> None:
 def explained(
     error: DependentRowsError, several: Pair, one: Function, is_open: Sequence[bool]
 ) -> DependentRowsError:
-    """Returns an error about the results of a function with the op that is the reason, if any is.
+    """Returns an error about a function's results with the op that is its reason, if known.
 
     Args:
         error: The error.

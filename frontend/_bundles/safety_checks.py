@@ -36,6 +36,6 @@ class DisabledSafetyCheck:
         return DisabledSafetyCheck(f"custom_call:{target_name}")
 
     def is_custom_call(self) -> str | None:
-        """Returns the name of the function, if this is a check of such a call."""
+        """Returns the name of the library's function, if this is a check of its calls."""
         kind, _, target = self.name.partition(":")
         return target if kind == "custom_call" else None

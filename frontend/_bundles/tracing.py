@@ -53,7 +53,7 @@ class Traced(NamedTuple):
 
     def exported(self, found: Parametrized) -> Exported:
         """Returns the function, its parameters named as `found` names them."""
-        # Several functions together may have given parameters other names.
+        # The functions of a bundle may together have renamed parameters.
         names = dict(zip(self.entry.parameters, found.parameters, strict=True))
         updates = tuple(name and names[name] for name in self.entry.updates)
         entry = replace(self.entry, parameters=tuple(found.parameters), updates=updates)
@@ -104,9 +104,9 @@ def trace(
 
 
 class _Lowered(NamedTuple):
-    """A function traced, and its rows if these are open and on their own.
+    """A traced function, and its rows if these are open and independent.
 
-    Besides, why its leading dimension is not one of rows, if it might have been.
+    It also holds the reason that its leading dimension is not one of rows, if that was tried.
     """
 
     lowered: Lowered
@@ -117,9 +117,9 @@ class _Lowered(NamedTuple):
 def _lowered(
     called: _Called, leaves: Sequence[UserObject], in_tree: tree.TreeDef, checks_rows: bool
 ) -> _Lowered:
-    """Returns the function traced.
+    """Returns the traced function.
 
-    A single open leading dimension is one of rows if the function treats these one by one; all
+    A single open leading dimension is one of rows if the function treats rows one by one; all
     others are symbolic dimensions of the program.
     """
     shapes = [x.shape for x in leaves if isinstance(x, ShapeDtypeStruct)]
@@ -219,7 +219,7 @@ class _Called:
     Attributes:
         function: The user's function.
         args: The positional arguments that are neither static nor bound.
-        kwargs: Likewise those by keyword.
+        kwargs: The same for arguments by keyword.
     """
 
     def __init__(self, fun: UserFunction, args: tuple[UserObject, ...], kwargs: dict[str, Options]):
@@ -244,7 +244,7 @@ class _Called:
         kwargs: dict[str, Options],
         bound: Bound,
     ) -> UserObject:
-        """Calls the function with values of the arguments, and of those that are bound."""
+        """Calls the function with values of the arguments and of the bound ones."""
         values = {**self._fixed, **dict(zip(self._numbers, args, strict=True))}
         given = [values[n] for n in range(self._count)]
         return self.function(*bound.args, *given, **bound.kwargs, **self._named, **kwargs)
@@ -304,7 +304,7 @@ def _rows(
     symbol: str,
     checks_rows: bool,
 ) -> tuple[Lowered, Batch]:
-    """Traces a function for one row of those leaves that have rows."""
+    """Traces a function for one row of the leaves that have rows."""
 
     def sized(count: int) -> list[UserObject]:
         return [_sized(x, count) if rows else x for x, rows in zip(leaves, is_open, strict=True)]
@@ -340,6 +340,6 @@ def _rows(
 
 
 def _sized(x: ShapeDtypeStruct, count: int | None = None) -> ShapeDtypeStruct:
-    """Returns the type of so many rows, or of one without the dimension."""
+    """Returns a type with so many rows, or without the dimension."""
     shape = x.shape[1:] if count is None else (count, *x.shape[1:])
     return ShapeDtypeStruct(shape, x.dtype, weak_type=x.weak_type)

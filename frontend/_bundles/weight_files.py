@@ -1,6 +1,6 @@
-"""Files of weights in the format of safetensors, which may stand beside a module.
+"""Files of weights in the safetensors format, which may accompany a module.
 
-Elsewhere: which weights a module names (`axir.dialect.text.resources`).
+Elsewhere: the weights that a module names (`axir.dialect.text.resources`).
 """
 
 from __future__ import annotations

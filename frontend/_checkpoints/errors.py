@@ -1,4 +1,4 @@
-"""What can be wrong with a checkpoint: a class each."""
+"""The errors of checkpoints, a class for each."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ class CheckpointError(AxirError):
 
 
 class CheckpointNotFoundError(CheckpointError, FileNotFoundError):
-    """A folder has no checkpoint, or none of the step that was asked for."""
+    """A folder has no checkpoint, or not the requested step."""
 
 
 class CheckpointExistsError(CheckpointError, FileExistsError):
@@ -22,11 +22,11 @@ class CheckpointWriteError(CheckpointError, OSError):
 
 
 class CheckpointLeafError(CheckpointError, TypeError):
-    """A tree holds something that checkpoints cannot keep."""
+    """A tree has a leaf that checkpoints cannot store."""
 
 
 class CheckpointTreeError(CheckpointError, ValueError):
-    """A checkpoint holds another tree than the one that is asked for."""
+    """A checkpoint holds another tree than the requested one."""
 
 
 class CheckpointVersionError(CheckpointError, ValueError):
@@ -42,7 +42,7 @@ class TruncatedCheckpointError(DamagedCheckpointError):
 
 
 class CheckpointHashError(DamagedCheckpointError):
-    """A file of a checkpoint has another content than was written."""
+    """A file of a checkpoint has other content than was written."""
 
 
 class MissingShardError(DamagedCheckpointError, FileNotFoundError):

@@ -35,8 +35,8 @@ class Files:
     """The files of one checkpoint.
 
     Args:
-        folder: Where they are.
-        manifest: What should be in them.
+        folder: Their folder.
+        manifest: The description of their content.
     """
 
     def __init__(self, folder: Path, manifest: Manifest):
@@ -46,7 +46,7 @@ class Files:
         self._checked: set[tuple[str, str]] = set()
 
     def check_sizes(self) -> None:
-        """Raises the error for a file that is not there, or has another size."""
+        """Raises the error for a file that is missing, or has another size."""
         for file in self._manifest.files:
             self._check_size(file)
 

@@ -125,7 +125,7 @@ def verify(folder: str | os.PathLike[str], step: int | None = None) -> int:
 
 
 def _check_leaves(path: Path, manifest: Manifest, wanted: Mapping[str, UserObject]) -> None:
-    """Raises `CheckpointTreeError` if a tree does not have the leaves that were saved."""
+    """Raises `CheckpointTreeError` if a tree does not have the saved leaves."""
     saved = manifest.leaves
     lines = [f"{name} was not saved" for name in wanted if name not in saved]
     lines += [f"{name} was saved, but is not in `like`" for name in saved if name not in wanted]

@@ -1,4 +1,4 @@
-"""Saving: each process writes its parts, and the first one the manifest when all have."""
+"""Saving: each process writes its parts; when all have, the first process writes the manifest."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ class Saving:
         return folders.path_of(self.folder, self.step)
 
     def is_done(self) -> bool:
-        """Tells whether the step is on the disk, or that has failed."""
+        """Tells whether the step is on the disk, or writing it has failed."""
         return not self._thread.is_alive()
 
     def unheard_error(self) -> BaseException | None:
@@ -154,14 +154,14 @@ class Saving:
 
 
 class _Queue:
-    """The save that is being written, if there is one."""
+    """The save that is being written, or None."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._last: Saving | None = None
 
     def begin(self, saving: Saving) -> Saving:
-        """Begins a save when the last one is done; raises the error of that one."""
+        """Begins a save when the previous one is done; raises the previous one's error."""
         with self._lock:
             if self._last is not None:
                 last, self._last = self._last, None

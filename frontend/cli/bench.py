@@ -151,7 +151,7 @@ def _report(
 
 
 def _print_dispatches(dispatches: list[Dispatch]) -> None:
-    """Prints a table, with shares of the time that all dispatches take one after the other."""
+    """Prints a table, with shares of the sum of all dispatches' times."""
     whole = sum(dispatch.seconds for dispatch in dispatches)
     if not dispatches:
         click.echo("No dispatches: the program computes nothing on the device.")

@@ -1,6 +1,6 @@
-"""Bundles on the command line: which function is meant, how many rows, and modules of functions.
+"""Bundles on the command line: the choice of function and rows, and modules of functions.
 
-Elsewhere: bundles as such (`frontend/_bundles/`).
+Elsewhere: bundles in general (`frontend/_bundles/`).
 """
 
 from __future__ import annotations
@@ -129,7 +129,8 @@ def read_filled(
     """Reads a module, and fills open shapes, by arguments or by names; returns it and its dialect.
 
     Raises:
-        ParameterError: if several sizes are named, or not those that are open.
+        ParameterError: if several combinations of sizes are given, or the names differ from the
+            open dimensions.
     """
     if not shapes and not sizes:
         return read_input(file)
@@ -232,7 +233,7 @@ class BundleProgram:
 
     Args:
         bundle: The bundle.
-        inputs: The inputs of the command line, which tell how many rows there are.
+        inputs: The inputs of the command line, which determine the number of rows.
         device: The platform to run on; by default the default device's.
         is_eager: Whether to evaluate functions op by op.
     """

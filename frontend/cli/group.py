@@ -1,4 +1,4 @@
-"""What all verbs share: how failures are shown, `-v`, and colour."""
+"""Common parts of all verbs: showing failures, `-v`, and colour."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from axir.dialect.text.file_kinds import is_program
 Command = TypeVar("Command", bound=UserFunction)
 
 _VERBOSITY = "axir.verbosity"
-# `file:line in function` is a line of whatever program started the command, not the user's.
+# `file:line in function` is a line of the program that started the command, not the user's.
 _PROGRAM_LINE = re.compile(r":\d+ in \S+")
 _NEGATIVE = re.compile(r"-(\.?\d|inf)")
 
@@ -140,7 +140,7 @@ def describe(error: Exception) -> str:
 
 
 def verbosity() -> int:
-    """Returns how often `-v` was given."""
+    """Returns the number of `-v` options."""
     context = click.get_current_context(silent=True)
     return 0 if context is None else context.find_root().meta.get(_VERBOSITY, 0)
 

@@ -1,4 +1,4 @@
-"""`axir import`: models of PyTorch, ONNX and others as bundles."""
+"""`axir import`: converts models of PyTorch, ONNX and others to bundles."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ def _by_name(arguments: Sequence[Argument]) -> dict[str, Argument]:
 
 
 def normal_name(name: str) -> str:
-    """Returns a name without the quotes and brackets that shells make hard to write.
+    """Returns a name without the quotes and brackets that are hard to write in shells.
 
     >>> normal_name("params['w'][0]")
     'params.w.0'
@@ -123,12 +123,12 @@ def normal_name(name: str) -> str:
 def shape_of_input(
     text: str, names: Sequence[str], number: int
 ) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Yields names of arguments and the shapes that an input gives them, where it tells.
+    """Yields names of arguments and the shapes that an input gives them, if it does.
 
     Args:
         text: The input.
         names: Normal names of the arguments.
-        number: Which argument it stands for if it names none.
+        number: The number of the argument if the input names none.
 
     >>> list(shape_of_input("x=2x3xf32=1", ["x", "y"], 0)), list(shape_of_input("1.5", ["x"], 0))
     ([('x', (2, 3))], [])
@@ -158,7 +158,7 @@ def shape_of_input(
 
 
 def shell_name(name: str) -> str:
-    """Returns a name as it can be written in a shell without quotes."""
+    """Returns a name in a form that needs no quotes in a shell."""
     return name if re.fullmatch(r"\w+", name) else normal_name(name)
 
 

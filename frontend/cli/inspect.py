@@ -180,7 +180,7 @@ def _describe_bundle(file: Path) -> dict[str, Options]:
 
 
 def operations(function: Function) -> Counter[str]:
-    """Counts the ops of a function and of those that it calls."""
+    """Counts the ops of a function and of the functions that it calls."""
     found: Counter[str] = Counter(f"jaxpr.{e.primitive.name}" for e in function.equations)
     for callee in function.callees():
         found += operations(callee)

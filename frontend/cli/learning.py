@@ -1,6 +1,6 @@
-"""Losses of saved functions, and steps that go down their gradients: what `axir grad` adds to them.
+"""Losses of saved functions, and steps of gradient descent: additions of `axir grad`.
 
-Elsewhere: gradients themselves, which are a pass (`transforms.py`).
+Elsewhere: gradients, which are a pass (`transforms.py`).
 """
 
 from __future__ import annotations
@@ -99,11 +99,11 @@ def _exported(
     addition: tuple[str, tuple[Extent, ...], UserObject],
     updates: dict[str, str] | None = None,
 ) -> Exported:
-    """Exports a function of the arguments of another one, and of one more array behind them.
+    """Exports a function of another one's arguments, followed by one more array.
 
     Args:
-        function: What to export.
-        exported: The function that has the arguments.
+        function: The function to export.
+        exported: The function with the arguments.
         addition: Name, shape and dtype of the array.
         updates: As for `export`.
     """

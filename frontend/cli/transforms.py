@@ -31,7 +31,7 @@ from .opt import run_stages, write_module
 
 
 def _transform_options(command: UserObject) -> UserObject:
-    """Gives a verb the options of choosing a function, and of what to write."""
+    """Gives a verb the options for choosing a function and the output."""
     for option in (
         click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write."),
         click.option("--name", metavar="NAME", help="What to call the new function."),
@@ -212,8 +212,8 @@ class _Source:
         Args:
             output: The file to write.
             names: The parameters that change; none for all.
-            result: The result that is made smaller, by default the first one.
-            name: What to call the step.
+            result: The result to minimize, by default the first one.
+            name: The name of the step.
         """
         from .learning import step_of  # late: most of axir
 
@@ -233,7 +233,7 @@ class _Source:
         note(f"wrote {output}: {name}")
 
     def check_rows(self, argnums: Sequence[int]) -> None:
-        """Refuses gradients in what all rows share, where the number of rows is open."""
+        """Refuses gradients in values that all rows share, if the number of rows is open."""
         batch = self.exported.batch
         if batch is None:
             return
@@ -272,7 +272,7 @@ class _Source:
 
 
 def _matching(name: str, values: Sequence[Argument]) -> list[int]:
-    """Returns the numbers of the values of a name, or of those below it."""
+    """Returns the numbers of the values with a name, or with paths below it."""
     if "," in name:
         return [n for part in name.split(",") if part.strip() for n in _matching(part, values)]
     wanted = normal_name(name.strip())

@@ -6,7 +6,7 @@ always has, such as `axir.numpy.msort` or `axir.experimental.stax`.
 
 from __future__ import annotations
 
-# Modules, and the ones that have their names today.
+# Modules, and today's modules with their names.
 MODULES = {
     "jax.abstract_arrays": "axir._as_jax.older.abstract_arrays",
     "jax.ad": "axir.interpreters.ad",

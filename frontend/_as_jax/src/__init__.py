@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 from types import ModuleType
 
-# Modules of `jax._src`, and the public ones that have their names.
+# Modules of `jax._src`, and the public modules that have their names.
 MODULES = {
     "api": "axir",
     "basearray": "axir",

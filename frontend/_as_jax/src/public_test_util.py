@@ -8,7 +8,7 @@ from axir._trees import tree
 from axir.dialect.core.annotations import ArrayLike, PyTree
 from axir.test_util import *  # noqa: F403
 
-# How far numbers may differ, relatively and absolutely, by the dtype of the coarser of them.
+# Relative and absolute tolerances, by the dtype of lower precision.
 _TOLERANCES = {"float64": 1e-15, "complex128": 1e-15, "float32": 1e-6, "complex64": 1e-6}
 _COARSE = 1e-2
 

@@ -81,7 +81,7 @@ def split_list(items: Sequence[Item], lengths: Sequence[int]) -> list[list[Item]
 
 
 def partition_list(marks: Sequence[bool], items: Sequence[Item]) -> tuple[list[Item], list[Item]]:
-    """Returns the items that are not marked, and those that are.
+    """Returns the unmarked items, and the marked items.
 
     >>> partition_list([True, False], ["a", "b"])
     (['b'], ['a'])

@@ -44,7 +44,7 @@ def promote_dtypes_complex(*args: ArrayLike) -> list[Value]:
 
 
 def promote_shapes(fun_name: str, *args: ArrayLike) -> list[Value]:
-    """Returns arguments as arrays of the shape to which they broadcast.
+    """Returns arguments as arrays of the shape that they broadcast to.
 
     >>> [x.shape for x in promote_shapes("add", [1, 2], 3)]
     [(2,), (2,)]
