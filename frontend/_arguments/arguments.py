@@ -1,4 +1,4 @@
-"""What all transformations do with a user's arguments: checking, flattening, tracing."""
+"""The common treatment of users' arguments by transformations: checking, flattening, tracing."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from .leaks import check_leaks
 
 
 def check_callable(function: UserObject, transformation: str) -> None:
-    """Raises `TypeError` if what should be transformed is not callable."""
+    """Raises `TypeError` if a function to be transformed is not callable."""
     if not callable(function):
         raise NonArrayArgumentError(
             f"{transformation} takes a function, not {function!r} of type "
@@ -101,9 +101,9 @@ def to_values(
 
 
 def flatten_arguments(trees: PyTree) -> tuple[list[UserObject], tree.TreeDef]:
-    """Flattens a tree that may contain arrays without values, as gradients of integers are.
+    """Flattens a tree that may contain arrays without values, such as the gradients of integers.
 
-    Those, of dtype float0, travel as bools of their shape; the structure makes them again.
+    These have dtype float0 and are passed as bools of their shape; the structure makes them again.
     """
     leaves, structure = tree.flatten(trees)
     # Arrays of axir's hold numbers: of many leaves, asking each of its dtype takes longest.
@@ -198,13 +198,13 @@ class FlatFunction:
             try:
                 values.append(to_value(x, lambda: "An auxiliary result"))
             except NonArrayArgumentError:
-                others[index] = x  # nothing computes with it: it is handed on as it is
+                others[index] = x  # not an operand: it is passed on unchanged
         self.auxiliary_tree = ResultTree(structure, others) if others else structure
         return result[0], values
 
 
 def _is_float0(x: UserObject) -> bool:
-    # The kind first: NumPy takes its time to compare dtypes that have fields.
+    # The kind first, because NumPy is slow to compare dtypes with fields.
     dtype = getattr(x, "dtype", None)
     return getattr(dtype, "kind", None) == "V" and bool(dtype == dtypes.float0)
 
@@ -247,7 +247,7 @@ class ResultTree:
         for index in self.float0:
             leaf = leaves[index]
             leaves[index] = (
-                leaf.update(dtype=dtypes.float0)  # the type of an array, where nothing is computed
+                leaf.update(dtype=dtypes.float0)  # an array's type, in abstract evaluation
                 if hasattr(leaf, "update")
                 else np.zeros(np.shape(leaf), dtypes.float0)
             )
@@ -308,7 +308,7 @@ def trace_known(
 
 
 def type_of(x: UserObject) -> ShapedArray:
-    """Returns the type of an array, a scalar, or anything that has a shape and a dtype."""
+    """Returns the type of an array, a scalar, or any object with a shape and a dtype."""
     if type(x) is ConcreteArray or type(x) is Tracer:
         return x.type
     if hasattr(x, "shape") and hasattr(x, "dtype") and not isinstance(x, (np.ndarray, np.generic)):

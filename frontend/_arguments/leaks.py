@@ -35,7 +35,8 @@ def check_leaks(
             to them.
     """
     gc.collect()
-    # Python 3.13 counts the arguments of `get_referrers`, which this tuple becomes, among those.
+    # Python 3.13 counts the arguments of `get_referrers` among the referrers; this tuple becomes
+    # them.
     tracers = tuple(_tracers(function))
     own = {id(tracers), id(environment), id(function)}
     own |= {id(x) for x in (function.inputs, function.captures, function.outputs)}

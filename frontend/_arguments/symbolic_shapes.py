@@ -1,4 +1,4 @@
-"""Shapes with symbolic dimensions: as texts, and what their names are in a call."""
+"""Shapes with symbolic dimensions: their notation, and the sizes of their names in a call."""
 
 from __future__ import annotations
 
@@ -207,9 +207,9 @@ def _solution(extent: Extent, size: int, sizes: Mapping[str, int]) -> tuple[str,
 
 
 def rows_in(shapes: Sequence[Sequence[Extent]]) -> SymbolicDim | None:
-    """Returns the single name that stands first in some shapes and nowhere else; else None.
+    """Returns the single name that occurs only as the first extent of shapes; else None.
 
-    Such a dimension may be one of rows. Under constraints it is not, for then sizes matter.
+    Such a dimension may be one of rows. Under constraints it is not, because then sizes matter.
 
     >>> rows_in([symbolic_shape("b, 3"), (2,)]), rows_in([symbolic_shape("b, b")])
     (b, None)

@@ -119,7 +119,7 @@ class ModelBuilder:
             )
         ]
         programs = tuple(self._programs(name, exported))
-        if batch is None:  # rows are written elsewhere where there are too few or too many
+        if batch is None:  # padding or splitting rows writes elsewhere
             arguments = self._donate(name, exported, arguments, outputs)
             outputs = self._replace_in_place(name, programs[0], len(arguments), outputs)
         where = describe_location(exported.function.location)
@@ -202,7 +202,7 @@ class ModelBuilder:
         return found
 
     def _constant(self, value: UserObject) -> Kept:
-        """Returns the place of an array without a name; equal ones have the same."""
+        """Returns the place of an array without a name; equal arrays share one."""
         host: HostArray = words_of(value.host())
         key = (str(host.dtype), host.shape, np.ascontiguousarray(host).tobytes())
         place = self._anonymous.get(key)
@@ -215,9 +215,9 @@ class ModelBuilder:
 
 
 def _short_paths(labels: Sequence[str], replaced: Sequence[bool]) -> list[str]:
-    """Returns the paths of results, without what all share that replace no state.
+    """Returns the paths of results, without the common prefix of those that replace no state.
 
-    Of `(params, {"loss": loss})` the loss is called `loss` if the parameters are state.
+    In `(params, {"loss": loss})` the loss is called `loss` if the parameters are state.
     """
     steps = [_STEP.findall(label.removeprefix("result")) for label in labels]
     given = [path for path, is_state in zip(steps, replaced, strict=True) if not is_state]

@@ -1,6 +1,6 @@
-"""`write_cpp`: exported functions as a folder of C++.
+"""`write_cpp`: writes exported functions as a folder of C++.
 
-Elsewhere: how functions become methods (`models.py`).
+Elsewhere: functions as methods (`models.py`).
 """
 
 from __future__ import annotations

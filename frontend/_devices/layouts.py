@@ -1,4 +1,4 @@
-"""From meshes and specifications, as users name them, to those that ops hold."""
+"""Converts users' meshes and specifications to the layouts that ops hold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Meshes: devices, or numbers of such, as arrays with named axes, and the mesh in use."""
+"""Meshes: arrays of devices, or of device numbers, with named axes, and the mesh in use."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class AbstractDevice:
 
 
 class _Axes:
-    """Named axes and their extents: what both kinds of meshes are."""
+    """Named axes and their extents: the common part of both kinds of meshes."""
 
     axis_names: tuple[Hashable, ...]
     axis_sizes: tuple[int, ...]
@@ -84,7 +84,7 @@ class _Axes:
 
     @property
     def empty(self) -> bool:
-        """Whether there are no axes."""
+        """Whether the mesh has no axes."""
         return not self.axis_names
 
     def _of_type(self, wanted: AxisType) -> tuple[Hashable, ...]:
@@ -169,7 +169,7 @@ class AbstractMesh(_Axes):
         return AbstractMesh(**{**{name: getattr(self, name) for name in fields}, **changes})
 
     def update_axis_types(self, name_to_type: Mapping[Hashable, AxisType]) -> AbstractMesh:
-        """Returns the mesh with other types for the axes that are named."""
+        """Returns the mesh with other types for the named axes."""
         pairs = zip(self.axis_names, self.axis_types, strict=True)
         return self.update(axis_types=tuple(name_to_type.get(name, kind) for name, kind in pairs))
 
@@ -332,7 +332,7 @@ def _as_array(found: UserObject) -> np.ndarray:
 
 
 class _Context(threading.local):
-    """The mesh that a thread uses where only a specification is given."""
+    """The mesh that a thread uses for specifications without a mesh."""
 
     mesh: Mesh | AbstractMesh | None = None
 
@@ -346,7 +346,7 @@ class set_mesh:
     """Makes a mesh the one in use: from now on, or while a `with` block runs.
 
     Args:
-        mesh: The mesh; None for none.
+        mesh: The mesh; None to use no mesh.
 
     >>> import axir
     >>> with set_mesh(axir.make_mesh((1,), ("data",))):
@@ -389,7 +389,7 @@ def get_abstract_mesh() -> AbstractMesh:
 
 
 def _takes_older_name(function: Callable[..., Mesh]) -> Callable[..., Mesh]:
-    """Lets a function take `axis_sizes` as `axis_shapes`, too, as JAX called it up to 0.11."""
+    """Makes a function accept `axis_shapes` for `axis_sizes`, JAX's name of it up to 0.11."""
 
     @wraps(function)
     def taking(*args: Options, **kwargs: Options) -> Mesh:
@@ -408,7 +408,7 @@ def make_mesh(
     *,
     devices: Sequence[Device] | None = None,
 ) -> Mesh:
-    """Makes a mesh of the first devices there are.
+    """Makes a mesh of the first devices.
 
     Args:
         axis_sizes: Extents of the axes; older programs call them `axis_shapes`.

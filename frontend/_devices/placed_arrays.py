@@ -157,7 +157,7 @@ def _of_local_data(
 
 def _global_shape(where: Sharding, local: Sequence[int]) -> tuple[int, ...]:
     """Returns the shape of an array, given the shape of the part on this process's devices."""
-    # Any extents that all devices can cut tell how many parts there are, and are here.
+    # The number of parts does not depend on the extents, as long as all devices can cut them.
     count = len(where.device_set)
     probe = (count,) * len(local)
     parts = [bounds_of(index, probe) for index in where.devices_indices_map(probe).values()]

@@ -108,7 +108,7 @@ class ShapeDtypeStruct:
             raise TypeError("len() of a scalar's ShapeDtypeStruct: it has no axes.")
         return self.shape[0]
 
-    # It has a length, and yet no elements.
+    # It has a length, but cannot be iterated over.
     __iter__ = None
 
     def __eq__(self, other: object) -> bool:

@@ -107,12 +107,12 @@ class SingleDeviceSharding(Sharding):
 
     @property
     def device_set(self) -> set[Device]:
-        """The devices: the one."""
+        """The device, as a set."""
         return {self.device}
 
     @property
     def num_devices(self) -> int:
-        """How many devices there are: 1."""
+        """The number of devices: 1."""
         return 1
 
     @property
@@ -133,7 +133,7 @@ class SingleDeviceSharding(Sharding):
         return self.device_set == other.device_set
 
     def check_compatible_aval(self, aval_shape: Sequence[int]) -> None:
-        """Raises an error if arrays of a shape cannot be spread so: any can."""
+        """Raises an error if arrays of a shape cannot be cut so: any can."""
 
     def with_memory_kind(self, kind: str) -> SingleDeviceSharding:
         """Returns the sharding for another memory of the device."""
@@ -145,12 +145,12 @@ class SingleDeviceSharding(Sharding):
 
 @dataclass(frozen=True)
 class Shard:
-    """What one device holds of an array.
+    """The part of an array on one device.
 
     Attributes:
         device: The device.
-        index: Which part of the array, as an index into it.
-        replica_id: Which of the copies of that part.
+        index: The part's index into the array.
+        replica_id: The number of this copy of the part.
         data: The part, an array.
     """
 

@@ -1,4 +1,4 @@
-"""What both ways of importing share: the packages that they need, and functions from their text."""
+"""Common parts of both importers: required packages, and functions from their text."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from axir.dialect.text.summary import summarize
 WITHOUT_IT = "That is what torch-mlir says: export the model without what it names."
 """What to do about what torch-mlir does not know."""
 
-# So much of what another program says is repeated.
+# The longest part of another package's message that is repeated.
 _LONGEST = 300
-# Resources above so many bytes are not printed: they are handed over as arrays.
+# Resources of more bytes are not printed: they are passed as arrays.
 _PRINTED = 1
 
 
@@ -36,11 +36,11 @@ class ModelImportError(AxirError, ValueError):
 
 
 def needed(module: str, extra: str) -> UserObject:
-    """Returns a module of a package that axir does not need for anything else.
+    """Returns a module of a package that axir needs only here.
 
     Args:
         module: Its name.
-        extra: The extra of axir's that installs it.
+        extra: The extra of axir that installs it.
 
     Raises:
         ModelImportError: if it is not installed.
@@ -72,11 +72,11 @@ def told(
     """
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of other packages among each other
+            warnings.simplefilter("ignore")  # warnings of other packages about each other
             return read()
     except AxirError:
         raise
-    except Exception as error:  # whatever other programs raise
+    except Exception as error:  # the other packages raise any exception
         lines = [line for line in (*said, *str(error).splitlines()) if line.strip()]
         reason = next((line for line in lines if "error:" in line), lines[0] if lines else "")
         raise ModelImportError(

@@ -84,7 +84,7 @@ class Graph:
 
     @cached_property
     def _wider(self) -> dict[int, int]:
-        """Types of integers that torch-mlir does not convert to, and those that have them."""
+        """Integer types that torch-mlir does not convert to, and wider replacements."""
         proto = self._onnx.TensorProto
         names = {
             "INT2": "INT8", "INT4": "INT8", "UINT2": "UINT8", "UINT4": "UINT8",
@@ -128,7 +128,7 @@ class Graph:
     # Writing --------------------------------------------------------------------------------------
 
     def keep(self, node: UserObject) -> None:
-        """Writes a node as it is."""
+        """Writes a node unchanged."""
         self._written.append(node)
 
     def write(self, operator: str, *inputs: str, output: str = "", **attributes: UserObject) -> str:
@@ -197,10 +197,11 @@ class Graph:
         return known is not None and not known.astype(np.int64).any()
 
     def dequantize(self, x: Integers, output: str = "") -> str:
-        """Writes the numbers that integers stand for."""
+        """Writes the dequantized numbers of integers."""
         single = self._onnx.TensorProto.FLOAT
         kind = self.kind(x.scale) or single
-        # Half precision has no large integers: the product is rounded to it.
+        # Half precision has no large integers, so the product is computed in single precision and
+        # rounded.
         numbers = self.cast(self.centred(x), single)
         scale = self.spread(x.scale, x.name, x.axis, x.block)
         if kind == single:
@@ -208,12 +209,12 @@ class Graph:
         return self.cast(self.write("Mul", numbers, self.cast(scale, single)), kind, output)
 
     def quantize(self, x: str, like: Integers, kind: int, output: str) -> None:
-        """Writes the integers that stand for numbers."""
+        """Writes the quantized integers of numbers."""
         scale = self.spread(like.scale, x, like.axis, like.block)
         self.round(self.write("Div", x, scale), x, like, kind, output)
 
     def round(self, scaled: str, x: str, like: Integers, kind: int, output: str) -> None:
-        """Writes the integers that stand for numbers which were divided by their scale."""
+        """Writes the quantized integers of numbers that were divided by their scale."""
         helper = self._onnx.helper
         number = self._onnx.TensorProto.FLOAT
         if self.kind(like.scale) not in (0, number):
@@ -246,7 +247,7 @@ def attribute_of(node: UserObject, name: str, default: int) -> int:
 
 
 def inputs_of(node: UserObject, count: int) -> list[str]:
-    """Returns the inputs of a node, with empty names for those that are left out."""
+    """Returns the inputs of a node, with empty names for omitted ones."""
     return [*node.input, *[""] * (count - len(node.input))]
 
 

@@ -124,7 +124,7 @@ class _Tensors:
         kinds = (onnx.TensorProto.INT8, onnx.TensorProto.UINT8)
         kept = []
         for tensor in graph.initializer:
-            self.arrays[tensor.name] = _array(tensor)  # it may have got more bits
+            self.arrays[tensor.name] = _array(tensor)  # it may have been widened
             is_plain = tensor.name.isprintable() and not set(tensor.name) & set('"\\')
             if tensor.data_type in kinds and math.prod(tensor.dims) >= _MANY and is_plain:
                 self.integers.append(tensor.name)
@@ -154,7 +154,7 @@ class _Tensors:
         return type("Cache", (importer.ContextCache,), methods)(context)
 
     def _name_of(self, tensor: UserObject) -> str:
-        """Returns a name that no other tensor has; branches may have some of one name."""
+        """Returns a name that no other tensor has; branches may contain tensors of one name."""
         name = tensor.name
         if not name or name in self._given:
             free = (f"#{n}" for n in itertools.count(len(self.unnamed)))
@@ -171,7 +171,7 @@ def _array(tensor: UserObject) -> HostArray:
 
 
 def _graphs(graph: UserObject) -> Iterator[UserObject]:
-    """Yields a graph and those in it, of loops and branches."""
+    """Yields a graph and its nested graphs, of loops and branches."""
     yield graph
     for attribute in _attributes(graph):
         for inner in (*attribute.graphs, *([attribute.g] if attribute.HasField("g") else ())):

@@ -18,7 +18,7 @@ from .importing import needed
 from .onnx_graphs import Graph, Integers, Rule, attribute_of, inputs_of
 
 _EXTRA = "onnx"
-# Sums of so many products of two bytes and their zero points stay within 32 bits.
+# Sums of so many products of two bytes, less their zero points, stay within 32 bits.
 _MOST_PRODUCTS = (2**31 - 1) // 255**2
 _OPERATORS = frozenset(
     "QuantizeLinear DequantizeLinear DynamicQuantizeLinear MatMulInteger ConvInteger QLinearMatMul "
@@ -44,13 +44,13 @@ def write_out_quantization(model: UserObject) -> bool:
     operators = (node.op_type for graph in graphs for node in graph.node)
     if not is_narrow and not any(name in _OPERATORS for name in operators):
         return False
-    for graph in reversed(graphs):  # those within others first: a rewritten graph has copies
+    for graph in reversed(graphs):  # nested ones first: a rewritten graph has copies
         Graph(graph).rewrite(_RULES)
     return True
 
 
 def _graphs(graph: UserObject) -> list[UserObject]:
-    """Returns a graph and those in it, of loops and branches."""
+    """Returns a graph and its nested graphs, of loops and branches."""
     found = [graph]
     for node in graph.node:
         for attribute in node.attribute:
@@ -128,7 +128,7 @@ def _convolved(
 ) -> str:
     """Writes a convolution of integers.
 
-    torch-mlir pads both ends of integers by the same: other arrays are padded before.
+    torch-mlir can pad integers only equally at both ends: other arrays are padded before.
     """
     value = graph._onnx.helper.get_attribute_value
     options = {a.name: value(a) for a in node.attribute if a.name in _CONVOLUTION}
@@ -261,7 +261,7 @@ def _apply(
     attributes.pop("opset", None)
     is_turned = bool(attribute_of(node, "channels_last", 0))
     rank = len(graph.shape(node.input[0]) or ())
-    if is_turned:  # the operators of ONNX have the channels in front
+    if is_turned:  # ONNX's operators have the channels in front
         arrays = [
             graph.write("Transpose", x, perm=[0, rank - 1, *range(1, rank - 1)]) for x in arrays
         ]

@@ -20,13 +20,13 @@ Statistics = list[tuple[str, UserObject]]
 
 @dataclass(frozen=True)
 class ProfileEvent:
-    """Something that went on.
+    """An event of a trace.
 
     Attributes:
-        name: What.
-        start_ns: When it began, in nanoseconds from the beginning of the trace.
-        duration_ns: How long it took, in nanoseconds.
-        stats: What else is known of it: pairs of a name and a value.
+        name: Its name.
+        start_ns: Its start, in nanoseconds from the beginning of the trace.
+        duration_ns: Its duration, in nanoseconds.
+        stats: Other facts: pairs of a name and a value.
     """
 
     name: str

@@ -11,18 +11,18 @@ from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 _PERFETTO = "https://ui.perfetto.dev"
-_PERFETTO_PORT = 9001  # the one that Perfetto's page may load from
+_PERFETTO_PORT = 9001  # the port that Perfetto's page may load from
 
 
 class TraceServer:
     """Answers `GET /trace?milliseconds=N` on this machine with a trace of the next N milliseconds.
 
     Args:
-        port: Where to listen; 0 for any free port.
+        port: The port to listen on; 0 for any free port.
         record: Records for so many seconds, and returns the file.
 
     Attributes:
-        port: Where it listens.
+        port: The port that it listens on.
     """
 
     def __init__(self, port: int, record: Callable[[float], bytes]):

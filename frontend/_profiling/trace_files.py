@@ -107,7 +107,7 @@ def host_file() -> str:
 
 
 def slowest(events: Sequence[Event]) -> list[tuple[str, tuple[str, ...], int, float]]:
-    """Sums up the dispatches: name, lines, how often, seconds; those that took longest first."""
+    """Sums up the dispatches: name, lines, count, seconds; the slowest first."""
     totals: dict[tuple[str, tuple[str, ...]], list[int]] = {}
     for event in events:
         if event.category == "dispatch":

@@ -1,6 +1,6 @@
-"""Compiled modules: from a saved module or a `.vmfb` to something that can be called.
+"""Compiled modules: makes callable programs from saved modules and `.vmfb` files.
 
-This serves the command line, and modules that have no jaxpr: StableHLO from elsewhere, programs
+The command line uses it, and modules without a jaxpr: StableHLO of other programs, and programs
 compiled ahead of time. Elsewhere: modules that can be transformed (`frontend/export.py`).
 """
 
@@ -46,9 +46,9 @@ from axir.runtime.compiler.function_compilation import prepare_for_target
 
 from .saved_arguments import conform
 
-# Devices that programs for other targets run on.
+# The devices that programs for other targets run on.
 RUNS_ON = {"vmvx": "cpu"}
-# What only others run, and what IREE's runtime calls it.
+# Targets that run only on other machines, with their names in IREE's runtime.
 ELSEWHERE = {"rocm": "hip", "metal": "metal"}
 
 
@@ -71,15 +71,15 @@ def open_module(path: str | Path, text: bytes | None = None) -> tuple[UserObject
     """Reads a module.
 
     Args:
-        path: The file, or what to call it if its content is given.
+        path: The file, or its name if its content is given.
         text: The content.
 
     Returns:
-        The module, and the dialect it is in: `jaxpr`, `stablehlo` or another one's name.
+        The module, and the name of its dialect: `jaxpr`, `stablehlo` or another one.
 
     Raises:
         OSError: if the file cannot be read.
-        ParseError: if it holds no module.
+        ParseError: if the content is not a module.
     """
     if text is None:
         module = read_file(path)
@@ -178,8 +178,8 @@ class Program:
     """A compiled module on a device; calling it calls its only function, or `main`.
 
     Attributes:
-        signatures: What can be called, by name.
-        device: Where it runs.
+        signatures: The signatures of its functions, by name.
+        device: Its device.
     """
 
     def __init__(
@@ -255,7 +255,7 @@ def binary_signatures(loaded: LoadedProgram) -> dict[str, Signature]:
 
 
 def binary_target(loaded: LoadedProgram) -> str | None:
-    """Returns the platform that a program was compiled for, if it says so."""
+    """Returns the platform that a program was compiled for, if it is recorded."""
     for name in loaded.function_names:
         return reflected_target(dict(loaded.lookup(name).reflection))
     return None

@@ -49,7 +49,7 @@ def write_file(path: Path, content: bytes | Callable[[str], UserObject]) -> None
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path.parent))
     try:
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    except FileNotFoundError:  # such as in /proc
+    except FileNotFoundError:  # as in /proc
         raise OSError(errno.EACCES, "No file can be made in that folder", str(path)) from None
     except OSError as error:  # users do not know the temporary file's name
         raise OSError(error.errno, error.strerror, str(path)) from None

@@ -95,7 +95,7 @@ def register_pytree_with_keys(
 def register_pytree_with_keys_class(cls: UserObject) -> PyTree:
     """Makes a class with `tree_flatten_with_keys` and `tree_unflatten` a container of trees.
 
-    A decorator. A method `tree_flatten`, if there is one, is used where no path is asked for.
+    A decorator. A method `tree_flatten`, if it exists, is used if no path is asked for.
     """
     flatten = (lambda x: x.tree_flatten()) if hasattr(cls, "tree_flatten") else None
     register_pytree_with_keys(
@@ -170,7 +170,7 @@ def compared(what: str, compare: Callable[[], bool]) -> bool:
 
 
 class _StaticFields(tuple[UserObject, ...]):
-    """The auxiliary data of a dataclass, which say which of them cannot be compared."""
+    """The auxiliary data of a dataclass; an error names the field that cannot be compared."""
 
     __slots__ = ()
     owner: str
@@ -257,7 +257,7 @@ def register_static(cls: type) -> type:
 
 
 class _Whole:
-    """A `functools.partial` as a function that another one leaves as it is."""
+    """A `functools.partial` wrapped as a function, which another `partial` does not unpack."""
 
     def __init__(self, function: functools.partial):
         self.function = function
@@ -276,7 +276,8 @@ class _Whole:
 class Partial(functools.partial):
     """A `functools.partial` that is a container of trees: its arguments are children.
 
-    Those of a `functools.partial` that it is given are not: that one is its function, as a whole.
+    The arguments of a given `functools.partial` are not children: it becomes the function as a
+    whole.
 
     >>> import axir
     >>> add = Partial(lambda x, y: x + y, 1.0)
@@ -287,7 +288,7 @@ class Partial(functools.partial):
     def __new__(
         cls, func: Callable[..., UserObject], /, *args: UserObject, **kwargs: UserObject
     ) -> Partial:
-        # `functools.partial` would take the arguments of the other one for its own.
+        # `functools.partial` would merge the other one's arguments into its own.
         whole = _Whole(func) if isinstance(func, functools.partial) else func
         return super().__new__(cls, whole, *args, **kwargs)
 

@@ -1,6 +1,6 @@
-"""Classes of containers that saved functions name, so that loading gives instances of them.
+"""Classes of containers that saved functions name, so that loading makes instances of them.
 
-Elsewhere: the notation of trees (`text.py`), containers as such (`registration.py`).
+Elsewhere: the notation of trees (`text.py`), containers in general (`registration.py`).
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ _by_name: dict[str, SavedClass] = {}
 
 
 def saved_class(kind: type) -> SavedClass | None:
-    """Returns how instances of a class are saved, None if nothing was registered."""
+    """Returns how instances of a class are saved, None if it is not registered."""
     return _by_class.get(kind)
 
 
 def class_named(name: str) -> SavedClass | None:
-    """Returns the class that a name stands for, None if nothing was registered."""
+    """Returns the class with a registered name, None if it is not registered."""
     return _by_name.get(name)
 
 

@@ -65,7 +65,7 @@ def _write_saved(saved: SavedClass, node: UserObject) -> str:
 
 def _write_dictionary(node: dict[UserObject, UserObject]) -> str:
     items = list(node.items())
-    if not isinstance(node, OrderedDict):  # elsewhere the order of insertion means nothing
+    if not isinstance(node, OrderedDict):  # for other dicts the order of insertion has no meaning
         items.sort(key=lambda item: tree.leaves(item[1])[:1])
     return "{" + ", ".join(f"{_key(k)}: {_write(v)}" for k, v in items) + "}"
 

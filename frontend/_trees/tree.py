@@ -278,11 +278,11 @@ def broadcast(
     full_tree: UserObject,
     is_leaf: Callable[[UserObject], bool] | None = None,
 ) -> PyTree:
-    """Spreads the leaves of a tree over the containers that stand in their place in another.
+    """Spreads the leaves of a tree over the corresponding subtrees of another tree.
 
     Args:
         prefix_tree: The upper part of `full_tree`.
-        full_tree: Whose structure the result has.
+        full_tree: The tree with the result's structure.
         is_leaf: Tells which values of `prefix_tree` are leaves though they are containers.
 
     Raises:
@@ -332,10 +332,10 @@ def reduce_associative(
 
 
 def static(**kwargs: Options) -> PyTree:
-    """Declares a field of a dataclass that is not a child of it; see `register_dataclass`.
+    """Declares a field of a dataclass that is auxiliary data; see `register_dataclass`.
 
     Args:
-        **kwargs: What `dataclasses.field` takes.
+        **kwargs: Arguments of `dataclasses.field`.
 
     >>> import dataclasses
     >>> from axir import tree_util
