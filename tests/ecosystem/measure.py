@@ -39,7 +39,7 @@ print(json.dumps({x: m.version(names[x][0]) for x in sys.argv[1:]}))
 
 
 def used() -> float:
-    """Returns the processor time of all processes that have ended, once none is left."""
+    """Returns the processor time of all child processes that have ended, after waiting for them."""
     try:
         while True:
             os.wait()
@@ -109,8 +109,8 @@ def measure(name: str, interpreters: dict[str, str], rounds: int) -> dict[str, o
 
 
 KEYS = ("step_processors", "total_processors", "memory")
-# JAX's threads that wait for each other on a busy machine use up processor time, and more by the
-# clock: where that is so much more, the ratio says nothing.
+# On a busy machine, JAX's threads wait for each other and use up processor time, and even more
+# wall-clock time. Where the latter is so much more, the ratio means nothing.
 WAITING = 1.3
 
 
@@ -159,7 +159,7 @@ def main() -> None:
     parser.add_argument("names", nargs="*")
     asked = parser.parse_args()
     ctypes.CDLL(None).prctl(ADOPTS_ORPHANS, 1)
-    # On one core no thread waits for another, whatever else the machine does.
+    # On one core no thread waits for another, whatever the machine's load.
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     for name in (asked.names or sorted(libraries.LIBRARIES)) if asked.jax and asked.axir else ():
         try:

@@ -23,10 +23,10 @@ from ecosystem.libraries import LIBRARIES
 FOLDER = Path(__file__).parent
 PROGRAMS = FOLDER / "programs"
 EXPECTED = json.loads((FOLDER / "expected.json").read_text())
-# The interpreter of the environment with all libraries, if there is one.
+# The interpreter of the environment with all libraries, if that exists.
 PYTHON = os.environ.get("ECOSYSTEM_PYTHON", sys.executable)
-# Multiples of the largest element by which float32 results may differ. Steps that adapt, and
-# training, make more of the last bit of a number.
+# Multiples of the largest element by which float32 results may differ. Adaptive steps, and
+# training, amplify differences in the last bit.
 TOLERANCE = 2e-5
 TOLERANCES = {
     "bayex_optimization": 1e-3,

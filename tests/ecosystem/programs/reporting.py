@@ -8,8 +8,8 @@ import time
 
 import numpy as np
 
-CALLS = int(os.environ.get("ECOSYSTEM_CALLS", "0"))  # of the step; none where nothing is measured
-SECONDS = 4  # in which there are fewer calls of a step that takes long
+CALLS = int(os.environ.get("ECOSYSTEM_CALLS", "0"))  # of the step; 0 without a measurement
+SECONDS = 4  # the most for all calls, so slow steps are called less often
 
 
 def report(timed=None, **results):

@@ -291,7 +291,7 @@ def test_memory_lives_as_long_as_somebody_needs_it(double, gate):
     assert alive() is None
     gate.close()
     alive = weakref.ref(double(X)._buffer)
-    assert alive() is not None  # the queue has it
+    assert alive() is not None  # the queue holds it
     gate.open()
     pending.finish_all()
     assert alive() is None

@@ -69,7 +69,8 @@ def test_copies_are_made_behind_the_choice_that_passes_them() -> None:
         assert module.operation.verify()
         function = module.body.operations[0].regions[0].blocks[0].operations[0]
         entry = function.regions[0].blocks[0].operations
-        # The block that takes two arrays takes them as before; the other one, by a block between.
+        # The block that takes two arrays is branched to as before; the other one, through a new
+        # block.
         assert [operation.operation.name for operation in entry] == ["vm.cond_br"]
         assert len(entry[0].operands) == 3
         (jump,) = _branches(module)

@@ -36,7 +36,7 @@ func.func @main(%x: tensor<40x40xf32>) -> tensor<40x40xf32> {
 
 
 def sample(name: str) -> list[Case]:
-    """Samples of an op of the widest types, most of them of several shapes joined."""
+    """Samples of an op in the widest types; most samples combine several shapes."""
     cases = [case for case in joined(cases_of(name)) if case.args]
     cases.sort(key=lambda case: (case.args[0].dtype.kind in "fc", case.args[0].dtype.itemsize))
     return cases[-LARGEST:]
@@ -44,7 +44,7 @@ def sample(name: str) -> list[Case]:
 
 @pytest.fixture
 def evaluated_calls():
-    """Has the evaluator run the bodies of calls, and keeps 64-bit dtypes."""
+    """Makes the evaluator run the bodies of calls, and keeps 64-bit dtypes."""
     config.update("jax_enable_x64", True)
     executor = set_executor(None)
     yield
@@ -131,7 +131,7 @@ def test_programs_that_need_more_than_the_cpu_has_are_refused(monkeypatch) -> No
         LoadError, match="needs sse4.1 sse4.2 popcnt sahf avx avx2 fma f16c bmi bmi2"
     ):
         check_machine(binary, "model.vmfb")
-    monkeypatch.setattr(architectures, "host_cpu_flags", frozenset)  # a system that does not tell
+    monkeypatch.setattr(architectures, "host_cpu_flags", frozenset)  # a system without such a list
     check_machine(binary, "model.vmfb")
 
 

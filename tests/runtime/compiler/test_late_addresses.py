@@ -33,7 +33,7 @@ def test_addresses_of_many_arrays_are_loaded_late(count: int) -> None:
         assert module.operation.verify()
         after = str(module)
     assert (after == before) == (count == 5)
-    # All is there as before, and the first sum before the last address.
+    # The operations are the same as before; the first sum now comes before the last address.
     assert sorted(map(_operation, after.splitlines())) == sorted(
         map(_operation, before.splitlines())
     )

@@ -51,11 +51,11 @@ def compiled(legalize: Legalization, file: str = "a.py", **options: bool) -> byt
 
 def test_an_equal_module_is_legalized_once(legalize, monkeypatch):
     binary = compiled(legalize)
-    monkeypatch.setattr(compilation, "_compile", None)  # nothing is compiled any more
+    monkeypatch.setattr(compilation, "_compile", None)  # the cache must suffice
     assert compiled(legalize) == binary
     assert compiled(legalize, file="b.py") == binary
     assert legalize.count == 1
-    # Another version of axir may make something else of it: here the same.
+    # Another version of axir may compile it to another program: here it is the same.
     monkeypatch.setattr(compilation, "code_fingerprint", lambda: "other")
     assert compiled(legalize) == binary
     assert legalize.count == 2

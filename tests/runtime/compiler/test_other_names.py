@@ -22,7 +22,7 @@ PRODUCT = X @ X
 CHANGED = PRODUCT.copy()
 CHANGED[1] = 0
 PLACE = np.int32(1)
-# The program has each product twice, and IREE once.
+# The program computes each product twice; IREE merges the two.
 PASSES = "protect-inputs"
 
 
@@ -158,7 +158,7 @@ def results(*values: str) -> str:
         (1, [barrier("%a", "%x"), write("%y", "%a"), results("%y", "%x")]),
         (1, [barrier("%a", "%x"), write("%y", "%x"), results("%y", "%a")]),
         (0, [barrier("%a", "%x"), write("%y", "%a"), results("%y", "%y")]),
-        # By the same name IREE has seen to it.
+        # Uses by the same name are IREE's own concern.
         (0, [barrier("%a", "%x"), write("%y", "%a"), results("%y", "%a")]),
         (1, [choice("%a", "%x", "%x"), write("%y", "%a"), results("%y", "%x")]),
         (1, [choice("%a", "%x", "%x"), write("%y", "%x"), results("%y", "%a")]),

@@ -1,4 +1,4 @@
-"""Programs run in the order of their text, and the host reads no more than it has to."""
+"""Programs run in the order of their text, and the host waits only where it has to."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_behind_what_the_host_reads_stands_a_barrier() -> None:
 
 
 def test_the_host_waits_for_all_that_stands_before_a_read() -> None:
-    # The number is there before @b runs: to wait for it is not to wait for @b.
+    # The number is computed before @b runs, so the wait for it does not wait for @b.
     lines = _ordered(f"""
         %0 = flow.dispatch @e::@a(%x) : {_NUMBER}
         %1 = flow.dispatch @e::@a(%x) : {_NUMBER}
@@ -127,7 +127,7 @@ def test_a_branch_begins_when_all_before_it_has_run() -> None:
 
 
 def test_what_is_made_of_nothing_is_made_once_for_later_parts() -> None:
-    # IREE makes it anew for @a, @b and @c, and forgets the others.
+    # IREE makes the array again for @a, @b and @c, and loses the other readers.
     lines = _ordered(f"""
         %0 = flow.dispatch @e::@filled() : () -> tensor<4xf32>
         %1 = flow.dispatch @e::@a(%0) : {_KERNEL}
@@ -168,7 +168,7 @@ def test_a_number_that_is_known_is_not_read() -> None:
         %5 = flow.dispatch @e::@b(%0, %3, %4) : (tensor<4xf32>, i1, i1) -> tensor<4xf32>
         util.return %5 : tensor<4xf32>
     """)
-    # The barrier of the number stands where the block begins, and separates nothing.
+    # The barrier of the number is at the begin of the block, and separates nothing.
     assert _names(lines)[:4] == ["arith.constant", _BARRIER] * 2
     assert lines[0] == "%true = arith.constant true"
     assert _names(lines)[-1] == "flow.dispatch"

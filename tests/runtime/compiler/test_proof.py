@@ -31,7 +31,7 @@ TAIL = """
 }
 """
 
-# An array is made, changed in place, and read: as it was and as it is.
+# An array is made, changed in place, and read: before and after the change.
 MEANT = f"""{HEAD}
   %p, %t1 = stream.async.execute with(%x as %i: !stream.resource<external>{{%c64}}) -> {ARRAY} {{
     %0 = stream.async.dispatch @k::@made(%i[%c0 to %c64 for %c64])
@@ -480,7 +480,7 @@ _BRANCHED = f"""{HEAD}
   %false = arith.constant false
   %flag = util.optimization_barrier %false : i1
 """
-# An array is given as it is, or changed; then another branch hangs on the same condition.
+# One branch passes an array on, another changes it; then a second branch has the same condition.
 CHOSEN = f"""{_BRANCHED}
   %p, %t1 = stream.async.execute with(%x as %i: !stream.resource<external>{{%c64}}) -> {ARRAY} {{
     %0 = stream.async.dispatch @k::@made(%i[%c0 to %c64 for %c64])
@@ -505,7 +505,7 @@ CHOSEN = f"""{_BRANCHED}
 
 
 def chosen(first: str, second: str) -> str:
-    """Returns the program with memory: where the array begins that is given as it is, or not."""
+    """Returns the program with memory: the offsets of the array that is passed on, or changed."""
     large = ARRAY.replace("%c64", "%c128")
     passed = "!stream.resource<transient>, !stream.timepoint"
     return f"""{_BRANCHED}

@@ -149,7 +149,7 @@ def _early(*lines: str) -> list[bool]:
         ((_BEFORE, _KERNEL, _UPDATED), [True]),
         # It can be made before the kernel.
         ((_KERNEL, f"%a = flow.tensor.empty : {_WHOLE}", _UPDATED), [True]),
-        # It is made after the kernel, of whatever others do.
+        # It is made after the kernel, from other operands.
         ((_KERNEL, _BEFORE, _UPDATED), [False]),
         # The update's operand is copied, not written by a kernel.
         (

@@ -188,7 +188,7 @@ def test_the_learner_takes_the_steps_of_python(examples: Path, tmp_path: Path) -
     data = np.concatenate([x, y.astype(np.float32)], axis=1)
     assert learn(program, state, data[:0]) == []
     params = np.fromfile(state, np.float32)
-    # Half of the examples, and the others by another process that continues from the file.
+    # One half of the examples, then the other half in another process that continues from the file.
     found = learn(program, state, data[:640]) + learn(program, state, data[640:])
     gradient = load(examples / "online_learner" / "learner.axir").loss_grad
     w1, b1, w2, b2 = params[:128].reshape(8, 16), params[128:144], params[144:160], params[160]

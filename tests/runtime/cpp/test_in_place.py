@@ -1,4 +1,4 @@
-"""Large parts of the state, changed where they lie where only some elements change."""
+"""Large parts of the state are changed in place if only some elements change."""
 
 from __future__ import annotations
 

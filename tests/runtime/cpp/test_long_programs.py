@@ -27,7 +27,7 @@ DRAWN = [(1, 60, "single"), (3, 60, "single"), (1, 60, "mixed"), (1, 60, "narrow
 
 @pytest.fixture(autouse=True)
 def evaluated_calls() -> Iterator[None]:
-    """Has the evaluator run the bodies of calls, which otherwise are compiled."""
+    """Makes the evaluator run the bodies of calls, which are compiled otherwise."""
     executor = set_executor(None)
     yield
     set_executor(executor)

@@ -127,7 +127,7 @@ int main(void) {
 
 @pytest.fixture(scope="module")
 def learner(tmp_path_factory: pytest.TempPathFactory) -> cpp_models.EmittedModel:
-    """A model with state, that returns status codes and has its parameters in a file."""
+    """A model with state; it returns status codes and has its parameters in a file."""
     folder = tmp_path_factory.mktemp("learner")
     return cpp_models.emit(exported(), folder, "learner", throws=False, embed_limit=0)
 
@@ -230,7 +230,7 @@ def double(x: np.ndarray) -> np.ndarray:
 
 
 def look(x: np.ndarray) -> None:
-    """Is called, and gives nothing."""
+    """Is called, and returns nothing."""
 
 
 def called(x):

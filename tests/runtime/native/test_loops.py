@@ -44,7 +44,7 @@ def no_loop_is_a_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def plans(monkeypatch: pytest.MonkeyPatch) -> list[KernelProgram]:
-    """The native programs that a test makes."""
+    """Collects the native programs that a test makes."""
     found: list[KernelProgram] = []
     begin = NativeExecutable.__init__
 
@@ -372,7 +372,7 @@ def test_a_signal_ends_a_loop() -> None:
 
 
 def test_an_argument_that_is_returned_has_memory_of_its_own() -> None:
-    """Either of the two may be given away to a program that overwrites it."""
+    """Either of the two may be donated later to a program that overwrites it."""
     x = jnp.asarray(floats(150, 150))
     with config(axir_compiler="native"):
         program = compiled(lambda x, n: (x, lax.fori_loop(0, n, lambda _, c: c * 0.5, x)), x, COUNT)
@@ -399,7 +399,7 @@ def test_a_long_loop_begins_anew_when_iree_is_done() -> None:
         native = compiled(lasting, *arrays)._executable
     assert isinstance(native, NativeExecutable)
     native.leave_calls_to(Other())  # type: ignore[arg-type]
-    # The caller has the other one already.
+    # The caller has the other program already.
     assert native.run(arrays) is None
     with pytest.raises(OvertakenError):
         native.run_generally(arrays)

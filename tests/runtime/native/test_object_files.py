@@ -149,7 +149,7 @@ def test_a_file_that_is_cut_off_is_refused() -> None:
 @settings(max_examples=400)
 @given(st.data())
 def test_a_damaged_file_is_refused_or_loaded(data: st.DataObject) -> None:
-    """Whatever its tables say: the bytes of code have no meaning to a loader."""
+    """For any content of its tables: a loader does not interpret the bytes of code."""
     changed = bytearray(content())
     tables = struct.unpack_from("<Q", changed, 40)[0]
     places = (

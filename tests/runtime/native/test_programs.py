@@ -42,7 +42,7 @@ def tripled() -> NativeProgram:
 
 
 class Named(np.ndarray):
-    """Arrays of users' own."""
+    """A subclass of arrays, as users write."""
 
 
 def misaligned() -> np.ndarray:

@@ -203,14 +203,14 @@ def complex_sums(z: Any, w: Any, v: Any) -> Any:
 
 
 def pairs(z: Any, w: Any, x: Any) -> Any:
-    """Complex numbers made of parts, and taken apart, in rows that are no whole vectors."""
+    """Complex numbers built from parts, and split, in rows that do not fill whole vectors."""
     y = lax.complex(x, x[::-1] * 2)
     return z * w + jnp.conj(z), jnp.stack([x, x + 1], -1), y * z[0, :23], (z.real * 2, z.T.imag)
 
 
 @axir.jit
 def shared(z: Any) -> Any:
-    """Has so many operations that calls of it stay calls."""
+    """Has so many operations that calls of it are not inlined."""
     for n in range(14):
         z = jnp.exp(z / (n + 3)) * z + (z * z)[:2].sum()
     return z
@@ -282,7 +282,7 @@ def test_iree_begins_when_calls_have_taken_long_enough(monkeypatch: pytest.Monke
     program = compiled(lambda x: x @ x + x, x := floats(310, 310))
     monkeypatch.setattr(host_steps, "_ENOUGH", 1e9)
     for _ in range(3):
-        program.run([jnp.asarray(x)])[0].host()  # another thread makes calls that take long
+        program.run([jnp.asarray(x)])[0].host()  # calls that take long run in another thread
     wait_for_all()
     assert not begun
     monkeypatch.setattr(host_steps, "_ENOUGH", 1e-9)
@@ -343,7 +343,7 @@ def test_iree_compiles_under_the_options_of_whom_it_compiles_for(
     monkeypatch.setattr(function_compilation, "begin_legalized", begin)
     with config(axir_dump_dir=str(tmp_path)):
         program = compiled(lambda x: x @ x - x, floats(310, 310))
-    with config(axir_dump_dir=None):  # as in a thread that makes calls for others
+    with config(axir_dump_dir=None):  # as in a thread that runs calls for others
         begin_all_successors()
     wait_for_all()
     assert isinstance(program._executable, Executable)

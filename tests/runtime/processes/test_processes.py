@@ -54,7 +54,7 @@ class Job:
             sockets.know(member.secret)
 
     def all(self, act: Callable[[int], object], count: int = 0) -> list:
-        """Returns what each process gives for its number, or its error."""
+        """Returns each process's result for its number, or its error."""
         results: list = [None] * (count or len(self.members))
 
         def one(number: int) -> None:
@@ -232,7 +232,7 @@ def test_a_process_that_is_lost_is_named(caplog: pytest.LogCaptureFixture) -> No
 
 def test_a_process_that_falls_silent_is_lost() -> None:
     with job(2, silence=0.5) as found:
-        found.members[1]._silence = 1000  # it says nothing more
+        found.members[1]._silence = 1000  # it is silent from now on
         found.members[1]._connection.send = lambda *args: None
         with pytest.raises(ProcessLostError, match=r"Process 1 .*not been heard of for 0.5 sec"):
             found.members[0].all_gather(b"", "never")

@@ -38,7 +38,7 @@ def collective(
 
 
 def run(engine: ThreadEngine, program: Callable[[int], object], size: int = 4) -> list:
-    """Runs a program on every device; returns results, or the errors instead of them."""
+    """Runs a program on every device; returns the results, or errors in their places."""
     results: list = [None] * size
 
     def run_one(position: int) -> None:
