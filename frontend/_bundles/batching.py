@@ -3,7 +3,7 @@
 Row i of the results is the function of row i of the arguments; the export proves that this holds of
 a function (`row_proof.py`). A program has a fixed number of rows: a call uses the next larger
 program and pads with copies of its last row, or runs the largest one several times. Elsewhere:
-symbolic dimensions (`frontend/_arguments/dimensions.py`).
+symbolic dimensions (`dialect/core/symbolic_dims.py`).
 """
 
 from __future__ import annotations

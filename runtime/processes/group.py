@@ -1,6 +1,6 @@
 """`current()`: the processes that compute together; a process without others is a group of one.
 
-Elsewhere: how several processes find each other (`coordination.py`).
+Elsewhere: how several processes find each other (`job.py`).
 """
 
 from __future__ import annotations
