@@ -1,7 +1,7 @@
 """Compiling, devices, buffers, and calling compiled programs: everything that touches IREE.
 
-Elsewhere: what operations mean (`axir.dialect`), how programs are transformed (`axir.passes`), what
-users call (`axir`).
+Elsewhere: the meaning of operations (`axir.dialect`), transformations of programs (`axir.passes`),
+the public functions (`axir`).
 """
 
 from __future__ import annotations

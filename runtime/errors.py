@@ -18,11 +18,11 @@ class CompileError(JaxRuntimeError):
 
 
 class CompilerCrashError(CompileError):
-    """IREE's compiler crashed over a program, in a process of its own."""
+    """IREE's compiler crashed over a program, in a separate process."""
 
 
 class WrongMemoryOrderError(CompileError):
-    """IREE's compiler made a program that would read what has been overwritten."""
+    """IREE's compiler made a program that would read memory after it has been overwritten."""
 
 
 class CompileFailureWarning(UserWarning):
@@ -30,7 +30,7 @@ class CompileFailureWarning(UserWarning):
 
 
 class TimelineWarning(UserWarning):
-    """Something that a profile was asked for does not stand in it."""
+    """A profile lacks something that was requested."""
 
 
 class DeviceNotFoundError(JaxRuntimeError):
@@ -42,7 +42,7 @@ class TooFewDevicesError(DeviceNotFoundError, ValueError):
 
 
 class DeviceUnfitError(DeviceNotFoundError):
-    """The machine's devices lack what programs need."""
+    """The machine's devices lack features that programs need."""
 
 
 class RuntimeExecutionError(JaxRuntimeError):
@@ -66,7 +66,7 @@ class CollectiveTimeoutError(CollectiveError):
 
 
 class CollectiveAbortedError(CollectiveError):
-    """A device waited for another one that has failed, and whose error is the cause of this one."""
+    """A device waited for another one that has failed; that error is the cause of this one."""
 
 
 class MeshExecutionError(RuntimeExecutionError):
@@ -78,7 +78,7 @@ class DeviceLostError(RuntimeExecutionError):
 
 
 class HostCallError(JaxRuntimeError):
-    """A Python function that a compiled program calls gave something else than was declared."""
+    """A Python function that a compiled program calls returned another result than it declared."""
 
 
 class LoadError(JaxRuntimeError):
@@ -86,15 +86,15 @@ class LoadError(JaxRuntimeError):
 
 
 class CppEmissionError(JaxRuntimeError):
-    """A program does something that cannot be written as C++."""
+    """A program has an operation that cannot be written as C++."""
 
 
 class NotAddressableError(JaxRuntimeError):
-    """Elements were asked for that lie on devices of other processes."""
+    """Elements were requested that lie on devices of other processes."""
 
 
 class DuplicateDevicesError(JaxRuntimeError, ValueError):
-    """A mesh has a device more than once, whose parts of a program would wait for each other."""
+    """A mesh has a device more than once; its parts of a program would wait for each other."""
 
 
 class DistributedSetupError(JaxRuntimeError, ValueError):
@@ -106,7 +106,7 @@ class ProcessLostError(CollectiveError):
 
 
 class ProcessFailedError(CollectiveError):
-    """Another process of the job has failed, with an error of its own."""
+    """Another process of the job has failed, with a separate error."""
 
 
 class ProcessTimeoutError(CollectiveTimeoutError, TimeoutError):

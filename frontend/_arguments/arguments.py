@@ -1,4 +1,4 @@
-"""What all transformations do with a user's arguments: checking, flattening, tracing."""
+"""The common treatment of users' arguments by transformations: checking, flattening, tracing."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from .leaks import check_leaks
 
 
 def check_callable(function: UserObject, transformation: str) -> None:
-    """Raises `TypeError` if what should be transformed is not callable."""
+    """Raises `TypeError` if a function to be transformed is not callable."""
     if not callable(function):
         raise NonArrayArgumentError(
             f"{transformation} takes a function, not {function!r} of type "
@@ -52,7 +52,7 @@ def to_value(x: UserObject, describe: Callable[[], str]) -> Value:
 
     Args:
         x: The leaf.
-        describe: Tells which leaf it is, for the error.
+        describe: Returns the leaf's name in errors.
     """
     if type(x) is ConcreteArray or type(x) is Tracer:
         return x
@@ -83,7 +83,7 @@ def to_values(
     Args:
         leaves: The leaves.
         trees: The arguments.
-        name: What the function is called.
+        name: The function's name.
         given: Numbers of the leaves that stay as they are.
     """
     for x in leaves:
@@ -101,9 +101,9 @@ def to_values(
 
 
 def flatten_arguments(trees: PyTree) -> tuple[list[UserObject], tree.TreeDef]:
-    """Flattens a tree that may contain arrays without values, as gradients of integers are.
+    """Flattens a tree that may contain arrays without values, such as the gradients of integers.
 
-    Those, of dtype float0, travel as bools of their shape; the structure makes them again.
+    These have dtype float0 and are passed as bools of their shape; the structure makes them again.
     """
     leaves, structure = tree.flatten(trees)
     # Arrays of axir's hold numbers: of many leaves, asking each of its dtype takes longest.
@@ -117,14 +117,14 @@ def flatten_arguments(trees: PyTree) -> tuple[list[UserObject], tree.TreeDef]:
 
 
 class FlatArguments(NamedTuple):
-    """Positional arguments as values, and their structure with that of no keyword arguments."""
+    """Positional arguments as values, and their structure, with empty keyword arguments."""
 
     values: list[Value]
     in_tree: tree.TreeDef
 
 
 def flat_arguments(args: tuple[UserObject, ...], name: str) -> FlatArguments:
-    """Flattens arguments; `name` is what errors call the function."""
+    """Flattens arguments; `name` is the function's name in errors."""
     leaves, in_tree = flatten_arguments((args, {}))
     return FlatArguments(to_values(leaves, args, name), in_tree)
 
@@ -135,13 +135,13 @@ class FlatFunction:
     Args:
         function: The user's function.
         in_tree: Structure of its arguments, as a tuple and a dict.
-        has_aux: Whether it returns a pair, of which the second part is auxiliary.
-        given: By their number leaves of the arguments that are handed on as they are.
+        has_aux: Whether it returns a pair with auxiliary data as its second part.
+        given: By number, leaves of the arguments that are passed on unchanged.
 
     Attributes:
-        out_tree: Structure of what the function returned.
-        auxiliary: With `has_aux`, what it returned besides (flat values of the trace).
-        auxiliary_tree: With `has_aux`, the structure of that.
+        out_tree: Structure of the function's result.
+        auxiliary: With `has_aux`, the auxiliary data (flat values of the trace).
+        auxiliary_tree: With `has_aux`, the auxiliary data's structure.
     """
 
     def __init__(
@@ -198,23 +198,23 @@ class FlatFunction:
             try:
                 values.append(to_value(x, lambda: "An auxiliary result"))
             except NonArrayArgumentError:
-                others[index] = x  # nothing computes with it: it is handed on as it is
+                others[index] = x  # not an operand: it is passed on unchanged
         self.auxiliary_tree = ResultTree(structure, others) if others else structure
         return result[0], values
 
 
 def _is_float0(x: UserObject) -> bool:
-    # The kind first: NumPy takes its time to compare dtypes that have fields.
+    # The kind first, because NumPy is slow to compare dtypes with fields.
     dtype = getattr(x, "dtype", None)
     return getattr(dtype, "kind", None) == "V" and bool(dtype == dtypes.float0)
 
 
 class ResultTree:
-    """The structure of arguments or results of which some are no values of a trace.
+    """The structure of arguments or results with some leaves that are not values of a trace.
 
     Args:
         structure: Their structure.
-        others: By their number leaves that are no values at all.
+        others: By number, the leaves that are not values at all.
         float0: Numbers of the leaves that are arrays of dtype float0 of a value's shape.
     """
 
@@ -234,7 +234,7 @@ class ResultTree:
         return self.structure.num_leaves - len(self.others)
 
     def is_leaf(self) -> bool:
-        """Tells that a value alone is not the result."""
+        """Tells that the result is not a single value."""
         return False
 
     def unflatten(self, values: Sequence[Value]) -> UserObject:
@@ -247,7 +247,7 @@ class ResultTree:
         for index in self.float0:
             leaf = leaves[index]
             leaves[index] = (
-                leaf.update(dtype=dtypes.float0)  # the type of an array, where nothing is computed
+                leaf.update(dtype=dtypes.float0)  # an array's type, in abstract evaluation
                 if hasattr(leaf, "update")
                 else np.zeros(np.shape(leaf), dtypes.float0)
             )
@@ -268,9 +268,9 @@ class ResultTree:
 def trace_abstract(
     function: FlatFunction, types: Sequence[ShapedArray], kind: str, shows: bool = False
 ) -> Function:
-    """Traces with nothing known but the types of the arguments.
+    """Traces with only the types of the arguments known.
 
-    If somebody looks at the result (`shows`), it has the captures and residuals that he expects:
+    If the user looks at the result (`shows`), it has the expected captures and residuals:
     `keeps_residuals` and `shows_captures` of `Trace`.
     """
     with Trace(
@@ -292,7 +292,7 @@ def trace_known(
     """Traces with the values of the arguments known.
 
     Returns:
-        The function, and the values of those of its variables which tracing had to compute.
+        The function, and the values of its variables that tracing had to compute.
     """
     with Trace(function.name, kind) as trace:
         inputs = [trace.add_input(x.type) for x in values]
@@ -308,7 +308,7 @@ def trace_known(
 
 
 def type_of(x: UserObject) -> ShapedArray:
-    """Returns the type of an array, a scalar, or anything that has a shape and a dtype."""
+    """Returns the type of an array, a scalar, or any object with a shape and a dtype."""
     if type(x) is ConcreteArray or type(x) is Tracer:
         return x.type
     if hasattr(x, "shape") and hasattr(x, "dtype") and not isinstance(x, (np.ndarray, np.generic)):

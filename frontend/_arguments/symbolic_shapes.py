@@ -1,4 +1,4 @@
-"""Shapes with symbolic dimensions: as texts, and what their names are in a call."""
+"""Shapes with symbolic dimensions: their notation, and the sizes of their names in a call."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ def symbolic_shape(
     scope: SymbolicScope | None = None,
     like: Sequence[int] | None = None,
 ) -> tuple[Extent, ...]:
-    """Returns the shape that a text describes: numbers, names, and what is computed of these.
+    """Returns the shape that a text describes: numbers, names, and expressions of these.
 
     Args:
         shape_spec: Extents separated by commas, perhaps in parentheses: `b`, `2*b + 1`,
             `floordiv(t, 2)`, `mod(t, 2)`, `max(b, t)`. `_` stands for the extent of `like` in its
-            place, `...` for those that are left.
-        constraints: What holds of the names: `"b >= 8"`, `"mod(t, 4) == 0"`. They belong to the
-            dimensions of this shape, hence to what is exported with them.
-        scope: Constraints that several shapes share, and to which `constraints` are added. Those of
-            an exported function stay as they are: the shape is under them and its own.
+            place, `...` for the remaining ones.
+        constraints: Constraints on the names: `"b >= 8"`, `"mod(t, 4) == 0"`. They belong to the
+            dimensions of this shape, and so to functions that are exported with them.
+        scope: Constraints that several shapes share, and to which `constraints` are added. The
+            constraints of an exported function stay as they are: the shape has them and its own.
         like: A shape.
 
     Returns:
-        Integers, and a `SymbolicDim` for what is symbolic.
+        Integers, and a `SymbolicDim` for each symbolic extent.
 
     Raises:
-        ParameterError: if the text is no such list, or `like` does not fit it.
+        ParameterError: if the text is not such a list, or `like` does not fit it.
 
     >>> symbolic_shape("b, 784")
     (b, 784)
@@ -99,17 +99,17 @@ def solved(
     found: Sequence[Sequence[int]],
     constraints: Sequence[Constraint] = (),
 ) -> dict[str, int]:
-    """Returns what the names in shapes are, given the shapes of the arguments of a call.
+    """Returns the sizes of the names in shapes, given the shapes of a call's arguments.
 
-    Algorithm: while there are some, take an extent that is linear in a single unknown name, and
+    Algorithm: as long as there is one, take an extent that is linear in a single unknown name, and
     solve it; then compare all extents.
 
     Args:
-        name: What the function is called.
-        arguments: What its arguments are called.
+        name: The function's name.
+        arguments: The names of its arguments.
         wanted: Their shapes, with symbolic dimensions.
-        found: The shapes that come.
-        constraints: What must hold.
+        found: The shapes in the call.
+        constraints: The constraints on the sizes.
 
     Raises:
         ShapeError: if no sizes of the names give these shapes, or a constraint does not hold.
@@ -189,9 +189,9 @@ def _text(shape: Sequence[Extent]) -> str:
 
 
 def _solution(extent: Extent, size: int, sizes: Mapping[str, int]) -> tuple[str, int] | None:
-    """Returns the name that is unknown in an extent, and what it must be; None if there is none.
+    """Solves an extent for its only unknown name; returns the name and its size, or None.
 
-    Only where the extent is linear in it.
+    The extent must be linear in the name.
     """
     unknown = set(names_of(extent)) - set(sizes)
     if len(unknown) != 1:
@@ -207,9 +207,9 @@ def _solution(extent: Extent, size: int, sizes: Mapping[str, int]) -> tuple[str,
 
 
 def rows_in(shapes: Sequence[Sequence[Extent]]) -> SymbolicDim | None:
-    """Returns the single name that stands first in some shapes and nowhere else; else None.
+    """Returns the single name that occurs only as the first extent of shapes; else None.
 
-    Such a dimension may be one of rows. Under constraints it is not, for then sizes matter.
+    Such a dimension may be one of rows. Under constraints it is not, because then sizes matter.
 
     >>> rows_in([symbolic_shape("b, 3"), (2,)]), rows_in([symbolic_shape("b, b")])
     (b, None)

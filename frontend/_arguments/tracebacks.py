@@ -1,8 +1,8 @@
-"""Tracebacks without axir's own frames, as the users of transformations want to read them.
+"""Tracebacks without axir's frames, for users of transformations.
 
-An error in a function that is traced passes the tracer, the transformation and the call on its way
-out. A function that users call is a boundary: an error that leaves it has only the frames of the
-user's files. The option `jax_traceback_filtering="off"` keeps all frames.
+An error in a traced function passes through the tracer, the transformation and the call. A public
+function is a boundary: an error that leaves it has only the frames of the user's files. The option
+`jax_traceback_filtering="off"` keeps all frames.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from axir.dialect.core.context import is_user_file
 from axir.dialect.core.errors import AxirError
 
 _STANDARD_LIBRARY = os.path.dirname(os.__file__)
-# Libraries that axir calls; a user's frame calls them as well.
+# Libraries that axir calls; users call them as well.
 _CALLED = tuple(os.path.dirname(x.__file__ or "") for x in (np, ml_dtypes))
 
 
 def boundary(function: Callable[P, R]) -> Callable[P, R]:
-    """Returns a function whose errors have no frames of axir in their tracebacks."""
+    """Returns a function that raises its errors without axir's frames in their tracebacks."""
 
     @functools.wraps(function)
     def bounded(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -43,7 +43,7 @@ def leave_out_own_frames(error: BaseException) -> None:
     """Removes axir's frames from the traceback of an error, and of the errors that led to it.
 
     A traceback that ends in axir keeps these last frames, unless axir raised the error on purpose:
-    they are what a report of a fault needs. Deep recursion keeps all.
+    a report of a fault needs them. Deep recursion keeps all.
     """
     if config.jax_traceback_filtering == "off" or isinstance(error, RecursionError):
         return
@@ -72,7 +72,7 @@ def _of_user(error: BaseException) -> TracebackType | None:
 
 
 def _frames(traceback: TracebackType | None) -> Iterator[tuple[TracebackType, bool]]:
-    """Yields the frames of a traceback, and whether they are axir's or of what axir calls."""
+    """Yields the frames of a traceback; tells whether they are axir's or of a library it calls."""
     is_own = False
     while traceback is not None:
         filename = traceback.tb_frame.f_code.co_filename

@@ -12,7 +12,7 @@ from .tracebacks import boundary
 
 
 def wraps(fun: UserFunction) -> Callable[[UserFunction], UserFunction]:
-    """Does what `functools.wraps` does, also for callables whose name is no string.
+    """Works as `functools.wraps`, also for callables with a name that is not a string.
 
     >>> class Model:
     ...     __name__ = None
@@ -32,13 +32,13 @@ def wraps(fun: UserFunction) -> Callable[[UserFunction], UserFunction]:
 def wraps_as(
     fun: UserFunction, what: str, keeps_original: bool = False
 ) -> Callable[[UserFunction], UserFunction]:
-    r"""Returns a decorator: `functools.wraps` with documentation that tells what became of `fun`.
+    r"""Returns a decorator: `functools.wraps`, with documentation of the transformation.
 
-    The function that it returns is a boundary of tracebacks (`tracebacks.py`).
+    The decorated function is a boundary of tracebacks (`tracebacks.py`).
 
     Args:
         fun: The function that was transformed.
-        what: A sentence with `{fun}` where its name belongs.
+        what: A sentence with `{fun}` in place of its name.
         keeps_original: Whether its own documentation follows; it still tells about the arguments.
 
     >>> def square(x):

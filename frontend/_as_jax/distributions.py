@@ -1,4 +1,4 @@
-"""What `importlib.metadata` tells of `jax` and `jaxlib` where axir stands in for them."""
+"""The metadata of `jax` and `jaxlib` for `importlib.metadata`, where axir stands in for them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .version import JAX_VERSION
 
 
 class StandInDistribution(Distribution):
-    """A distribution that is not installed, but whose version libraries ask for.
+    """A distribution that is not installed, for libraries that ask for its version.
 
     >>> StandInDistribution("jaxlib").metadata["Name"]
     'jaxlib'
@@ -20,7 +20,7 @@ class StandInDistribution(Distribution):
         self._name = name
 
     def read_text(self, filename: str) -> str | None:
-        """Returns the text of a file of metadata; there is one."""
+        """Returns the text of a metadata file; only `METADATA` exists."""
         if filename != "METADATA":
             return None
         return (

@@ -1,4 +1,4 @@
-"""What goes wrong where axir stands in for JAX."""
+"""Errors of the stand-in for JAX."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class RealJaxLoadedError(AxirError, ImportError):
 
 
 def _way_out(library: str) -> str:
-    """Returns what to do about a name that is missing."""
+    """Returns the advice for a missing name."""
     if not library:
         return (
             f"The names are those of JAX {JAX_VERSION}; {PAGE}. JAX itself runs where axir.as_jax "
@@ -63,6 +63,6 @@ class JaxModuleNotFoundError(AxirError, ModuleNotFoundError):
             f"{own_name!r}.",
             _way_out(library),
         )
-        # Not the name under which it was asked for: Python then replaces `from jax import name`'s
-        # error by one that does not say whose module it was.
+        # Not the requested name: with it, Python would replace this error of `from jax import name`
+        # by one that does not say which module was meant.
         self.name = own_name

@@ -14,12 +14,12 @@ from .naming import rename_arrays
 from .older.buffers import give_arrays_buffers
 from .plain_errors import raise_python_errors
 
-# What today's JAX does by default and axir does not.
+# Defaults of today's JAX that differ from axir's.
 DEFAULTS = {"jax_threefry_partitionable": True}
 
 
 def install() -> None:
-    """Makes `import jax` give axir in this process, with the defaults of today's JAX.
+    """Makes `import jax` import axir in this process, with the defaults of today's JAX.
 
     Raises:
         RealJaxLoadedError: if JAX itself has been imported before.
@@ -33,7 +33,7 @@ def install() -> None:
     raise_python_errors()
     give_arrays_buffers()
     rename_arrays()
-    # Before all others, so that a JAX that is installed stays unseen.
+    # Before all other finders, so that an installed JAX is never found.
     sys.meta_path.insert(0, JaxFinder())
 
 

@@ -1,6 +1,6 @@
-"""Names that axir has not: the error says which library asked for which.
+"""Names that axir lacks: the error says which library asked for which name.
 
-Modules under JAX's names are axir's own, so they get a `__getattr__` that is asked last.
+Modules under JAX's names are axir's modules, so they get a `__getattr__` that is called last.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ _IMPORT_FROM = dis.opmap["IMPORT_FROM"]
 
 
 def tell_what_is_missing(module: ModuleType, name: str) -> None:
-    """Has a module of axir's raise an error that names the module of JAX's it stands for.
+    """Makes a module of axir's raise errors that name the JAX module it stands for.
 
-    So do the modules inside that it has as attributes.
+    The same holds for the modules among its attributes.
 
     Args:
         module: The module.
-        name: Under which name it was imported.
+        name: The name that it was imported by.
     """
     own = vars(module).get("__getattr__")
     if not module.__name__.startswith("axir.") or isinstance(own, _LastResort):
@@ -37,7 +37,7 @@ def tell_what_is_missing(module: ModuleType, name: str) -> None:
 
 
 class _LastResort:
-    """What a module is asked for names that it has not: its own function, then this error."""
+    """Looks up the names that a module lacks: in its own function, then it raises this error."""
 
     def __init__(self, module: ModuleType, name: str, own: UserFunction | None):
         self._module, self._name, self._own = module, name, own
@@ -66,7 +66,7 @@ def _is_from_import(frame: FrameType) -> bool:
 
 
 def library_of(frame: FrameType | None) -> str:
-    """Returns the name of the package whose code runs in a frame or calls it; "" for a program."""
+    """Returns the package that the code of a frame or its caller belongs to; "" for a program."""
     while frame is not None:
         name = str(frame.f_globals.get("__name__", ""))
         is_python = name.partition(".")[0] in ("importlib", "axir", "jax") or name == "axir"

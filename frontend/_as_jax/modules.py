@@ -1,6 +1,6 @@
 """axir's modules under JAX's names: the finder that answers `import jax`.
 
-`jax.numpy` is the very module `axir.numpy`: both names stand for one object, so that classes and
+`jax.numpy` is the very module `axir.numpy`: both names refer to one object, so that classes and
 states exist once. Only `jax` itself is another object than `axir`, since it has another version.
 """
 
@@ -24,7 +24,7 @@ from .errors import JaxModuleNotFoundError, JaxNameError
 from .missing import library_of, tell_what_is_missing
 from .naming import rename, rename_all
 
-# Where modules are that axir does not have under the same name: the longest beginning counts.
+# Modules that axir has under another name: the longest matching prefix counts.
 PLACES = {
     "jax": "axir",
     "jax._src": "axir._as_jax.src",
@@ -50,7 +50,7 @@ EVERYTHING = DistributionFinder.Context()
 
 
 def own_name(name: str) -> str:
-    """Returns the name of the module that a name of JAX's stands for.
+    """Returns the name of axir's module for a name of JAX's.
 
     >>> own_name("jax.numpy.linalg"), own_name("jax._src.core")
     ('axir.numpy.linalg', 'axir._as_jax.src.core')
@@ -63,7 +63,7 @@ def own_name(name: str) -> str:
 
 
 class JaxModule(ModuleType):
-    """The module `jax`: what `axir` has, with JAX's version."""
+    """The module `jax`: the names of `axir`, with JAX's version."""
 
     def __init__(self) -> None:
         super().__init__("jax", axir.__doc__)
@@ -80,7 +80,7 @@ class JaxModule(ModuleType):
         self.__path__: list[str] = []
 
     def __setattr__(self, name: str, value: UserObject) -> None:
-        # Importing the module `jax.config` of 2020 leaves `jax.config` what it is.
+        # Importing the module `jax.config` of 2020 leaves `jax.config` unchanged.
         if not (name == "config" and isinstance(value, ModuleType)):
             super().__setattr__(name, value)
 
@@ -91,7 +91,7 @@ class JaxModule(ModuleType):
             if isinstance(value, ModuleType):
                 tell_what_is_missing(value, f"jax.{name}")
             return value
-        # JAX imports these by itself.
+        # JAX imports these eagerly.
         if name in ("_src", "lib", "version"):
             return importlib.import_module(f"jax.{name}")
         if name in older.NAMES:
@@ -107,7 +107,7 @@ def _exists(module: str) -> bool:
         return True
     try:
         return importlib.util.find_spec(module) is not None
-    except ModuleNotFoundError:  # nor is there the module that it would stand in
+    except ModuleNotFoundError:  # the module's package is missing, too
         return False
 
 
@@ -117,7 +117,7 @@ class JaxFinder(DistributionFinder, Loader):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Returns what loads a module of JAX's, or None for modules of others.
+        """Returns the loader of a module of JAX's, or None for modules of other packages.
 
         Raises:
             JaxModuleNotFoundError: if axir has no such module.
@@ -132,11 +132,11 @@ class JaxFinder(DistributionFinder, Loader):
         return ModuleSpec(fullname, self, origin=axir.__file__, is_package=fullname == "jax")
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        """Returns the module `jax`; of others Python makes an empty one, which is replaced."""
+        """Returns the module `jax`; for others, Python makes an empty one, which is replaced."""
         return JaxModule() if spec.name == "jax" else None
 
     def exec_module(self, module: ModuleType) -> None:
-        """Puts axir's module where Python looks for the one that was asked for."""
+        """Puts axir's module into `sys.modules` under the requested name."""
         if not isinstance(module, JaxModule):
             name = module.__name__
             sys.modules[name] = importlib.import_module(own_name(name))

@@ -1,6 +1,6 @@
-"""Where classes and functions say that they come from: JAX's modules, in the place of axir's.
+"""The module names of classes and functions: JAX's modules in place of axir's.
 
-Libraries ask an array's class for its module to find out whose it is, and look there for functions.
+Libraries read `__module__` of an array's class to find its library, and look there for functions.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from axir.dialect.core.array import Array, ConcreteArray
 from axir.dialect.program.tracer import Tracer
 
 _OURS = "axir"
-# Where JAX has the classes of arrays. What libraries look at is the first word.
+# JAX's modules for the classes of arrays. Libraries look only at the first word.
 _ARRAYS = {
     Array: "jax",
     ConcreteArray: "jaxlib._jax",
@@ -21,15 +21,15 @@ _ARRAYS = {
 
 
 def rename_arrays() -> None:
-    """Has the classes of arrays say that they are JAX's."""
+    """Sets the `__module__` of array classes to JAX's modules."""
     for kind, module in _ARRAYS.items():
         kind.__module__ = module
 
 
 def rename(value: UserObject) -> None:
-    """Has a class or function of axir's say that it is JAX's, of the module of the same name.
+    """Sets the `__module__` of a class or function to JAX's module of the same name.
 
-    Those of a module do so with it.
+    For a module, it does so for all its classes and functions.
     """
     if isinstance(value, ModuleType):
         if value.__name__.startswith(f"{_OURS}."):

@@ -1,9 +1,9 @@
-"""Archives: zip files whose entries are stored as they are, so that they can be mapped.
+"""Archives: zip files with uncompressed entries, so that the entries can be mapped.
 
-Each entry begins at a multiple of 64 bytes of the file, as kernels want their arrays. An archive
-from elsewhere is believed nothing: names that leave a folder, entries that overlap, that are
-compressed or that reach beyond the file are refused. Elsewhere: what the entries mean
-(`manifest.py`), arrays in them (`tensors.py`).
+Each entry begins at a multiple of 64 bytes of the file, as kernels want their arrays. The reader
+trusts nothing in an archive: it refuses names that leave a folder, and entries that overlap, are
+compressed or reach beyond the file. Elsewhere: the meaning of the entries (`manifest.py`), arrays
+in them (`tensors.py`).
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from axir.dialect.core.annotations import UserObject
 from axir.dialect.core.errors import BundleError
 
 ALIGNMENT = 64
-# An entry as pieces of bytes, one after the other, so that large ones are never joined in memory.
+# An entry as pieces of bytes in order, so that large ones are never joined in memory.
 Pieces = Sequence[bytes | memoryview]
 
 _LOCAL_HEADER = struct.Struct("<4s22xHH")
 _LOCAL_MAGIC = b"PK\x03\x04"
 _EXTRA_HEADER = struct.Struct("<HH")
-# The field by which Android's zipalign pads entries; others skip it.
+# The extra field that Android's zipalign pads entries with; other readers skip it.
 _PADDING_FIELD = 0xD935
 _EARLIEST = (1980, 1, 1, 0, 0, 0)
 _ZIP64_BYTES = 0x7FFFFFFF
@@ -48,7 +48,7 @@ _ZIP_ERRORS = (
 
 
 def byte_count(pieces: Pieces) -> int:
-    """Returns how many bytes pieces have together."""
+    """Returns the total number of bytes of pieces."""
     return sum(map(len, pieces))
 
 
@@ -71,7 +71,7 @@ def write_archive(path: Path, entries: Mapping[str, Pieces]) -> None:
 
 
 def archive_bytes(entries: Mapping[str, Pieces]) -> bytes:
-    """Returns what `write_archive` would write."""
+    """Returns the bytes that `write_archive` would write."""
     file = io.BytesIO()
     _write(file, entries)
     return file.getvalue()
@@ -98,18 +98,18 @@ def _padding(offset: int) -> bytes:
 
 
 class Archive:
-    """The entries of an archive, where they lie in memory or in the mapped file.
+    """The entries of an archive, as views of memory or of the mapped file.
 
     Args:
-        source: A file to map, or the content of one.
-        name: What to call it in errors.
+        source: A file to map, or the content of an archive.
+        name: Its name in errors.
 
     Attributes:
         entries: The contents by name.
 
     Raises:
         OSError: if the file cannot be read.
-        BundleError: if it is no archive, or one that cannot be trusted.
+        BundleError: if it is not an archive, or one that cannot be trusted.
     """
 
     def __init__(self, source: Path | bytes, name: str):
@@ -139,7 +139,7 @@ class Archive:
             self.entries[entry.filename] = memory[start:end]
 
     def _check(self, entry: zipfile.ZipInfo) -> None:
-        """Refuses an entry that no bundle has."""
+        """Refuses an entry that bundles never have."""
         name = entry.filename
         path = PurePosixPath(name)
         if path.is_absolute() or ".." in path.parts or "\\" in name or ":" in name or not name:
@@ -158,7 +158,7 @@ class Archive:
             )
 
     def _start(self, entry: zipfile.ZipInfo, memory: memoryview) -> int:
-        """Returns where the content of an entry begins, behind its local header."""
+        """Returns the offset of an entry's content, after its local header."""
         header = memory[entry.header_offset : entry.header_offset + _LOCAL_HEADER.size]
         if len(header) < _LOCAL_HEADER.size:
             raise self._refusal(f"the header of {entry.filename!r} is cut off")
@@ -217,7 +217,7 @@ def _mapped(path: Path, name: str) -> memoryview:
     with open(path, "rb") as file:
         try:
             return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-        except ValueError:  # there is nothing to map
+        except ValueError:  # the file is empty
             raise BundleError(f"{name} is empty.", "Save the bundle again.", where="") from None
 
 

@@ -1,10 +1,9 @@
-"""Functions whose leading dimension is open: traced for one row, vectorized for as many as come.
+"""Functions with an open leading dimension: traced for one row, vectorized for any number of rows.
 
-Row i of the results is the function of row i of the arguments; that this holds of a function is
-proved when it is exported (`row_proof.py`). A program has a fixed number of rows: a call takes the
-next larger one and fills it up with copies of its last row, or goes through the largest one several
-times.
-Elsewhere: symbolic dimensions (`frontend/_arguments/dimensions.py`).
+Row i of the results is the function of row i of the arguments; the export proves that this holds of
+a function (`row_proof.py`). A program has a fixed number of rows: a call uses the next larger
+program and pads with copies of its last row, or runs the largest one several times. Elsewhere:
+symbolic dimensions (`dialect/core/symbolic_dims.py`).
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ class DependentRowsError(ShapeError):
 
 @derived
 def of_rows(function: Function, batch: Batch, count: Extent) -> Function:
-    """Returns the function of so many rows, of the function of one.
+    """Returns the function of so many rows, given the function of one.
 
     Raises:
         DependentRowsError: if a result depends on rows but has no dimension for them.
@@ -57,7 +56,7 @@ def _none(values: Sequence[UserObject]) -> tuple[None, ...]:
 
 
 def type_of_rows(kind: ShapedArray, count: int) -> ShapedArray:
-    """Returns the type of so many rows."""
+    """Returns the type of an array of so many rows."""
     return kind.update(shape=(count, *kind.shape))
 
 
@@ -74,11 +73,11 @@ def open_results(name: str, *kinds: Sequence[ShapedArray]) -> list[bool]:
     """Tells which results have the open dimension.
 
     Args:
-        name: What to call the function.
+        name: The function's name.
         *kinds: Types of its results for one row, and for each number of rows in `COUNTS`.
 
     Raises:
-        DependentRowsError: if one has it elsewhere.
+        DependentRowsError: if a result has it in another place than the first.
     """
     counts = (1, *COUNTS)
     lengths = list(map(len, kinds))
@@ -104,10 +103,10 @@ def _listed(values: Sequence[UserObject]) -> str:
 
 
 def row_count(name: str, values: Sequence[UserObject], batch: Batch, names: Sequence[str]) -> int:
-    """Returns how many rows the arguments of a call have.
+    """Returns the number of rows in the arguments of a call.
 
     Raises:
-        ShapeError: if one has no leading dimension, or they have different ones.
+        ShapeError: if one has no leading dimension, or their leading dimensions differ.
     """
     extents = {
         shape[0] if (shape := np.shape(value)) else -1
@@ -143,8 +142,8 @@ def run_rows(
     """Runs programs of fixed numbers of rows on any number of rows.
 
     Args:
-        batch: Which arguments and results have rows, and for how many there are programs.
-        count: How many rows the arguments have.
+        batch: The arguments and results with rows, and the numbers of rows with programs.
+        count: The number of rows of the arguments.
         values: The arguments.
         run: Runs the program of so many rows.
     """
@@ -172,7 +171,7 @@ def run_rows(
 
 
 def pieces_of(count: int, sizes: Sequence[int]) -> Iterator[tuple[int, int, int]]:
-    """Yields first row, end and size of program for the calls that take so many rows together.
+    """Yields the first row, the end and the program's size of each call for so many rows.
 
     >>> list(pieces_of(10, (1, 4, 8))), list(pieces_of(3, (1, 4)))
     ([(0, 8, 8), (8, 10, 4)], [(0, 3, 4)])
@@ -189,7 +188,7 @@ def pieces_of(count: int, sizes: Sequence[int]) -> Iterator[tuple[int, int, int]
 
 
 def _padded(x: ConcreteArray, start: int, stop: int, size: int) -> ConcreteArray:
-    """Returns rows of an array, and copies of the last one up to a size; zeros if there is none."""
+    """Returns rows of an array, padded to a size with copies of the last row, or with zeros."""
     host = x.host()[start:stop]
     missing = size - len(host)
     if missing:

@@ -18,11 +18,11 @@ from axir.dialect.core.array import ConcreteArray, as_array
 
 
 class Bound(NamedTuple):
-    """Arguments that a function has been given before it is called.
+    """The arguments that partial applications have bound to a function.
 
     Attributes:
-        args: The first positional ones.
-        kwargs: Those by keyword.
+        args: The first positional arguments.
+        kwargs: The arguments by keyword.
     """
 
     args: tuple[UserObject, ...]
@@ -30,11 +30,11 @@ class Bound(NamedTuple):
 
     @property
     def is_empty(self) -> bool:
-        """Whether there are none."""
+        """Whether nothing is bound."""
         return not (self.args or self.kwargs)
 
     def taking_them_last(self, fun: UserFunction) -> UserFunction:
-        """Returns `fun` as a function of the other arguments, then of these."""
+        """Returns `fun` as a function of the other arguments, then of the bound ones."""
 
         @wraps(fun)
         def called(
@@ -60,10 +60,10 @@ class Bound(NamedTuple):
 
 
 def unbound(fun: UserFunction) -> tuple[UserFunction, Bound]:
-    """Returns the function that partial applications made `fun` of, and what they bound.
+    """Returns the function behind partial applications, and the arguments that they bound.
 
-    Only trees of arrays are taken out. An argument that is anything else, such as a number or the
-    name of an activation, stays bound, and those before it that are arrays stay with it.
+    Only trees of arrays are taken out. Other arguments, such as a number or the name of an
+    activation, stay bound, and so do the arrays before them.
     """
     if not isinstance(fun, functools.partial) or not all(map(_holds_arrays, fun.args)):
         return fun, Bound((), {})
@@ -79,7 +79,7 @@ def _holds_arrays(value: UserObject) -> bool:
 
 
 def parameter_names(fun: UserFunction) -> tuple[list[str], str]:
-    """Returns the names of the positional parameters, and of the one that takes the rest."""
+    """Returns the names of the positional parameters, and of the parameter `*args`."""
     try:
         parameters = inspect.signature(fun).parameters.values()
     except (ValueError, TypeError):

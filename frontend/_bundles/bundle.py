@@ -31,7 +31,8 @@ from .programs import Programs, compile_functions, target_of
 from .saving import MANIFEST, bundle_entries, check_names, save_bundle, shared_parameters
 from .tensors import read_tensors
 
-# What is larger is checked when it is first used: to read it all takes longer than to map it.
+# Larger entries are checked when they are first used: reading all of one takes longer than mapping
+# it.
 _CHECKED_AT_ONCE = 1 << 22
 
 
@@ -40,11 +41,11 @@ class Bundle(Mapping[str, Exported]):
 
     Args:
         functions: By name.
-        programs: What is compiled of them.
-        reader: What reads the file that they come from.
+        programs: Their compiled programs.
+        reader: The reader of the file that they come from.
 
     Raises:
-        ParameterError: if a function has a name that is none in Python.
+        ParameterError: if a function's name is not a Python identifier.
 
     >>> import functools, axir.numpy as jnp
     >>> from axir.export import export
@@ -75,13 +76,13 @@ class Bundle(Mapping[str, Exported]):
 
     @property
     def versions(self) -> Mapping[str, str]:
-        """Versions of what wrote the file that it was opened from, by name; else nothing."""
+        """Versions of the writers of the file that it was opened from, by name; else empty."""
         return self._reader.manifest.versions if self._reader else {}
 
     def verify(self) -> None:
-        """Compares all of the file that it was opened from with its checksums, and its functions.
+        """Checks the whole file that it was opened from, and verifies its functions.
 
-        What is larger than 4 MiB is else compared when it is first used.
+        Otherwise, entries larger than 4 MiB are checked when they are first used.
 
         Raises:
             BundleError: if something differs.
@@ -94,7 +95,7 @@ class Bundle(Mapping[str, Exported]):
 
     @property
     def programs(self) -> tuple[ProgramEntry, ...]:
-        """What is compiled: files in the bundle, their targets, and the names of functions."""
+        """The compiled programs: files in the bundle, their targets, and the names of functions."""
         return self._programs.entries if self._programs else ()
 
     def _contents(self) -> tuple[tuple[ProgramEntry, bytes | memoryview], ...]:
@@ -103,16 +104,16 @@ class Bundle(Mapping[str, Exported]):
     def compile(
         self, target: Target, *, rows: Sequence[int] = (), debug_info: bool = True
     ) -> Bundle:
-        """Returns the bundle with a program for a machine besides those that it has.
+        """Returns the bundle with one more program, compiled for a target.
 
         Args:
-            target: What to compile for. A program for the same target is replaced.
-            rows: Numbers of rows for functions whose leading dimension is open, if they name none.
+            target: The target of compilation. A program for the same target is replaced.
+            rows: Numbers of rows for functions with an open leading dimension that name no numbers.
             debug_info: Whether the program holds the lines of the source that ops come from.
 
         Raises:
-            ParameterError: if it is a CPU that a bundle cannot know again, or the number of rows
-                of a function is open and none is named.
+            ParameterError: if it is a CPU that a bundle cannot recognize later, or the number of
+                rows of a function is open and no number is given.
             CompileError: if IREE cannot compile a function.
         """
         functions = self.with_rows(*rows) if rows else self
@@ -135,17 +136,17 @@ class Bundle(Mapping[str, Exported]):
         return Bundle(functions, self._programs)
 
     def with_functions(self, functions: Mapping[str, Exported]) -> Bundle:
-        """Returns the bundle with its functions as they name other sizes to compile for."""
+        """Returns the bundle with functions that name other sizes to compile for."""
         return Bundle(functions, self._programs)
 
     def with_sizes(self, **sizes: int | Sequence[int]) -> Bundle:
-        """Returns the bundle with programs for combinations of sizes, of functions with open ones.
+        """Returns the bundle with programs for combinations of sizes of open dimensions.
 
-        A function takes those of its own dimensions, and stays as it is if there are none. Without
-        any sizes, programs of all functions are compiled as calls come.
+        Each function takes the sizes of its dimensions; a function without open dimensions stays as
+        it is. Without any sizes, programs of all functions are compiled when they are called.
 
         Raises:
-            ParameterError: if a name is none of any function, or a dimension has no size.
+            ParameterError: if no function has a dimension of a name, or a dimension has no size.
             ShapeError: if a constraint does not hold.
         """
         if sizes:
@@ -156,7 +157,7 @@ class Bundle(Mapping[str, Exported]):
         """Returns the bundle with other values of some parameters, in all functions.
 
         Raises:
-            ParameterError: if there is no such parameter.
+            ParameterError: if the bundle has no such parameter.
             ShapeError, DTypeError: if a value is not of the type of the parameter.
         """
         known = self.parameters
@@ -173,7 +174,7 @@ class Bundle(Mapping[str, Exported]):
         return Bundle(functions, self._programs)
 
     def advance(self, name: str, *args: Options, **kwargs: Options) -> tuple[UserObject, Bundle]:
-        """Calls a function, and takes over those of its results that are new parameters.
+        """Calls a function, and makes those results that are new parameter values the parameters.
 
         Args:
             name: The function; `export(..., updates=...)` said which results these are.
@@ -198,9 +199,9 @@ class Bundle(Mapping[str, Exported]):
         return results, self.with_parameters(new)
 
     def changed(self, functions: Mapping[str, Exported]) -> Bundle:
-        """Returns the bundle with further functions, or others in the place of its own.
+        """Returns the bundle with further functions, or with replacements of its functions.
 
-        Of those whose place is taken nothing is compiled any more.
+        The compiled programs of replaced functions are dropped.
         """
         programs = self._programs.only(set(self) - set(functions)) if self._programs else None
         kept = {
@@ -239,7 +240,7 @@ class Bundle(Mapping[str, Exported]):
                 the paths of its files.
 
         Raises:
-            ParameterError: if the suffix is another one.
+            ParameterError: if the path has another suffix.
             SerializationError: if a function has no textual form.
         """
         save_bundle(self, path, self._contents(), debug_info)
@@ -263,7 +264,7 @@ def open_bundle(source: str | Path | bytes, name: str | None = None) -> Bundle:
 
 
 class _Reader:
-    """Reads what is asked for of a bundle, once, and checks it before."""
+    """Reads the parts of a bundle on demand, once each, and checks them before."""
 
     def __init__(self, source: Path | bytes, name: str):
         self.name = name
@@ -281,7 +282,7 @@ class _Reader:
         self._check_files()
 
     def bundle(self) -> Bundle:
-        """Returns the bundle, whose module is read when a function is asked for."""
+        """Returns the bundle; its module is read when a function is asked for."""
         manifest = self.manifest
         parameters = self._parameters()
         programs = Programs(manifest.programs, self._read)
@@ -298,7 +299,7 @@ class _Reader:
         return Bundle(functions, programs, self)
 
     def _check_files(self) -> None:
-        """Compares the archive with what the manifest says of it."""
+        """Compares the archive with its description in the manifest."""
         described = {MANIFEST, *self.manifest.files}
         if set(self.entries) != described:
             others = sorted(described.symmetric_difference(self.entries))
@@ -311,7 +312,7 @@ class _Reader:
                 self.check(file)
 
     def _read(self, file: str) -> memoryview:
-        """Returns an entry that is a program, and checks it and what it is called with."""
+        """Returns the entry of a program, after checking it and the parameters."""
         self.check(file)
         if self.manifest.parameter_file is not None:
             self.check(self.manifest.parameter_file)

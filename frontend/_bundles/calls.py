@@ -1,7 +1,7 @@
-"""Calls of exported functions: for so many rows, or for sizes of open dimensions.
+"""Calls of exported functions: for a number of rows, or for sizes of open dimensions.
 
-Elsewhere: what an exported function is (`exported.py`), what sizes a call has (`open_sizes.py`),
-how rows are filled up (`batching.py`).
+Elsewhere: exported functions (`exported.py`), the sizes in a call (`open_sizes.py`), padding rows
+(`batching.py`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .manifest import FunctionEntry, Key
 from .open_sizes import in_sizes, sizes_of_call
 from .programs import Programs
 
-# Numbers of rows, or sizes, of which functions are remembered.
+# The most numbers of rows, or sizes, that functions are cached for.
 _MOST_KEYS = 64
 
 
@@ -35,15 +35,16 @@ class Calls(Facts):
 
     Args:
         entry: Its name, arguments, results and parameters.
-        function: The traced function, or what reads it when it is first asked for.
+        function: The traced function, or a function that reads it when it is first asked for.
         parameters: The values of `entry.parameters`, by name.
         in_tree: Structure of `(args, kwargs)`.
         out_tree: Structure of the result.
-        programs: What is compiled of it.
+        programs: Its compiled programs.
 
     Attributes:
-        entry: What a bundle's manifest says of it.
-        parameters: The arrays that it captured, by name; what is small is part of the program.
+        entry: Its entry in a bundle's manifest.
+        parameters: The arrays that it captured, by name; small arrays are part of the program
+            instead.
         in_tree: Structure of `(args, kwargs)`.
         out_tree: Structure of the result.
     """
@@ -66,7 +67,7 @@ class Calls(Facts):
         # By number of rows or sizes, the function that takes the parameters after its arguments:
         # one for all values of the parameters.
         self._whole: dict[Key, Function] = {}
-        # The arguments with so many rows, or of these sizes.
+        # The arguments for a number of rows, or for sizes.
         self._arguments_of: dict[Key, tuple[Argument, ...]] = {}
 
     @property
@@ -77,7 +78,7 @@ class Calls(Facts):
         return self._function
 
     def key_of(self, values: Sequence[UserObject]) -> Key:
-        """Returns how many rows, or which sizes, the arguments of a call have.
+        """Returns the number of rows, or the sizes, of a call's arguments.
 
         Raises:
             ShapeError: if their shapes do not fit each other, or a constraint does not hold.
@@ -91,7 +92,7 @@ class Calls(Facts):
         return 0
 
     def _arguments(self, key: Key) -> Sequence[Argument]:
-        """Returns the arguments with so many rows, or of these sizes."""
+        """Returns the arguments for a number of rows, or for sizes."""
         own, batch = self.entry.signature.arguments, self.entry.batch
         if batch is None and self.entry.open is None:
             return own
@@ -110,7 +111,7 @@ class Calls(Facts):
         return self._run_key(self.key_of(values), values)
 
     def _run_key(self, key: Key, values: list[UserObject]) -> list[UserObject]:
-        """Calls the function with so many rows, or for sizes."""
+        """Calls the function for a number of rows, or for sizes."""
         batch = self.entry.batch
         if batch is None or any(type(x) is Tracer for x in values):
             return self._run(key, values)
@@ -118,7 +119,7 @@ class Calls(Facts):
         return list(run_rows(batch, key, values, self._run))
 
     def _run(self, key: Key, values: list[UserObject]) -> list[UserObject]:
-        """Calls the function, or that of so many rows or sizes if these are open."""
+        """Calls the function, or its instance for the number of rows or the sizes."""
         is_traced = any(type(x) is Tracer for x in values)
         given = [*values, *self.parameters.values()]
         if self._programs is not None and not is_traced:
@@ -130,7 +131,7 @@ class Calls(Facts):
         return compiled(self._taking_parameters(key), device_of(values)).run(given)
 
     def function_of(self, key: Key) -> Function:
-        """Returns the function of so many rows, or for sizes."""
+        """Returns the function for a number of rows, or for sizes."""
         if isinstance(key, tuple):
             made = instantiate_function(self.function, key)
             return with_captures(made, len(self.function.inputs), self.function.captured)
@@ -138,7 +139,7 @@ class Calls(Facts):
         return self.function if batch is None else of_rows(self.function, batch, key)
 
     def _taking_parameters(self, key: Key) -> Function:
-        """Returns the function whose parameters are arguments after the others."""
+        """Returns the function with its parameters as arguments after the others."""
         if key not in self._whole:
             if len(self._whole) >= _MOST_KEYS:
                 self._whole.clear()
@@ -149,7 +150,7 @@ class Calls(Facts):
 def in_rows(
     values: Sequence[Argument], is_open: Sequence[bool], count: int
 ) -> tuple[Argument, ...]:
-    """Returns arguments or results with so many rows where they have any."""
+    """Returns arguments or results; those with rows get so many."""
     return tuple(
         Argument(v.name, type_of_rows(v.type, count)) if rows else v
         for v, rows in zip(values, is_open, strict=True)

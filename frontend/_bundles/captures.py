@@ -1,4 +1,4 @@
-"""What functions captured, as parameters: named, shared, or part of the program if it is small.
+"""Captures of functions as parameters: named, shared, or part of the program if small.
 
 A captured array is named as in the source of the function that captured it: after the variable of
 the surroundings that holds it, and the path there (`params['w']`). Elsewhere: tracing
@@ -62,7 +62,7 @@ def _surroundings(fun: UserFunction) -> Iterator[tuple[str, UserObject]]:
 
 
 def _variables(fun: UserFunction) -> Iterator[tuple[str, UserObject]]:
-    """Yields the variables around a function, and what it is bound to."""
+    """Yields the names and values of the variables around a function and of bound arguments."""
     fun = inspect.unwrap(fun)
     if isinstance(getattr(fun, "entry", None), FunctionEntry):  # exported itself
         parameters: UserObject = fun.__dict__["parameters"]
@@ -77,14 +77,14 @@ def _variables(fun: UserFunction) -> Iterator[tuple[str, UserObject]]:
     elif isinstance(fun, FunctionType):
         variables = inspect.getclosurevars(fun)
         yield from variables.nonlocals.items()
-        if not str(fun.__module__).startswith("axir."):  # what axir keeps is nobody's parameter
+        if not str(fun.__module__).startswith("axir."):  # axir's own globals are no parameters
             yield from variables.globals.items()
     else:
         yield from getattr(fun, "__dict__", {}).items()
 
 
 def _places(x: ConcreteArray | np.ndarray) -> Iterator[_Place]:
-    """Yields what tells an array apart: the object, and the memory, whoever refers to it."""
+    """Yields keys that identify an array: its object's id, and its memory's address."""
     yield "object", id(x)
     host = x._host if isinstance(x, ConcreteArray) else x
     if host is not None and host.size:
@@ -92,7 +92,7 @@ def _places(x: ConcreteArray | np.ndarray) -> Iterator[_Place]:
 
 
 class Parametrized(NamedTuple):
-    """A function whose captures are parameters, and the values of these by name, in order."""
+    """A function with parameters as its captures, and their values by name, in order."""
 
     function: Function
     parameters: dict[str, ConcreteArray]
@@ -101,11 +101,11 @@ class Parametrized(NamedTuple):
 def parametrized(
     function: Function, names: Mapping[_Place, str], bound: Mapping[str, ConcreteArray]
 ) -> Parametrized:
-    """Splits what a function captured into parameters, which stay captures, and constants.
+    """Splits the captures of a function into parameters, which stay captures, and constants.
 
     Args:
-        function: A traced function whose captures are arrays, or one that was read from a module,
-            whose large constants become parameters, too.
+        function: A traced function with arrays as its captures; or a function read from a module,
+            which also has its large constants made parameters.
         names: Names of arrays; see `names_in`.
         bound: Values of its last inputs, by name, which become parameters as well.
     """
@@ -126,7 +126,7 @@ def parametrized(
 
 
 def _has_large_constants(function: Function) -> bool:
-    """Tells whether a function, such as one of a module, holds what should be parameters."""
+    """Tells whether a function has constants so large that they should be parameters."""
     values = [*function.outputs, *(x for e in function.equations for x in e.operands)]
     return any(
         isinstance(x, Literal) and x.type.size * x.type.dtype.itemsize > SMALL_BYTES for x in values
@@ -145,7 +145,7 @@ def _name(x: ConcreteArray, names: Mapping[_Place, str]) -> str | None:
 
 
 def _free_name(name: str, taken: Container[str]) -> str:
-    """Returns a name with a number behind it if it is taken."""
+    """Returns a name, with a number added if it is taken."""
     found, number = name, 1
     while found in taken:
         found, number = f"{name}_{number}", number + 1
@@ -155,9 +155,9 @@ def _free_name(name: str, taken: Container[str]) -> str:
 def shared(functions: Mapping[str, Parametrized]) -> dict[str, Parametrized]:
     """Gives equal parameters of several functions one name, and others different names.
 
-    Parameters are equal if they hold the same numbers under the same name, or have none.
+    Parameters are equal if they hold the same numbers, and have the same name or no names.
     """
-    if len(functions) == 1:  # nobody to share with
+    if len(functions) == 1:  # no other function to share with
         return dict(functions)
     values: dict[str, ConcreteArray] = {}
     names: dict[tuple[UserObject, ...], str] = {}
@@ -178,11 +178,11 @@ def shared(functions: Mapping[str, Parametrized]) -> dict[str, Parametrized]:
 
 
 def with_captures(function: Function, count: int, captured: Sequence[Value]) -> Function:
-    """Returns the function with so many inputs; what it takes after them is captured.
+    """Returns the function with its first inputs only; the further inputs become captures.
 
     Args:
-        function: The function, of which other captures are forgotten.
-        count: How many inputs it keeps.
+        function: The function; its present captured values are dropped.
+        count: The number of inputs that it keeps.
         captured: Values of all further inputs and of the captures.
     """
     arguments = (*function.inputs, *function.captures)
@@ -222,13 +222,13 @@ def reordered(
 
 
 def without_parameters(function: Function, count: int) -> Function:
-    """Returns the function that takes its first captures, so many, after its arguments."""
+    """Returns the function with its first captures, so many, as arguments after the others."""
     if not count:
         return function
     return with_captures(function, len(function.inputs) + count, function.captured[count:])
 
 
 def _content(x: ConcreteArray) -> tuple[UserObject, ...]:
-    """Returns what equal arrays have in common."""
+    """Returns a key that is the same for equal arrays."""
     host = np.ascontiguousarray(words_of(x.host()))
     return x.type, hashlib.sha256(host.reshape(-1).view(np.uint8).data).digest()

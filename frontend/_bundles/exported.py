@@ -45,28 +45,29 @@ from .programs import Programs
 from .pullbacks import pullback, pullback_signature
 from .saving import bundle_entries, is_function_name, save_bundle
 
-# The types of arguments that are leaves as they stand.
+# The types of arguments that are leaves without conversion.
 _ARRAYS = {ConcreteArray}
 
 
 class Exported(Calls):
-    """A function saved, or ready to be.
+    """A function that is saved or can be saved.
 
     Args:
         entry: Its name, arguments, results and parameters.
-        function: The traced function, or what reads it when it is first asked for.
+        function: The traced function, or a function that reads it when it is first asked for.
         parameters: The values of `entry.parameters`, by name.
         in_tree: Structure of `(args, kwargs)`.
         out_tree: Structure of the result.
-        programs: What is compiled of it.
+        programs: Its compiled programs.
 
     Attributes:
-        entry: What a bundle's manifest says of it.
-        parameters: The arrays that it captured, by name; what is small is part of the program.
+        entry: Its entry in a bundle's manifest.
+        parameters: The arrays that it captured, by name; small arrays are part of the program
+            instead.
         in_tree: Structure of `(args, kwargs)`.
         out_tree: Structure of the result.
-        dependent_rows: Why the leading dimension, which is open, is not one of rows, so that there
-            are programs for sizes alone; None if it is, or was never asked.
+        dependent_rows: The reason that its open leading dimension is not one of rows, so that
+            programs are made only for sizes; None if it is one of rows, or this was never checked.
     """
 
     dependent_rows: DependentRowsError | None = None
@@ -75,7 +76,7 @@ class Exported(Calls):
     def of_signature(
         name: str, signature: Signature, function: Function, where: str = ""
     ) -> Exported:
-        """Returns a function without captures, whose trees are those that a signature notes."""
+        """Returns a function without captures, with the trees that a signature records."""
         in_tree, out_tree = trees_of(signature, where)
         entry = FunctionEntry(name, signature, open=open_of(function, signature))
         return Exported(entry, function, {}, in_tree, out_tree)
@@ -86,7 +87,7 @@ class Exported(Calls):
 
     @property
     def __signature__(self) -> inspect.Signature:
-        """What `inspect` says of it: its positional arguments and those by keyword."""
+        """The signature for `inspect`: positional arguments and arguments by keyword."""
         numbers: UserObject = self.in_tree.unflatten(range(self.in_tree.num_leaves))
         args, kwargs = numbers
         names: list[str] = []
@@ -102,7 +103,7 @@ class Exported(Calls):
         )
 
     def __getattr__(self, name: str) -> Exported:
-        # A bundle of one function is that function, and has it by its name as all bundles do.
+        # A bundle of one function is that function, and has it under its name like all bundles.
         if name != "entry" and name == self.entry.name:
             return self
         raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}.")
@@ -115,7 +116,7 @@ class Exported(Calls):
 
     @property
     def fun_name(self) -> str:
-        """What the function was called."""
+        """The function's name."""
         return self.entry.name
 
     @property
@@ -125,7 +126,7 @@ class Exported(Calls):
 
     @property
     def donated(self) -> tuple[int, ...]:
-        """Numbers of the arguments whose memory results may take, as `donate_argnums` said."""
+        """Numbers of the arguments that results may overwrite, as `donate_argnums` said."""
         return self.entry.donated
 
     @property
@@ -135,7 +136,7 @@ class Exported(Calls):
 
     @property
     def result_names(self) -> list[str]:
-        """Where each result goes: `result`, `result['loss']`."""
+        """The path of each result: `result`, `result['loss']`."""
         return [value.name for value in self.signature.results]
 
     @property
@@ -169,7 +170,7 @@ class Exported(Calls):
 
     @property
     def open(self) -> Open | None:
-        """The symbolic dimensions in its types, and sizes for which there are programs."""
+        """The symbolic dimensions in its types, and the sizes of its programs."""
         return self.entry.open
 
     @property
@@ -178,9 +179,9 @@ class Exported(Calls):
         return self.entry.batch
 
     def with_rows(self, *counts: int) -> Exported:
-        """Returns the function with programs for some numbers of rows, which others are filled to.
+        """Returns the function with programs for some numbers of rows; others are padded to these.
 
-        Without any, a program is made for each number of rows that comes.
+        Without any, a program is made for each number of rows in a call.
 
         Raises:
             ParameterError: if the function has no open dimension, or a number is not positive.
@@ -197,13 +198,13 @@ class Exported(Calls):
     def with_sizes(self, **sizes: int | Sequence[int]) -> Exported:
         """Returns the function with programs for all combinations of some sizes.
 
-        Calls of other sizes are compiled as they come. Without any sizes, all are.
+        Calls of other sizes compile programs when they come. Without any sizes, all calls do.
 
         Args:
             sizes: By name of a dimension, one size or several.
 
         Raises:
-            ParameterError: if nothing is open, or these are not the names of the dimensions.
+            ParameterError: if no dimension is open, or the names are not the dimensions' names.
             ShapeError: if a constraint does not hold.
 
         >>> import axir.numpy as jnp
@@ -220,11 +221,11 @@ class Exported(Calls):
         """Returns the function with programs for some combinations of sizes.
 
         Raises:
-            ParameterError: if nothing is open, or these are not the names of the dimensions.
+            ParameterError: if no dimension is open, or the names are not the dimensions' names.
             ShapeError: if a constraint does not hold.
         """
         made = tuple(dict.fromkeys(map(self._checked_sizes, sizes)))
-        if self.open is None:  # of one dimension, or of none, which `with_rows` refuses
+        if self.open is None:  # no or one open dimension: `with_rows` refuses the former
             return self.with_rows(*(size for found in made for _, size in found))
         entry = replace(self.entry, open=replace(self.open, sizes=made))
         return self._changed(entry, self._programs)
@@ -233,7 +234,7 @@ class Exported(Calls):
         """Returns the function for sizes of its open dimensions.
 
         Raises:
-            ParameterError: if nothing is open, or these are not the names of the dimensions.
+            ParameterError: if no dimension is open, or the names are not the dimensions' names.
             ShapeError: if a constraint does not hold.
 
         >>> import axir.numpy as jnp
@@ -262,18 +263,18 @@ class Exported(Calls):
         return checked_sizes(self.fun_name, sizes, self.open or Open(self.symbols))
 
     def with_programs(self, programs: Programs) -> Exported:
-        """Returns the function with what is compiled of it."""
+        """Returns the function with its compiled programs."""
         return self._changed(self.entry, programs)
 
     def with_batch(self, batch: Batch) -> Exported:
-        """Returns the function with other results that have the open dimension."""
+        """Returns the function with another set of results that have the open dimension."""
         return self._changed(replace(self.entry, batch=batch), None)
 
     def with_parameters(self, values: Mapping[str, UserObject]) -> Exported:
         """Returns the function with other values of some of its parameters; nothing is traced.
 
         Raises:
-            ParameterError: if there is no such parameter.
+            ParameterError: if the function has no such parameter.
             ShapeError, DTypeError: if a value is not of the type of the parameter.
 
         >>> import functools, axir.numpy as jnp
@@ -353,8 +354,8 @@ class Exported(Calls):
         The parameters are constants in it.
 
         Raises:
-            SerializationError: if an op is a primitive of the user's own, has a parameter that is
-                a Python object, or a custom rule that closes over values of the function.
+            SerializationError: if an op is a user's primitive, has a parameter that is a Python
+                object, or has a custom rule that closes over values of the function.
         """
         module = module_of({"main": embed_captures(self.function)})
         annotate(module, "main", self.signature)
@@ -395,7 +396,7 @@ class Exported(Calls):
         return Exported(entry, function, self.parameters, *trees_of(signature, self.fun_name))
 
     def stablehlo(self) -> str:
-        """Returns the program as portable StableHLO text; dimensions that are open are so there."""
+        """Returns the program as portable StableHLO text; open dimensions stay open."""
         function = self.function
         if self.batch is not None:
             function = of_rows(function, self.batch, SymbolicDim(self.batch.symbol))
@@ -404,11 +405,11 @@ class Exported(Calls):
     def save(self, path: str | Path) -> None:
         """Writes the function to a file.
 
-        The suffix says what: `.axir` a bundle, `.mlir` a module as text, `.mlirbc` the same as
-        MLIR bytecode. Readers see the whole file or none, also when writing fails.
+        The suffix determines the form: `.axir` a bundle, `.mlir` a module as text, `.mlirbc` the
+        same as MLIR bytecode. Readers see the whole file or none, also when writing fails.
 
         Raises:
-            ParameterError: if the suffix is another one.
+            ParameterError: if the path has another suffix.
             SerializationError: if the program has no textual form; see `module`.
         """
         if Path(path).suffix == ".axir":
@@ -420,7 +421,7 @@ class Exported(Calls):
         """Returns the content of the bundle that `save` would write.
 
         Args:
-            vjp_order: Ignored: what is saved can be differentiated as often as one likes.
+            vjp_order: Ignored: a saved function can be differentiated any number of times.
         """
         return bytearray(archive_bytes(bundle_entries({self.fun_name: self}, self._contents())))
 
@@ -431,7 +432,7 @@ class Exported(Calls):
         """Calls the function, compiled; inside a transformation it becomes part of its trace.
 
         Raises:
-            TreeError: if the arguments are not the tree it was exported for.
+            TreeError: if the arguments have another structure than in the export.
             ShapeError, DTypeError: if an argument has another shape or dtype.
         """
         if not kwargs and len(args) == self._flat_count and set(map(type, args)) == _ARRAYS:
@@ -446,7 +447,7 @@ class Exported(Calls):
 
     @functools.cached_property
     def _flat_count(self) -> int:
-        """How many arguments there are if all are arrays, given by place; else -1."""
+        """The number of arguments if all are arrays, passed by position; else -1."""
         count = self.in_tree.num_leaves
         return count if self.in_tree == tree.structure(((0,) * count, {})) else -1
 
@@ -457,7 +458,7 @@ class Exported(Calls):
             TreeError: if the arguments are not the tree it was exported for.
         """
         leaves, structure = tree.flatten((args, kwargs))
-        # Containers whose classes a saved module cannot name are known by their notation.
+        # Containers of classes that a saved module cannot name are compared by their notation.
         if structure != self.in_tree and tree_text.write(structure) != self.signature.in_tree:
             raise TreeError(
                 f"{self.fun_name!r} was exported for arguments {self.signature.in_tree}, but was "
@@ -475,10 +476,10 @@ class Exported(Calls):
 
 
 def trees_of(signature: Signature, where: str) -> tuple[tree.TreeDef, tree.TreeDef]:
-    """Returns the structures of arguments and results; flat ones where nothing is noted.
+    """Returns the structures of arguments and results; flat ones if the signature has no notation.
 
     Raises:
-        ParseError: if a notation is not that of a tree.
+        ParseError: if a notation is not a tree's.
         VerificationError: if it has other leaves.
     """
     count, results = len(signature.arguments), len(signature.results)
@@ -495,7 +496,7 @@ def trees_of(signature: Signature, where: str) -> tuple[tree.TreeDef, tree.TreeD
 def signature_of(
     function: Function, in_tree: tree.TreeDef, out_tree: tree.TreeDef, names: Sequence[str]
 ) -> Signature:
-    """Returns the signature of a traced function, whose arguments have given names."""
+    """Returns the signature of a traced function, with the given names of arguments."""
     skeleton = out_tree.unflatten(range(out_tree.num_leaves))
     results = [f"result{path}" for path in tree.paths(skeleton)]
     return Signature(

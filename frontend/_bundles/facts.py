@@ -1,4 +1,4 @@
-"""What JAX's users ask an exported function, with the answers that hold for all of axir's."""
+"""The attributes of `jax.export.Exported` that are the same for all of axir's functions."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class Facts:
     """The attributes of `jax.export.Exported` that do not differ between functions.
 
     Attributes:
-        platforms: What the function runs on.
-        nr_devices: How many devices it uses.
-        ordered_effects: Effects of a call; what is saved has none.
-        unordered_effects: Likewise.
+        platforms: The platforms that the function runs on.
+        nr_devices: The number of devices it uses.
+        ordered_effects: Effects of a call; saved functions have no effects.
+        unordered_effects: The same for unordered effects.
         uses_global_constants: Whether its module refers to anything outside.
         calling_convention_version: Version of the format in which it is saved.
     """

@@ -1,4 +1,4 @@
-"""The manifest of a bundle: what is in it, as JSON, checked when it is read.
+"""The manifest of a bundle: its description as JSON, checked when it is read.
 
 Elsewhere: the zip file (`archive.py`), reading and calling functions (`bundle.py`).
 """
@@ -20,7 +20,7 @@ from axir.dialect.core.types import ShapedArray
 from axir.dialect.text.signature import Argument, Signature
 
 FORMAT = "axir bundle"
-# Of what readers must know: bundles without symbolic dimensions are of version 1.
+# The version that a reader must know: bundles without symbolic dimensions are of version 1.
 VERSION = 2
 Sizes = tuple[tuple[str, int], ...]
 """Sizes of symbolic dimensions by name, in the order of the names."""
@@ -35,10 +35,11 @@ class Batch:
     """The leading dimension that a function leaves open.
 
     Attributes:
-        symbol: What it is called: `b`.
+        symbol: Its name: `b`.
         arguments: For each argument, whether it has the dimension.
         results: For each result, whether it has the dimension.
-        sizes: The extents for which programs are made, ascending; none for any, as they come.
+        sizes: The extents that programs are made for, ascending; empty to make them when they are
+            called.
     """
 
     symbol: str
@@ -53,8 +54,8 @@ class Open:
 
     Attributes:
         symbols: Their names, in order.
-        constraints: What holds of them, as texts.
-        sizes: Those for which programs are made; none for any, as they come.
+        constraints: The constraints on them, as texts.
+        sizes: The sizes that programs are made for; empty to make them when they are called.
     """
 
     symbols: tuple[str, ...]
@@ -67,12 +68,12 @@ class FunctionEntry:
     """A function of a bundle.
 
     Attributes:
-        name: What it is called, in the module as well.
+        name: Its name, in the module as well.
         signature: Arguments and results, without the leading dimension that `batch` leaves open.
-        parameters: What the function of the module takes after the arguments, by name.
-        donated: Numbers of the arguments whose memory results may take.
-        batch: The number of rows that is open, where rows are on their own, or None.
-        updates: For each result the parameter whose new value it is, or None.
+        parameters: The names of the arguments that the module's function takes after the others.
+        donated: Numbers of the arguments that results may overwrite.
+        batch: The open number of rows, if rows are independent, or None.
+        updates: For each result, the parameter that it is the new value of, or None.
         open: The symbolic dimensions in its types, or None.
     """
 
@@ -91,9 +92,9 @@ class ProgramEntry:
 
     Attributes:
         file: The entry of the archive.
-        target: What it was compiled for: `platform`, `cpu`, `machine`, `compiler`, ...
+        target: The target it was compiled for: `platform`, `cpu`, `machine`, `compiler`, ...
         functions: By the function's name, and by its number of rows or its sizes (0 if nothing is
-            open), what it is called in the program.
+            open), its name in the program.
     """
 
     file: str
@@ -103,15 +104,15 @@ class ProgramEntry:
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a bundle holds.
+    """The content of a bundle.
 
     Attributes:
         functions: By name, in order.
         parameters: Types of the parameters by name.
-        programs: What is compiled.
+        programs: The compiled programs.
         module: The entry with the module.
-        parameter_file: The entry with the parameters; None if there are none.
-        versions: What wrote it: `axir`, `compiler`.
+        parameter_file: The entry with the parameters; None without parameters.
+        versions: The versions of its writer: `axir`, `compiler`.
         files: Size and SHA-256 of each entry but the manifest.
     """
 
@@ -184,7 +185,7 @@ def _open(entry: Open) -> dict[str, UserObject]:
 
 
 def key_text(key: Key) -> str:
-    """Returns for what a program is as a text.
+    """Returns the key of a program, a number of rows or sizes, as text.
 
     >>> key_text(8), key_text((("b", 8), ("t", 128)))
     ('8', 'b=8,t=128')
@@ -208,11 +209,11 @@ def read_manifest(text: bytes, name: str) -> Manifest:
 
     Args:
         text: JSON.
-        name: What to call the bundle in errors.
+        name: The bundle's name in errors.
 
     Raises:
         BundleVersionError: if a newer axir wrote it.
-        BundleError: if it is none.
+        BundleError: if the text is not a manifest.
     """
     try:
         content = json.loads(text.decode())
@@ -253,7 +254,7 @@ def _damaged(name: str, reason: str) -> BundleError:
 
 
 class _Fields:
-    """A table of JSON whose values are asked for by name and kind; raises ValueError."""
+    """A JSON table that is read by name and kind; raises ValueError."""
 
     def __init__(self, content: UserObject, place: str = "manifest"):
         if not isinstance(content, dict):
@@ -332,7 +333,7 @@ def _manifest(root: _Fields) -> Manifest:
 
 
 def _check_references(found: Manifest) -> None:
-    """Raises ValueError if the manifest names what it does not describe."""
+    """Raises ValueError if the manifest names a file or parameter that it does not describe."""
     if not found.functions:
         raise ValueError("the bundle has no function")
     if (found.parameter_file is None) != (not found.parameters):

@@ -1,4 +1,4 @@
-"""Functions of modules, whoever wrote these: raised if need be, their weights as parameters.
+"""Functions of modules of any origin: raised if necessary, with their weights as parameters.
 
 Elsewhere: reading modules (`frontend/_programs/compiled_modules.py`), exporting functions of Python
 (`axir.export`).
@@ -33,21 +33,21 @@ offer_archives(".irpa", read_parameter_archive)
 def functions_of_module(
     module: UserObject, dialect: str, where: str, shapes: Shapes = MappingProxyType({})
 ) -> dict[str, Exported]:
-    """Returns the public functions of a module of jaxpr or StableHLO, by names that Python has.
+    """Returns the public functions of a module of jaxpr or StableHLO, by valid names of Python.
 
     Weights, and other arrays above 1 KiB, become parameters, which the functions share.
 
     Args:
         module: The module; it is verified.
         dialect: The dialect it is in.
-        where: What it is called in errors.
-        shapes: Shapes of arguments whose extents StableHLO leaves open, by their names.
+        where: The module's name in errors.
+        shapes: Shapes of arguments, by name, that StableHLO leaves open.
 
     Raises:
         ParseError: if it is of another dialect, or has no public function.
         UnknownOpError, VerificationError: if it is not valid.
-        RaisingError: if StableHLO holds what the jaxpr dialect has no counterpart for.
-        ShapeError: if a shape does not fit, or there is no such argument.
+        RaisingError: if StableHLO has an operation without a counterpart in the jaxpr dialect.
+        ShapeError: if a shape does not fit, or no argument has its name.
         WeightsError: if its weights are missing or damaged.
     """
     if shapes and dialect == "jaxpr":
@@ -88,7 +88,7 @@ def functions_of_module(
 
 
 def _names(symbols: Iterable[str]) -> dict[str, str]:
-    """Returns names for functions: their symbols, or what is like these and no other's name."""
+    """Returns names for functions: their symbols, or similar and unique names."""
     names = {symbol: symbol for symbol in symbols if is_function_name(symbol)}
     others = [symbol for symbol in symbols if symbol not in names]
     free = unique_names((identifier(each, "function") for each in others), names)

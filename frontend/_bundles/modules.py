@@ -1,4 +1,4 @@
-"""Modules of functions that are saved, checked for what has no textual form."""
+"""Modules of functions that are saved, checked for parts without a textual form."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def module_of(functions: Mapping[str, Function]) -> UserObject:
     """Returns a verified module of the jaxpr dialect; captures are arguments of its functions.
 
     Raises:
-        SerializationError: if something has no textual form; see `Exported.module`.
+        SerializationError: if a part has no textual form; see `Exported.module`.
     """
     seen: set[Function] = set()
     for function in functions.values():

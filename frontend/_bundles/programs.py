@@ -1,9 +1,9 @@
-"""Programs of a bundle: its functions compiled for machines, and which of them fits this one.
+"""Programs of a bundle: its functions compiled for machines, and the choice among them.
 
-A program for CPUs is one of a level of x86-64, of any CPU of an architecture (`generic`), or of
-those that have all features of the CPU that it was compiled on (`host`). IREE's binaries are read
-by the version that wrote them; with another one functions are compiled from the module again.
-Elsewhere: compiling as such (`axir.runtime`).
+A program for CPUs is for a level of x86-64, for any CPU of an architecture (`generic`), or for CPUs
+with all features of the CPU that it was compiled on (`host`). IREE's binaries are readable only by
+the version that wrote them; for another version, functions are compiled from the module again.
+Elsewhere: compiling in general (`axir.runtime`).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from .exported import Exported
 
 _LOGGER = logging.getLogger(__name__)
-# Of the levels of x86-64, by the names that Linux has for them, what compiled code may use:
+# The features of x86-64's levels that compiled code may use, by Linux's names:
 # https://gitlab.com/x86-psABIs/x86-64-ABI
 _LEVEL_2 = "cx16 lahf_lm popcnt pni sse4_1 sse4_2 ssse3"
 _LEVEL_3 = f"{_LEVEL_2} avx avx2 bmi1 bmi2 f16c fma abm movbe"
@@ -49,12 +49,13 @@ _FEATURES = {
     "x86-64-v3": _LEVEL_3,
     "x86-64-v4": _LEVEL_4,
 }
-# Beginnings of the names of features that compiled code uses, as the CPU's own are written down.
+# Beginnings of the names of features that compiled code uses; the CPU's features among them are
+# recorded.
 _USED = tuple(
     "sse ssse pni avx fma f16c bmi abm popcnt movbe amx cx16 lahf_lm vaes vpclmul aes pclmul gfni "
     "sha_ni adx".split()
 )
-# With other flags it is another program to the cache, too, which knows nothing of lines.
+# Other flags give another cache key, because the cache's key ignores lines.
 _WITHOUT_LINES = (
     "--iree-vm-bytecode-module-strip-source-map=true",
     "--iree-llvmcpu-debug-symbols=false",
@@ -62,10 +63,10 @@ _WITHOUT_LINES = (
 
 
 def target_of(target: Target) -> dict[str, str]:
-    """Returns what a manifest says of a target.
+    """Returns the manifest's description of a target.
 
     Raises:
-        ParameterError: if it is a CPU of which the features are not known here.
+        ParameterError: if it is a CPU with features that are not known here.
     """
     described = {"platform": target.backend, "iree": metadata.version("iree-base-compiler")}
     if target.backend != "cpu":
@@ -94,8 +95,8 @@ def compile_functions(
 
     Args:
         functions: By name.
-        target: What to compile for.
-        file: What the program is called in the bundle.
+        target: The target of compilation.
+        file: The program's name in the bundle.
         debug_info: Whether the program holds the lines of the source.
 
     Raises:
@@ -109,7 +110,7 @@ def compile_functions(
     for name, exported in functions.items():
         for key, fixed in instances(name, exported):
             symbol = name
-            if key:  # other functions of the bundle may be called like this one for some sizes
+            if key:  # a function of fixed sizes may have another function's name
                 [symbol] = unique_names([_symbol(name, key)], {*functions, *whole})
             symbols.setdefault(name, {})[key] = symbol
             whole[symbol] = _closed(fixed)
@@ -124,10 +125,10 @@ def compile_functions(
 
 
 def instances(name: str, exported: Exported) -> Iterator[tuple[Key, Exported]]:
-    """Yields for what a function is compiled, and the function of that.
+    """Yields the instances of a function to compile: their keys and functions.
 
     Raises:
-        ParameterError: if a dimension is open, and nothing is named.
+        ParameterError: if a dimension is open, and no sizes are given.
     """
     if exported.batch is not None:
         if not exported.batch.sizes:
@@ -158,7 +159,7 @@ def _symbol(name: str, key: Key) -> str:
 
 
 def flat_signature(exported: Exported) -> Signature:
-    """Returns what the function of the module takes: the parameters after the arguments."""
+    """Returns the signature of the module's function: the parameters follow the arguments."""
     entry = exported.entry
     parameters = (Argument(name, exported.parameters[name].type) for name in entry.parameters)
     arguments = (*entry.signature.arguments, *parameters)
@@ -166,7 +167,7 @@ def flat_signature(exported: Exported) -> Signature:
 
 
 def _closed(exported: Exported) -> Function:
-    """Returns a function of the arguments and the parameters, which captures nothing."""
+    """Returns a function of the arguments and the parameters, without captures."""
     whole = without_parameters(exported.function, len(exported.parameters))
     return embed_captures(simplify_function(whole, is_final=True))
 
@@ -175,7 +176,7 @@ class Programs:
     """The programs of a bundle, loaded when they are first called.
 
     Args:
-        entries: What the manifest says of them.
+        entries: Their entries in the manifest.
         read: Returns the content of a file of the bundle, checked.
     """
 
@@ -197,7 +198,7 @@ class Programs:
         return Programs(kept, self._read)
 
     def content(self) -> tuple[tuple[ProgramEntry, bytes | memoryview], ...]:
-        """Returns the programs with what the manifest says of them."""
+        """Returns the programs with their entries in the manifest."""
         return tuple((entry, self._read(entry.file)) for entry in self.entries)
 
     def run(
@@ -206,7 +207,7 @@ class Programs:
         """Runs a function on arguments and parameters; returns None if no program fits.
 
         Args:
-            name: What the function is called.
+            name: The function's name.
             count: Its number of rows, or its sizes; 0 if nothing is open.
             device: Where to run.
             values: The arguments, then the parameters.
@@ -218,7 +219,7 @@ class Programs:
         return None if chosen is None else chosen[0].run(values, chosen[1])
 
     def _choose(self, name: str, count: Key, device: UserObject) -> tuple[Program, str] | None:
-        """Returns the program for a function, and what the function is called there."""
+        """Returns the program for a function, and the function's name in it."""
         fitting = [
             entry
             for entry in self.entries

@@ -1,4 +1,4 @@
-"""The pullback of a saved function: from cotangents of its results to those of its arguments."""
+"""The pullback of a saved function: from cotangents of its results to its arguments' cotangents."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ from .captures import with_captures, without_parameters
 
 
 def pullback(function: Function, count: int) -> Function:
-    """Returns the function of the arguments, then of cotangents of the inexact results.
+    """Returns the function of the arguments, followed by cotangents of the inexact results.
 
     Args:
-        function: Captures so many parameters first, which the new function captures as well.
+        function: Its first captures are so many parameters, which the new function captures as
+            well.
         count: Their number.
     """
     whole = embed_captures(without_parameters(function, count))
@@ -48,7 +49,7 @@ def pullback(function: Function, count: int) -> Function:
 
 
 def pullback_signature(signature: Signature) -> Signature:
-    """Returns what the pullback of a function takes and returns."""
+    """Returns the signature of a function's pullback."""
     inexact = [a for a in signature.results if dtypes.is_inexact(a.type.dtype)]
     cotangents = tuple(Argument(f"ct_{a.name}", a.type) for a in inexact)
     results = tuple(

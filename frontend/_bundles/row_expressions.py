@@ -1,8 +1,8 @@
-"""What programs compute, as numbered expressions: equal ones have one number.
+"""The computation of programs as numbered expressions: equal ones have one number.
 
-Ops that only regroup elements, in order, are one kind of expression, so that programs whose arrays
-have a dimension of extent 1 more or less compare as equal. Elsewhere: what a function does with the
-rows of its arguments (`row_proof.py`).
+Ops that only regroup elements, in order, are one kind of expression, so that programs with one
+dimension of extent 1 more or less compare as equal. Elsewhere: whether a function's rows are
+independent (`row_proof.py`).
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from axir.passes.partition.callees import callee_of, dimensions_of
 
 Shape = tuple[int, ...]
 
-# How many elements at their beginning tell most arrays apart.
+# The number of first elements that distinguish most arrays.
 _BEGIN = 16
-# Up to how many elements what is made of known arrays is computed.
+# Up to this number of elements, expressions of known arrays are evaluated.
 _SMALL = 4096
 # Ops that change no element and no order of elements if the number of elements stays.
 _REGROUPING = ("reshape", "squeeze", "broadcast_in_dim")
@@ -34,10 +34,10 @@ _REGROUPING = ("reshape", "squeeze", "broadcast_in_dim")
 
 @dataclass(frozen=True)
 class Made:
-    """A function that stands for one among the parameters of an op: what its results are.
+    """The results of a function among the parameters of an op; it stands for the function.
 
     Attributes:
-        results: Expressions of the results, made of those of the inputs.
+        results: Expressions of the results, in terms of the inputs.
     """
 
     results: tuple[int, ...]
@@ -48,7 +48,7 @@ class Node:
     """An expression.
 
     Attributes:
-        kind: What is applied: an input, a constant, a regrouping, or an op with its parameters and
+        kind: The kind of node: an input, a constant, a regrouping, or an op with its parameters and
             the number of the result.
         operands: Numbers of the operands, which are smaller than its own.
         shape: The shape of the value.
@@ -60,7 +60,7 @@ class Node:
 
     @property
     def op(self) -> str:
-        """The name of what is applied."""
+        """The name of the applied op."""
         return str(self.kind[0]) if type(self.kind) is tuple else ""
 
 
@@ -68,7 +68,7 @@ class Expressions:
     """Expressions by number.
 
     Attributes:
-        nodes: All of them.
+        nodes: All expressions.
     """
 
     def __init__(self) -> None:
@@ -88,7 +88,7 @@ class Expressions:
         return self._number(Node(("input", place), (), shape))
 
     def constant(self, array: ConcreteArray) -> int:
-        """Returns the number of an array: that of an equal one, if there is any."""
+        """Returns the number of an array, which is an equal array's number if there is one."""
         shape, host = array.type.shape, array.host()
         inner = tuple(extent for extent in shape if extent != 1)
         begin = words_of(host.flat[:_BEGIN]).tobytes()
@@ -117,7 +117,7 @@ class Expressions:
 
         Args:
             equation: The op.
-            params: Its parameters, in which `Made` may stand for functions.
+            params: Its parameters, with `Made` in place of functions.
             operands: Numbers of its operands.
             shapes: Shapes of its results.
         """
@@ -155,7 +155,8 @@ class Expressions:
 
         Args:
             function: The function.
-            arguments: Numbers of its inputs; then of its captures, or those captured are taken.
+            arguments: Numbers of its inputs, and then of its captures; without the latter, the
+                captured values are used.
         """
         variables = (*function.inputs, *function.captures)
         rest = captured_behind(function, len(arguments))
@@ -175,15 +176,15 @@ class Expressions:
     def replaced(
         self, number: int, others: Mapping[int, int], keeps_inputs: bool = False
     ) -> int | None:
-        """Returns an expression in which others stand for some; what is known then is computed.
+        """Returns an expression with some parts replaced, and evaluated as far as it is known then.
 
         Args:
             number: The expression.
-            others: By number of an expression in it, what stands for that.
+            others: The replacements, by the number of an expression in it.
             keeps_inputs: Whether inputs may remain.
 
         Returns:
-            None if inputs remain that must not.
+            None if inputs remain, unless they may.
         """
         pending, reached = [number], set[int]()
         while pending:
@@ -214,7 +215,7 @@ class Expressions:
         return self._known(number) is not None
 
     def _value(self, number: int) -> ConcreteArray | None:
-        """Returns what an op gives of arrays that are known; None if they are not, or are large."""
+        """Evaluates an op on known arrays; returns None for others, and for large results."""
         node = self.nodes[number]
         if type(node.kind) is not tuple or len(node.kind) != 4 or math.prod(node.shape) > _SMALL:
             return None
@@ -230,7 +231,7 @@ class Expressions:
         return found if type(found) is ConcreteArray else None
 
     def _known(self, number: int) -> ConcreteArray | None:
-        """Returns the array that an expression is; None if it is none, or a large one."""
+        """Returns the array of an expression; None if it is not known, or large."""
         node = self.nodes[number]
         array = self._values.get(node.operands[0] if node.op == "regroup" else number)
         if array is None or array.size > _SMALL:
@@ -256,7 +257,7 @@ class Expressions:
         return self._functions[function]
 
     def _frozen(self, value: Param) -> Hashable:
-        """Returns what equal parameters have in common."""
+        """Returns a key that is the same for equal parameters."""
         if isinstance(value, dict):
             return tuple((key, self._frozen(value[key])) for key in sorted(value))
         if isinstance(value, (tuple, list)):
@@ -321,7 +322,7 @@ _WITHOUT_ONES: dict[str, Callable[[Expressions, Params, Sequence[int], Shape], _
 
 
 class _Only:
-    """What is equal to nothing but itself."""
+    """A key that equals only itself."""
 
     def __init__(self, value: Param):
         self._value = value
@@ -334,7 +335,7 @@ class _Only:
 
 
 def inlined(equation: Equation) -> Function | None:
-    """Returns the function that an op comes down to, if there is one."""
+    """Returns the function that an op is equivalent to, or None."""
     callee = callee_of(equation)
     if callee is not None:
         return resolved(callee)
@@ -345,7 +346,7 @@ def inlined(equation: Equation) -> Function | None:
 
 
 def captured_behind(function: Function, count: int) -> list[ConcreteArray]:
-    """Returns the arrays that a function captured, if so many arguments are not those for them."""
+    """Returns the arrays that a function captured, unless so many arguments include them."""
     if count > len(function.inputs):
         return []
     return [as_array(x) for x in function.captured]
@@ -355,7 +356,7 @@ def equal_bits(one: HostArray, other: HostArray) -> bool:
     """Tells whether arrays of one shape and dtype hold the same bits."""
     if not one.size:
         return True
-    # Views that repeat elements take more memory to compare than they have.
+    # Views that repeat elements would take more memory to compare than they have.
     strides = zip(one.strides, other.strides, strict=True)
     place = (*(slice(None) if any(pair) else 0 for pair in strides), ...)
     one, other = words_of(one[place]), words_of(other[place])

@@ -1,6 +1,6 @@
-"""Where the rows of arrays lie, and where an op leaves them, as its rule `dimensions` tells.
+"""The places of rows in arrays, and in the results of an op by its rule `dimensions`.
 
-Elsewhere: the walk over a program (`row_proof.py`), and ops that are told which row they stand in
+Elsewhere: the walk over a program (`row_proof.py`), and ops that use the numbers of rows
 (`row_numbers.py`).
 """
 
@@ -23,14 +23,14 @@ EVERY = frozenset({-1})
 
 @dataclass(frozen=True)
 class Rows:
-    """Where an array has rows: in one dimension, as `(before, rows, behind)` if it is reshaped.
+    """The place of rows in an array: one dimension, as `(before, rows, behind)` if it is reshaped.
 
     Attributes:
         dimension: The dimension.
-        before: How many times the rows stand in it, one after the other; None if all places along
-            it hold the same.
-        numbered: Places along the last dimension at which the numbers of the rows are added to what
-            else the array holds.
+        before: How many times the rows are repeated in it; None if all positions along it are
+            equal.
+        numbered: Positions along the last dimension where the numbers of the rows are added to the
+            array's values.
     """
 
     dimension: int
@@ -40,11 +40,11 @@ class Rows:
 
 @dataclass(frozen=True)
 class Own:
-    """A value of which each row has its own part, or which all rows share.
+    """A value that has a separate part for each row, or that all rows share.
 
     Attributes:
-        expression: What a row computes for it, by number.
-        rows: Where the rows lie; None if they share it.
+        expression: A row's computation of it, by number.
+        rows: The place of the rows; None if they share it.
     """
 
     expression: int
@@ -53,11 +53,11 @@ class Own:
 
 @dataclass(frozen=True)
 class Mixed:
-    """A value in which rows meet, or that depends on how many there are.
+    """A value in which rows mix, or that depends on the number of rows.
 
     Attributes:
-        reason: Why, as a sentence.
-        equation: The op that made it so; None if none did.
+        reason: The reason, as a sentence.
+        equation: The op that made it so, or None.
     """
 
     reason: str
@@ -68,7 +68,7 @@ State = Own | Mixed
 
 
 class RefusedError(Exception):
-    """Ends the look at an op: its results are `Mixed`, for a reason.
+    """Ends the check of an op and makes its results `Mixed`, with a reason.
 
     Attributes:
         equation: The op that is the reason, if it is another one within.
@@ -80,12 +80,12 @@ class RefusedError(Exception):
 
 
 class Parts(NamedTuple):
-    """What an op is on a single row.
+    """An op's counterpart on a single row.
 
     Attributes:
         params: Its parameters.
         shapes: Shapes of the results.
-        rows: Where its results have rows.
+        rows: The places of rows in its results.
     """
 
     params: Params
@@ -94,14 +94,14 @@ class Parts(NamedTuple):
 
 
 class _Cut(NamedTuple):
-    """The factor in which rows lie, and how many times before them."""
+    """The factor with the rows, and the number of their repetitions before."""
 
     factor: int
     before: int
 
 
 def part_shape(shape: Shape, rows: Rows | None, count: int) -> Shape:
-    """Returns the shape of what a single row of so many has of an array."""
+    """Returns the shape of a single row's part of an array."""
     if rows is None:
         return shape
     place = rows.dimension
@@ -115,17 +115,17 @@ def parts_of(
     count: int,
     new: Sequence[int | None],
 ) -> Parts:
-    """Returns what an op is on one row of so many.
+    """Returns an op's counterpart on one row.
 
     Args:
         equation: The op.
         dimensions: How its dimensions hang together.
-        rows: Where its operands have rows.
-        count: How many there are.
-        new: In which dimension each result has rows though no operand has.
+        rows: The places of rows in its operands.
+        count: The number of rows.
+        new: The dimension in which each result has rows though no operand has.
 
     Raises:
-        RefusedError: if a result has not what only one row gave it.
+        RefusedError: if a result depends on more than one row.
     """
     name = equation.primitive.name
     if dimensions.separate:
@@ -153,13 +153,13 @@ def parts_of(
 
 
 def _cut(dimensions: Dimensions, rows: Sequence[Rows | None], count: int) -> _Cut | None:
-    """Returns the factor in which rows of operands lie; None if there is not one for all."""
+    """Returns the factor with the rows of all operands; None if the operands differ."""
     cuts = {
         _located(own[x.dimension], dimensions, x.before, count)
         for x, own in zip(rows, dimensions.operands, strict=True)
         if x is not None and x.before is not None
     }
-    if not cuts:  # all are uniform: one of them says where
+    if not cuts:  # all are uniform: one of them has the place
         cuts = {
             _located(own[x.dimension], dimensions, 1, count)
             for x, own in zip(rows, dimensions.operands, strict=True)
@@ -169,7 +169,7 @@ def _cut(dimensions: Dimensions, rows: Sequence[Rows | None], count: int) -> _Cu
 
 
 def _located(own: Dimension, dimensions: Dimensions, before: int, count: int) -> _Cut | None:
-    """Returns the factor of a dimension in which its rows lie."""
+    """Returns the factor of a dimension with the rows."""
     done = 1
     for factor in own:
         extent = dimensions.extents[factor]
@@ -180,7 +180,7 @@ def _located(own: Dimension, dimensions: Dimensions, before: int, count: int) ->
 
 
 def _new_cut(dimensions: Dimensions, count: int, new: Sequence[int | None]) -> _Cut | None:
-    """Returns the factor of rows that results alone have."""
+    """Returns the factor of rows that only results have."""
     cuts = {
         _located(own[place], dimensions, 1, count)
         for own, place in zip(dimensions.results, new, strict=True)
@@ -190,7 +190,7 @@ def _new_cut(dimensions: Dimensions, count: int, new: Sequence[int | None]) -> _
 
 
 def _is_free(dimensions: Dimensions, rows: Sequence[Rows | None], factor: int) -> bool:
-    """Tells whether an op treats all positions along a factor alike, and each by itself."""
+    """Tells whether an op treats all positions along a factor alike, and independently."""
     look_up = dimensions.look_up
     if factor in dimensions.combined or factor in dimensions.halos:
         return False
@@ -206,7 +206,7 @@ def _is_free(dimensions: Dimensions, rows: Sequence[Rows | None], factor: int) -
 def _rows_of(
     own: Sequence[Dimension], dimensions: Dimensions, cut: _Cut, is_uniform: bool
 ) -> Rows | None:
-    """Returns where a result has rows; None if it has them nowhere, or twice."""
+    """Returns the place of rows in a result; None if it has no place or two."""
     places = [place for place, factors in enumerate(own) if cut.factor in factors]
     if len(places) != 1:
         return None
@@ -218,10 +218,10 @@ def _rows_of(
 
 
 def joined(one: Rows | None, other: Rows | None) -> Rows | None:
-    """Returns where a value has rows that comes from one place or another.
+    """Returns the place of rows in a value that comes from one of two sources.
 
     Raises:
-        RefusedError: if they have them at different places.
+        RefusedError: if the sources have them at different places.
     """
     if one is None or other is None:
         if one is other:

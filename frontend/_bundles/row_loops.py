@@ -1,4 +1,4 @@
-"""Loops and choices on the rows of arrays: what `row_proof.py` asks of them."""
+"""Loops and choices on the rows of arrays: their rules for `row_proof.py`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _choice(walk: Walk, equations: Equations, operands: Sequence[Own]) -> list[S
 
 
 def _scan(walk: Walk, equations: Equations, operands: Sequence[Own]) -> list[State]:
-    """Returns the results of `scan`: over something else than rows, or of each row by itself."""
+    """Returns the results of `scan`: over another axis than rows, or of each row separately."""
     counts = equations[0].params["num_consts"], equations[0].params["num_carry"]
     consts, carry, xs = split(operands, *counts)
     if any(x.rows is not None and x.rows.dimension == 0 for x in xs):
@@ -58,7 +58,7 @@ def _scan(walk: Walk, equations: Equations, operands: Sequence[Own]) -> list[Sta
 def _map(
     walk: Walk, equations: Equations, operands: Sequence[Own], xs: Sequence[Own]
 ) -> list[State]:
-    """Returns the results of a loop over rows that carries nothing from one to the next."""
+    """Returns the results of a loop over rows that carries nothing from row to row."""
     first = operands[: len(operands) - len(xs)]
     rows = None
     for x in xs:
@@ -107,7 +107,7 @@ def _while(walk: Walk, equations: Equations, operands: Sequence[Own]) -> list[St
 
 
 def _running(conditions: tuple[Function, Function]) -> int | None:
-    """Returns the number of the carried value that tells which rows still run, if there is one."""
+    """Returns the number of the carried value that tells which rows still run, or None."""
     found = set()
     for condition in conditions:
         if len(condition.equations) != 1:
@@ -132,15 +132,15 @@ def _rests(
 ) -> bool:
     """Tells whether a pass changes nothing of rows that are done, so that they stay done.
 
-    It keeps what is carried where a row does not run, and asks of what is carried the question that
-    was asked before the loop.
+    It keeps the carry where a row does not run, and evaluates the same condition on the carry as
+    before the loop.
 
     Args:
         walk: The walk.
-        running: Which carried value tells what still runs.
-        consts: Operands of the body before those that are carried.
-        carry: What is carried first.
-        found: What the body makes of its inputs.
+        running: The number of the carried value that tells which rows still run.
+        consts: Operands of the body before the carry.
+        carry: The initial carry.
+        found: The body's results.
     """
     expressions, count = walk.expressions, len(consts)
     shapes = [expressions.shape(x.expression) for x in carry]
@@ -177,7 +177,7 @@ def _is_kept(expressions: Expressions, made: int, old: int, running: int) -> boo
     return which == running and kept == old
 
 
-# What they share ----------------------------------------------------------------------------------
+# Shared by the rules ------------------------------------------------------------------------------
 
 
 def _invariant(
@@ -187,7 +187,7 @@ def _invariant(
     carry: Sequence[Own],
     behind: Sequence[Own],
 ) -> tuple[list[Rows | None], list[Own]]:
-    """Returns where what is carried has rows in all passes, and what a body then returns."""
+    """Returns the places of rows in the carry in all passes, and the body's results then."""
     layouts = [x.rows for x in carry]
     shapes = [walk.expressions.shape(x.expression) for x in carry]
     while True:
@@ -199,7 +199,7 @@ def _invariant(
         grown = [joined(rows, x.rows) for rows, x in zip(layouts, found, strict=False)]
         if grown == layouts:
             return layouts, found
-        layouts = grown  # rows that were uniform have a place now: it ends
+        layouts = grown  # rows that were uniform have a place now, so this ends
 
 
 def _functions(equations: Equations, name: str) -> tuple[Function, Function]:
@@ -214,7 +214,7 @@ def _as_inputs(expressions: Expressions, operands: Sequence[Own]) -> list[Own]:
 
 
 def _slice(expressions: Expressions, x: Own, place: int) -> Own:
-    """Returns what a pass gets of an array that is scanned, but not along its rows."""
+    """Returns a pass's slice of an array that is scanned, but not along its rows."""
     shape: Shape = expressions.shape(x.expression)[1:]
     rows = None if x.rows is None else replace(x.rows, dimension=x.rows.dimension - 1)
     return Own(expressions.input(place, shape), rows)

@@ -1,7 +1,7 @@
-"""Arrays of a program that have rows, and those that number them, as in `x[arange(n), labels]`.
+"""Arrays that have rows, and arrays of the rows' numbers, as in `x[arange(n), labels]`.
 
-The numbers of rows may only say in which row something stands: a row that looks up its own number
-finds itself. Elsewhere: ops that know of no numbers of rows (`row_layouts.py`).
+The numbers of rows may only address a row: a row that looks up its number finds its own part.
+Elsewhere: ops that do not use the numbers of rows (`row_layouts.py`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .row_layouts import EVERY, Mixed, Own, Parts, RefusedError, Rows, State, pa
 
 Counts = tuple[int, int]
 
-# Ops that leave elements what they are, and so the numbers of rows.
+# Ops that do not change elements, and so keep the numbers of rows.
 _MOVING = ("reshape", "squeeze", "broadcast_in_dim", "transpose")
 _SCATTERS = ("scatter", "scatter_add", "scatter_mul", "scatter_min", "scatter_max")
 
@@ -29,7 +29,7 @@ _SCATTERS = ("scatter", "scatter_add", "scatter_mul", "scatter_min", "scatter_ma
 def constant(
     expressions: Expressions, arrays: tuple[ConcreteArray, ConcreteArray], counts: Counts
 ) -> State:
-    """Returns what an array is to a row, given that of a program of some rows and one of others."""
+    """Returns the state of an array, given the arrays of two programs for different row counts."""
     one, other = arrays
     if one.type.shape == other.type.shape:
         number = expressions.constant(one)
@@ -47,7 +47,7 @@ def constant(
 
 
 def _candidates(one: Shape, other: Shape, counts: Counts) -> list[Rows]:
-    """Returns where two arrays may have rows, given their shapes."""
+    """Returns the possible places of rows in two arrays, given their shapes."""
     if len(one) != len(other):
         return []
     places = [d for d, (m, n) in enumerate(zip(one, other, strict=True)) if m != n]
@@ -62,7 +62,7 @@ def _candidates(one: Shape, other: Shape, counts: Counts) -> list[Rows]:
 
 
 def _part(x: ConcreteArray, rows: Rows, count: int) -> ConcreteArray | None:
-    """Returns what a row has of an array; None if not all have the same."""
+    """Returns a row's part of an array; None if the rows' parts differ."""
     host, place = x.host(), rows.dimension
     shape = part_shape(host.shape, rows, count)
     if rows.numbered:
@@ -87,15 +87,15 @@ def _part(x: ConcreteArray, rows: Rows, count: int) -> ConcreteArray | None:
 def numbers_of(
     equation: Equation, count: int, new: Sequence[int | None]
 ) -> tuple[ConcreteArray, Rows] | None:
-    """Returns what a row has of an array that counts rows, and where they lie.
+    """Returns a row's part of an array that numbers rows, and the rows' place in it.
 
     Args:
         equation: An `iota`.
-        count: How many rows there are.
-        new: In which dimension its result has rows.
+        count: The number of rows.
+        new: The dimension in which its result has rows.
 
     Returns:
-        None if it counts something else, or in a type that is too small for numbers of rows.
+        None if it numbers something else, or in a dtype that is too small for numbers of rows.
     """
     (result,), (place,) = equation.results, new
     shape, dtype = result.type.shape, result.type.dtype
@@ -123,16 +123,16 @@ def _holds_numbers(host: HostArray, place: int) -> bool:
 def numbered_results(
     equation: Equation, operands: Sequence[Own], count: int, found: Sequence[Rows | None]
 ) -> list[Rows | None]:
-    """Returns where an op's results have rows, if operands hold numbers of rows.
+    """Returns the places of rows in an op's results, if operands hold numbers of rows.
 
     Args:
         equation: The op.
         operands: Its operands.
-        count: How many rows there are.
-        found: Where the results have rows if the numbers are what else an array holds.
+        count: The number of rows.
+        found: The places of rows in the results, if the numbers were ordinary values.
 
     Raises:
-        RefusedError: if it does with them what no single row does.
+        RefusedError: if it uses them as an op on a single row cannot.
     """
     if _keeps_numbers(equation):
         ((operand,), (rows,)) = operands, found
@@ -147,7 +147,7 @@ def numbered_results(
 
 
 def looks_up(equation: Equation) -> bool:
-    """Tells whether an op reads or writes at places that its second operand tells."""
+    """Tells whether an op reads or writes at places that its second operand gives."""
     return equation.primitive.name == "gather" or equation.primitive.name in _SCATTERS
 
 
@@ -170,10 +170,10 @@ def _columns_of(equation: Equation, operands: Sequence[Own]) -> frozenset[int]:
 
 
 def of_own_row(equation: Equation, operands: Sequence[Own], count: int) -> Parts:
-    """Returns a look-up, or a scatter, on one row, if each row does it in its own place.
+    """Returns a look-up, or a scatter, on one row, if each row addresses its own part.
 
     Raises:
-        RefusedError: if one does it elsewhere.
+        RefusedError: if a row addresses another part.
     """
     name, numbers = equation.primitive.name, equation.params["dimension_numbers"]
     is_read = name == "gather"

@@ -1,4 +1,4 @@
-"""What is looked at when a function is exported, and can be left out."""
+"""The checks of an export that can be left out."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class DisabledSafetyCheck:
     def rows() -> DisabledSafetyCheck:
         """Leaves out whether a function with an open leading dimension treats rows one by one.
 
-        The check is a proof, op by op, which refuses what it does not know: callbacks, and
-        primitives of a user's own. Where it is left out, rows are treated one by one all the same:
-        results are those of the function of a single row.
+        The check is a proof, op by op, which refuses ops that it does not know: callbacks, and
+        users' primitives. Without it, rows are treated one by one all the same: results are the
+        results of the function of a single row.
         """
         return DisabledSafetyCheck("rows")
 
@@ -32,10 +32,10 @@ class DisabledSafetyCheck:
 
     @staticmethod
     def custom_call(target_name: str) -> DisabledSafetyCheck:
-        """Leaves out a call of a library's function; what is exported has none."""
+        """Leaves out the check of calls of library functions; exported functions have no calls."""
         return DisabledSafetyCheck(f"custom_call:{target_name}")
 
     def is_custom_call(self) -> str | None:
-        """Returns the name of the function, if this is a check of such a call."""
+        """Returns the name of the library's function, if this is a check of its calls."""
         kind, _, target = self.name.partition(":")
         return target if kind == "custom_call" else None

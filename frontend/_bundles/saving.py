@@ -1,4 +1,4 @@
-"""Writing bundles: functions, parameters and programs become the entries of an archive.
+"""Writes bundles: functions, parameters and programs become the entries of an archive.
 
 Elsewhere: reading them (`bundle.py`).
 """
@@ -34,7 +34,7 @@ MANIFEST = "manifest.json"
 MODULE = "module.mlir"
 PARAMETERS = "parameters.safetensors"
 
-# A program and what the manifest says of it.
+# A program and its entry in the manifest.
 Programs = Sequence[tuple[ProgramEntry, bytes | memoryview]]
 
 
@@ -44,10 +44,11 @@ def save_bundle(
     programs: Programs = (),
     debug_info: bool = True,
 ) -> None:
-    """Writes a bundle, perhaps with the lines of the source; readers see the whole file or none.
+    """Writes a bundle, optionally with the lines of the source; readers see the whole file or none.
 
     Raises:
-        ParameterError: if the suffix is not `.axir`, or a function has no name of Python's.
+        ParameterError: if the suffix is not `.axir`, or a function's name is not a Python
+            identifier.
         SerializationError: if a function has no textual form.
     """
     path = Path(path)
@@ -84,10 +85,10 @@ def bundle_entries(
 
 
 def check_names(functions: Mapping[str, Exported]) -> None:
-    """Refuses names of functions that Python and C++ could not call.
+    """Refuses names of functions that Python and C++ could not use.
 
     Raises:
-        ParameterError: if there is one, or no function.
+        ParameterError: if a name is refused, or there are no functions.
     """
     if not functions:
         raise ParameterError("A bundle without functions.", "Export at least one function.")
@@ -125,7 +126,7 @@ def _module_text(functions: Mapping[str, Exported], debug_info: bool) -> bytes:
 
 
 def stored_form(array: ConcreteArray) -> HostArray:
-    """Returns an array as the file of parameters has it: complex numbers as pairs, keys as words.
+    """Returns an array as the parameter file has it: complex numbers as pairs, keys as words.
 
     >>> from axir.dialect.core.array import as_array
     >>> stored_form(as_array(np.array([1 + 2j], np.complex64)))

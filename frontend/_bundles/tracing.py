@@ -1,6 +1,6 @@
-"""Tracing functions that are exported: arguments named, parameters taken out, rows one by one.
+"""Traces functions for export: names arguments, takes parameters out, and treats rows one by one.
 
-Elsewhere: what users call (`axir.export`), tracing as such (`axir.jit`).
+Elsewhere: the public functions (`axir.export`), tracing in general (`axir.jit`).
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ from .saving import is_function_name
 
 
 class Traced(NamedTuple):
-    """A function traced: what the manifest says of it, the function, and its structures.
+    """A traced function: its entry in the manifest, the function, and its structures.
 
-    Besides, why its leading dimension is not one of rows, if it might have been.
+    It also holds the reason that its leading dimension is not one of rows, if that was tried.
     """
 
     entry: FunctionEntry
@@ -53,7 +53,7 @@ class Traced(NamedTuple):
 
     def exported(self, found: Parametrized) -> Exported:
         """Returns the function, its parameters named as `found` names them."""
-        # Several functions together may have given parameters other names.
+        # The functions of a bundle may together have renamed parameters.
         names = dict(zip(self.entry.parameters, found.parameters, strict=True))
         updates = tuple(name and names[name] for name in self.entry.updates)
         entry = replace(self.entry, parameters=tuple(found.parameters), updates=updates)
@@ -74,16 +74,16 @@ def trace(
 
     Args:
         fun: The function, jitted or not.
-        args: Arrays, or what has a shape and a dtype, and the values of static arguments.
+        args: Arrays, or objects with a shape and a dtype, and the values of static arguments.
         kwargs: Those by keyword.
-        name: What to call it; by default its own name.
-        updates: Names of parameters, or what several begin with, and those of the results that are
-            their new values.
-        checks_rows: Whether to prove, with an open leading dimension, that rows are on their own.
+        name: Its name; by default the function's name.
+        updates: Names of parameters, or a common prefix of several, and names of the results that
+            are their new values.
+        checks_rows: Whether to prove, with an open leading dimension, that rows are independent.
 
     Raises:
         UnexpectedTracerError: if it uses values of a trace that is going on.
-        SymbolicDimError: if it does with an open dimension what sizes decide.
+        SymbolicDimError: if it uses an open dimension where a size must be known.
         ShapeError: if a dimension does not follow from the shapes of arguments.
     """
     called = _Called(fun, args, kwargs)
@@ -104,9 +104,9 @@ def trace(
 
 
 class _Lowered(NamedTuple):
-    """A function traced, and its rows if these are open and on their own.
+    """A traced function, and its rows if these are open and independent.
 
-    Besides, why its leading dimension is not one of rows, if it might have been.
+    It also holds the reason that its leading dimension is not one of rows, if that was tried.
     """
 
     lowered: Lowered
@@ -117,9 +117,9 @@ class _Lowered(NamedTuple):
 def _lowered(
     called: _Called, leaves: Sequence[UserObject], in_tree: tree.TreeDef, checks_rows: bool
 ) -> _Lowered:
-    """Returns the function traced.
+    """Returns the traced function.
 
-    A single open leading dimension is one of rows if the function treats these one by one; all
+    A single open leading dimension is one of rows if the function treats rows one by one; all
     others are symbolic dimensions of the program.
     """
     shapes = [x.shape for x in leaves if isinstance(x, ShapeDtypeStruct)]
@@ -132,7 +132,7 @@ def _lowered(
             lowered, batch = _rows(called, leaves, in_tree, is_open, dimension.name, checks_rows)
         except DependentRowsError as error:
             refused = error
-        except AxirError as error:  # what it needs more rows for is told of the symbolic dimension
+        except AxirError as error:  # a dimension of several rows may still work, see below
             refused = dependent(_name(called), f"one row is refused: {error.message}")
         else:
             if not (checks_rows and _number_matters(called, leaves, in_tree)):
@@ -155,7 +155,7 @@ def _name(called: _Called) -> str:
 def _number_matters(called: _Called, leaves: Sequence[UserObject], in_tree: tree.TreeDef) -> bool:
     """Tells whether the program of any number of rows is not the same for each row.
 
-    What is proved of rows is proved of the programs traced for a few numbers of them.
+    The proof about rows covers the programs traced for a few numbers of rows.
 
     Raises:
         SymbolicDimError: if the number of rows decides something in the user's Python.
@@ -166,7 +166,7 @@ def _number_matters(called: _Called, leaves: Sequence[UserObject], in_tree: tree
         if error.is_choice_of_user:
             raise
     except AxirError:
-        pass  # the function was traced for numbers, which is what is used
+        pass  # the traces for fixed numbers serve
     else:
         return computes_with_sizes(lowered.function)
     return False
@@ -175,15 +175,15 @@ def _number_matters(called: _Called, leaves: Sequence[UserObject], in_tree: tree
 def updates_of(
     signature: Signature, parameters: Mapping[str, ConcreteArray], updates: Mapping[str, str]
 ) -> tuple[str | None, ...]:
-    """Returns for each result the parameter whose new value it is, or None.
+    """Returns for each result the parameter that it is the new value of, or None.
 
     Args:
-        signature: What the function takes and returns.
-        parameters: What it is given besides, by name.
+        signature: The function's arguments and results.
+        parameters: Its parameters, by name.
         updates: As for `trace`.
 
     Raises:
-        ParameterError: if there is no such parameter, or no such result of its type.
+        ParameterError: if the parameter, or a result of its type, is absent.
     """
     kinds = {value.name: value.type for value in signature.results}
     found: dict[str, str] = {}
@@ -209,7 +209,7 @@ def updates_of(
 
 
 def _symbol(name: str) -> str:
-    """Returns what a single function is called: its name, or `main` if it is a lambda."""
+    """Returns the symbol of a single function: its name, or `main` if it is a lambda."""
     return name if is_function_name(name) else "main"
 
 
@@ -219,7 +219,7 @@ class _Called:
     Attributes:
         function: The user's function.
         args: The positional arguments that are neither static nor bound.
-        kwargs: Likewise those by keyword.
+        kwargs: The same for arguments by keyword.
     """
 
     def __init__(self, fun: UserFunction, args: tuple[UserObject, ...], kwargs: dict[str, Options]):
@@ -235,7 +235,7 @@ class _Called:
         self._named = {k: v for k, v in kwargs.items() if k in jitted._static.names}
         self.args = tuple(args[n] for n in self._numbers)
         self.kwargs = {k: v for k, v in kwargs.items() if k not in self._named}
-        # Not what the function has as attributes: a function that was loaded has `parameters`.
+        # Without the function's attributes: a function that was loaded has `parameters`.
         functools.update_wrapper(self, self.function, updated=())
 
     def __call__(
@@ -244,7 +244,7 @@ class _Called:
         kwargs: dict[str, Options],
         bound: Bound,
     ) -> UserObject:
-        """Calls the function with values of the arguments, and of those that are bound."""
+        """Calls the function with values of the arguments and of the bound ones."""
         values = {**self._fixed, **dict(zip(self._numbers, args, strict=True))}
         given = [values[n] for n in range(self._count)]
         return self.function(*bound.args, *given, **bound.kwargs, **self._named, **kwargs)
@@ -272,7 +272,7 @@ class _Called:
         return self.bound.by_name(self.function)
 
     def names(self) -> Iterator[str]:
-        """Yields the name of each leaf: that of the function's parameter, and the path below it."""
+        """Yields the name of each leaf: the parameter's name, and the path below it."""
         positional, rest = parameter_names(self.function)
         first = len(self.bound.args)
         for number, value in zip(self._numbers, self.args, strict=True):
@@ -283,7 +283,7 @@ class _Called:
             yield from (name + path for path in tree.paths(self.kwargs[name]))
 
     def donated(self) -> tuple[int, ...]:
-        """Returns the numbers of the leaves whose memory results may take."""
+        """Returns the numbers of the leaves that results may overwrite."""
         counted = tree.structure((self.args, self.kwargs))
         numbers: UserObject = counted.unflatten(range(counted.num_leaves))
         args, kwargs = numbers
@@ -304,7 +304,7 @@ def _rows(
     symbol: str,
     checks_rows: bool,
 ) -> tuple[Lowered, Batch]:
-    """Traces a function for one row of those leaves that have rows."""
+    """Traces a function for one row of the leaves that have rows."""
 
     def sized(count: int) -> list[UserObject]:
         return [_sized(x, count) if rows else x for x, rows in zip(leaves, is_open, strict=True)]
@@ -340,6 +340,6 @@ def _rows(
 
 
 def _sized(x: ShapeDtypeStruct, count: int | None = None) -> ShapeDtypeStruct:
-    """Returns the type of so many rows, or of one without the dimension."""
+    """Returns a type with so many rows, or without the dimension."""
     shape = x.shape[1:] if count is None else (count, *x.shape[1:])
     return ShapeDtypeStruct(shape, x.dtype, weak_type=x.weak_type)

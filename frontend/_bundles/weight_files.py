@@ -1,6 +1,6 @@
-"""Files of weights in the format of safetensors, which may stand beside a module.
+"""Files of weights in the safetensors format, which may accompany a module.
 
-Elsewhere: which weights a module names (`axir.dialect.text.resources`).
+Elsewhere: the weights that a module names (`axir.dialect.text.resources`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def read_safetensors(path: Path) -> dict[str, HostArray]:
     """Returns the arrays of a file by name, where it is mapped.
 
     Raises:
-        WeightsError: if it is none of the format.
+        WeightsError: if the file has another format.
     """
     try:
         with path.open("rb") as file:

@@ -1,4 +1,4 @@
-"""What can be wrong with a checkpoint: a class each."""
+"""The errors of checkpoints, a class for each."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ class CheckpointError(AxirError):
 
 
 class CheckpointNotFoundError(CheckpointError, FileNotFoundError):
-    """A folder has no checkpoint, or none of the step that was asked for."""
+    """A folder has no checkpoint, or not the requested step."""
 
 
 class CheckpointExistsError(CheckpointError, FileExistsError):
@@ -18,15 +18,15 @@ class CheckpointExistsError(CheckpointError, FileExistsError):
 
 
 class CheckpointWriteError(CheckpointError, OSError):
-    """A checkpoint could not be written; what was saved before is as it was."""
+    """A checkpoint could not be written; the older checkpoints are unchanged."""
 
 
 class CheckpointLeafError(CheckpointError, TypeError):
-    """A tree holds something that checkpoints cannot keep."""
+    """A tree has a leaf that checkpoints cannot store."""
 
 
 class CheckpointTreeError(CheckpointError, ValueError):
-    """A checkpoint holds another tree than the one that is asked for."""
+    """A checkpoint holds another tree than the requested one."""
 
 
 class CheckpointVersionError(CheckpointError, ValueError):
@@ -34,7 +34,7 @@ class CheckpointVersionError(CheckpointError, ValueError):
 
 
 class DamagedCheckpointError(CheckpointError, ValueError):
-    """The files of a checkpoint are not those that were written; base of what may have happened."""
+    """The files of a checkpoint differ from the written ones; base of the specific errors."""
 
 
 class TruncatedCheckpointError(DamagedCheckpointError):
@@ -42,8 +42,8 @@ class TruncatedCheckpointError(DamagedCheckpointError):
 
 
 class CheckpointHashError(DamagedCheckpointError):
-    """A file of a checkpoint has another content than was written."""
+    """A file of a checkpoint has other content than was written."""
 
 
 class MissingShardError(DamagedCheckpointError, FileNotFoundError):
-    """A part of an array is not there: its file is missing, or nobody has written it."""
+    """A part of an array is missing: its file is missing, or no process has written it."""

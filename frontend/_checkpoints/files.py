@@ -35,8 +35,8 @@ class Files:
     """The files of one checkpoint.
 
     Args:
-        folder: Where they are.
-        manifest: What should be in them.
+        folder: Their folder.
+        manifest: The description of their content.
     """
 
     def __init__(self, folder: Path, manifest: Manifest):
@@ -46,7 +46,7 @@ class Files:
         self._checked: set[tuple[str, str]] = set()
 
     def check_sizes(self) -> None:
-        """Raises the error for a file that is not there, or has another size."""
+        """Raises the error for a file that is missing, or has another size."""
         for file in self._manifest.files:
             self._check_size(file)
 
@@ -65,16 +65,16 @@ class Files:
             )
 
     def read(self, path: str, array: SavedArray, bounds: Bounds) -> HostArray:
-        """Returns a part of an array, put together from what processes have written.
+        """Returns a part of an array, assembled from the parts that processes have written.
 
         Args:
-            path: Which leaf it is.
-            array: What is known of it.
+            path: The path of the leaf.
+            array: Its description.
             bounds: Begin and end of the part in each dimension.
 
         Raises:
             MissingShardError: if elements of it are nowhere.
-            DamagedCheckpointError: if a file is not what was written.
+            DamagedCheckpointError: if a file differs from the written one.
         """
         shape = tuple(end - begin for begin, end in bounds)
         found = [(piece, common_bounds(piece.bounds, bounds)) for piece in array.pieces]
@@ -95,7 +95,7 @@ class Files:
         return from_stored(stored, array.dtype)
 
     def _content(self, piece: Piece, array: SavedArray) -> HostArray:
-        """Returns what a process has written of an array, as it is stored, and checks it once."""
+        """Returns a written part of an array as it is stored, after checking it once."""
         found = self._open(piece.file).get(piece.name)
         expected = stored_type(piece.shape, array.dtype)
         if found is None or (found.shape, found.dtype) != expected:

@@ -1,7 +1,7 @@
-"""The manifest of a checkpoint: its tree, its arrays, and who has written which parts, as JSON.
+"""The manifest of a checkpoint: its tree, its arrays, and the parts that processes wrote, as JSON.
 
-The last line of the file is the SHA-256 of what stands before it. A manifest from elsewhere is
-believed nothing. Elsewhere: the files of arrays (`files.py`).
+The last line of the file is the SHA-256 of the lines before it. The reader trusts nothing in a
+manifest. Elsewhere: the files of arrays (`files.py`).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Piece:
 
     Attributes:
         file: The file, which lies beside the manifest.
-        name: What the part is called there.
+        name: The part's name there.
         bounds: Begin and end in each dimension of the array.
         digest: SHA-256 of the elements.
     """
@@ -78,14 +78,14 @@ class SavedArray:
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a checkpoint holds.
+    """The content of a checkpoint.
 
     Attributes:
         step: The step.
         tree: The structure as text (`axir._trees.text`).
         leaves: By path, in the order of the structure: arrays, and numbers and texts of Python.
         files: Sizes of the files of arrays in bytes.
-        versions: What has written it.
+        versions: The versions of its writer.
     """
 
     step: int
@@ -142,10 +142,10 @@ def read_manifest(folder: Path) -> Manifest:
     """Returns the manifest of the checkpoint in a folder.
 
     Raises:
-        MissingShardError: if it has none.
+        MissingShardError: if the folder has no manifest.
         CheckpointHashError: if it was changed.
         CheckpointVersionError: if a newer axir has written it.
-        DamagedCheckpointError: if it is none.
+        DamagedCheckpointError: if the file is not a manifest.
     """
     try:
         content = (folder / MANIFEST).read_bytes()
@@ -206,7 +206,7 @@ def _read_piece(entry: UserObject, shape: tuple[int, ...]) -> Piece:
 
 
 def common_bounds(one: Bounds, other: Bounds) -> Bounds | None:
-    """Returns what two parts of an array have in common, None if that is nothing.
+    """Returns the intersection of two parts of an array, None if it is empty.
 
     >>> common_bounds(((0, 4),), ((2, 9),)), common_bounds(((0, 2),), ((2, 4),))
     (((2, 4),), None)

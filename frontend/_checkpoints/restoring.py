@@ -1,4 +1,4 @@
-"""Restoring: trees of what was saved, on the devices that there are now."""
+"""Restoring: saved trees, on the devices of the present job."""
 
 from __future__ import annotations
 
@@ -32,27 +32,28 @@ def restore(
     step: int | None = None,
     shardings: PyTree = None,
 ) -> PyTree:
-    """Returns a tree that was saved, on the devices that are there now.
+    """Returns a tree that was saved, on the devices of the present job.
 
-    Each process reads the parts that its devices hold, which may be others than those that were
-    written: arrays come back on any number of devices. What is read is checked.
+    Each process reads the parts that its devices hold, which may differ from the written parts:
+    arrays can be restored on any number of devices. All that is read is checked.
 
     Args:
         folder: Of the training run; see `save`.
-        like: A tree of the same structure: arrays, `ShapeDtypeStruct`s, numbers. What comes back
-            is built like it, with arrays of the same shardings. Without it, containers are those
-            that were saved, and dictionaries where their classes are not known.
+        like: A tree of the same structure: arrays, `ShapeDtypeStruct`s, numbers. The result has its
+            structure, and arrays with its shardings. Without it, containers are of the saved
+            classes, or dictionaries if a class is not known.
         step: The step; the last one by default.
-        shardings: Where arrays go: a tree of shardings or devices that is a prefix of the tree,
-            or one for all. They go before those of `like`; None leaves arrays uncommitted.
+        shardings: The places of arrays: a tree of shardings or devices that is a prefix of the
+            tree, or one for all. They take precedence over the shardings of `like`; None leaves
+            arrays uncommitted.
 
     Returns:
         The tree.
 
     Raises:
-        CheckpointNotFoundError: if there is no checkpoint, or none of the step.
-        CheckpointTreeError: if `like` has other leaves, or of other shapes or dtypes.
-        MissingShardError: if a part of an array, or a file, is not there.
+        CheckpointNotFoundError: if the folder has no checkpoint, or not this step.
+        CheckpointTreeError: if `like` has other leaves, or other shapes or dtypes.
+        MissingShardError: if a part of an array, or a file, is missing.
         TruncatedCheckpointError: if a file has another size than it was written with.
         CheckpointHashError: if a file has another content.
         DamagedCheckpointError: if a file is damaged otherwise.
@@ -93,7 +94,7 @@ def restore(
 
 
 def verify(folder: str | os.PathLike[str], step: int | None = None) -> int:
-    """Reads all of a checkpoint, and raises the error for what is damaged.
+    """Reads all of a checkpoint, and raises an error if it is damaged.
 
     Args:
         folder: Of the training run; see `save`.
@@ -103,8 +104,8 @@ def verify(folder: str | os.PathLike[str], step: int | None = None) -> int:
         The step.
 
     Raises:
-        CheckpointNotFoundError: if there is none.
-        DamagedCheckpointError: if files are not those that were written; `restore` lists how.
+        CheckpointNotFoundError: if the checkpoint is absent.
+        DamagedCheckpointError: if files differ from the written ones; `restore` lists how.
 
     >>> import axir.numpy as jnp, tempfile
     >>> from axir import checkpoint
@@ -124,7 +125,7 @@ def verify(folder: str | os.PathLike[str], step: int | None = None) -> int:
 
 
 def _check_leaves(path: Path, manifest: Manifest, wanted: Mapping[str, UserObject]) -> None:
-    """Raises `CheckpointTreeError` if a tree does not have the leaves that were saved."""
+    """Raises `CheckpointTreeError` if a tree does not have the saved leaves."""
     saved = manifest.leaves
     lines = [f"{name} was not saved" for name in wanted if name not in saved]
     lines += [f"{name} was saved, but is not in `like`" for name in saved if name not in wanted]
@@ -142,7 +143,7 @@ def _check_leaves(path: Path, manifest: Manifest, wanted: Mapping[str, UserObjec
 
 
 def _described(leaf: UserObject) -> str:
-    """Returns the type of an array, or that of a number."""
+    """Returns the type of an array or a number."""
     if isinstance(leaf, SavedArray):
         return str(leaf)
     if is_number(leaf):
@@ -175,7 +176,7 @@ def _leaf(
 
 
 def _placed(kind: ShapedArray, where: Sharding, part: Callable[[Index | None], HostArray]) -> Array:
-    """Returns an array where a sharding says, of which each process reads what it has."""
+    """Returns an array with a sharding; each process reads the parts of its devices."""
     if isinstance(where, SingleDeviceSharding) or dtypes.is_key(kind.dtype):
         return put(ConcreteArray(kind, part(None)), where, "checkpoint.restore")
     return make_array_from_callback(kind.shape, where, part, kind.dtype)

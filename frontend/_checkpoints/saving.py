@@ -1,4 +1,4 @@
-"""Saving: each process writes its parts, and the first one the manifest when all have."""
+"""Saving: each process writes its parts; when all have, the first process writes the manifest."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def save(
 ) -> Path:
     """Saves a tree of arrays as a step of a training run, and waits until it is on the disk.
 
-    The step appears in the folder when all of it is written; until then, and if anything fails,
-    the folder is as it was. Each process writes the parts that its devices hold; what lies on
-    devices of a single process is that of process 0. The folder must be one that all processes see.
+    The step appears in the folder when all of it is written; until then, and if anything fails, the
+    folder is as it was. Each process writes the parts that its devices hold; process 0 writes the
+    arrays that lie on devices of a single process. All processes must see the same folder.
 
     Args:
-        folder: Of the training run; it is made if there is none.
+        folder: Of the training run; it is made if it is absent.
         tree: A tree of arrays of any shape and dtype, also of random keys, and of numbers and texts
             of Python.
         step: The number of the step, at least 0.
@@ -51,7 +51,7 @@ def save(
         CheckpointExistsError: if the step was saved before.
         CheckpointWriteError: if the disk is full, or the system refuses otherwise.
         CheckpointLeafError: if a leaf is of another kind.
-        ParameterError: if `step` or `keep` is no such number.
+        ParameterError: if `step` or `keep` is not such a number.
 
     >>> import axir.numpy as jnp, tempfile
     >>> from axir import checkpoint
@@ -71,7 +71,8 @@ def save_async(
     """Begins to save a tree of arrays, and writes it while the program goes on; see `save`.
 
     The arrays may be donated or deleted in the meantime: their memory is kept. One save is written
-    at a time: a second one waits for the first, and raises its error if nobody else has.
+    at a time: a second one waits for the first, and raises its error if that has not been reported
+    yet.
 
     Args:
         folder: Of the training run.
@@ -80,11 +81,11 @@ def save_async(
         keep: How many steps remain; None for all.
 
     Returns:
-        What can be waited for.
+        An object to wait for the save with.
 
     Raises:
         CheckpointLeafError: if a leaf cannot be saved.
-        ParameterError: if `step` or `keep` is no such number.
+        ParameterError: if `step` or `keep` is not such a number.
 
     >>> import axir.numpy as jnp, tempfile
     >>> from axir import checkpoint
@@ -134,11 +135,11 @@ class Saving:
         return folders.path_of(self.folder, self.step)
 
     def is_done(self) -> bool:
-        """Tells whether the step is on the disk, or that has failed."""
+        """Tells whether the step is on the disk, or writing it has failed."""
         return not self._thread.is_alive()
 
     def unheard_error(self) -> BaseException | None:
-        """Waits, and returns what went wrong if nobody has been told."""
+        """Waits, and returns the error if it has not been reported."""
         self._thread.join()
         return None if self._is_told else self._error
 
@@ -153,14 +154,14 @@ class Saving:
 
 
 class _Queue:
-    """The save that is being written, if there is one."""
+    """The save that is being written, or None."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._last: Saving | None = None
 
     def begin(self, saving: Saving) -> Saving:
-        """Begins a save when the last one is done; raises the error of that one."""
+        """Begins a save when the previous one is done; raises the previous one's error."""
         with self._lock:
             if self._last is not None:
                 last, self._last = self._last, None
@@ -171,7 +172,7 @@ class _Queue:
         return saving
 
     def tell(self) -> None:
-        """Logs what went wrong with the last save if nobody has been told."""
+        """Logs the error of the last save if it has not been reported."""
         error = self._last.unheard_error() if self._last else None
         if error is not None:
             _logger.error("A checkpoint was not saved: %s", error)
@@ -211,10 +212,10 @@ class _Writer:
         folders.begin(self._folder, self._step)
 
     def _agree(self, what: str, act: UserObject) -> list[UserObject]:
-        """Does what this process has to do, and tells all; raises if one of them could not.
+        """Runs this process's part of a step, and tells all; raises if one of them failed.
 
         Returns:
-            What each process has done.
+            The processes' results.
         """
         error: BaseException | None = None
         said: dict[str, UserObject] = {}

@@ -1,6 +1,6 @@
 """How elements are stored: in dtypes that files of tensors have, and back.
 
-Complex numbers are pairs, random keys their words, and what has less common dtypes bytes.
+Complex numbers are stored as pairs, random keys as their words, and less common dtypes as bytes.
 Elsewhere: the files (`axir._bundles.tensors`).
 """
 
@@ -18,7 +18,7 @@ _BYTE = np.dtype(np.uint8)
 
 
 def to_stored(host: HostArray) -> HostArray:
-    """Returns an array in a dtype that files have, perhaps with one more axis.
+    """Returns an array in a dtype that files support, perhaps with one more axis.
 
     >>> to_stored(np.array([1 + 2j], np.complex64))
     array([[1., 2.]], dtype=float32)
@@ -32,7 +32,7 @@ def to_stored(host: HostArray) -> HostArray:
 
 
 def from_stored(stored: HostArray, dtype: AnyDtype) -> HostArray:
-    """Returns what `to_stored` has made an array of; a view if it can be."""
+    """Returns the array that `to_stored` converted; a view if possible."""
     if dtypes.is_key(dtype):
         return keys_of(stored, dtype)
     if stored.dtype == dtype:
@@ -41,7 +41,7 @@ def from_stored(stored: HostArray, dtype: AnyDtype) -> HostArray:
 
 
 def stored_type(shape: tuple[int, ...], dtype: AnyDtype) -> tuple[tuple[int, ...], np.dtype]:
-    """Returns shape and dtype in which elements are stored."""
+    """Returns the shape and dtype in which elements are stored."""
     if dtypes.is_key(dtype):
         return (*shape, dtype.words), np.dtype(np.uint32)
     inner = _element(dtype)
@@ -49,10 +49,10 @@ def stored_type(shape: tuple[int, ...], dtype: AnyDtype) -> tuple[tuple[int, ...
 
 
 def dtype_named(name: str) -> AnyDtype:
-    """Returns the dtype of a name that a manifest has.
+    """Returns the dtype for a name in a manifest.
 
     Raises:
-        TypeError: if there is none, or none that arrays have.
+        TypeError: if the dtype is unknown, or arrays cannot have it.
     """
     if name.startswith(_KEY):
         return key_dtype(name[len(_KEY) : -1])

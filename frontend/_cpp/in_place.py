@@ -1,6 +1,6 @@
-"""Which parts of a model's state a function may update where they lie.
+"""Decides which parts of a model's state a function may update in place.
 
-Elsewhere: how memory is written (`axir.runtime.cpp`).
+Elsewhere: writing memory (`axir.runtime.cpp`).
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ _CONTROL_FLOW = frozenset(("cond", "scan", "while"))
 def updates_in_place(function: Function, result: int, argument: Var) -> bool:
     """Tells whether a result is a large argument with some elements changed.
 
-    Only of functions that cannot fail half way: a call that fails leaves the state as it was, so
-    one that calls functions of the user's, or takes memory as it runs, writes to fresh memory.
+    This is done only for functions that cannot fail half way, because a failed call must leave the
+    state as it was. A function that calls users' functions, or allocates memory as it runs, writes
+    to fresh memory.
     """
     if _may_fail(function):
         return False
@@ -43,7 +44,7 @@ def updates_in_place(function: Function, result: int, argument: Var) -> bool:
 
 
 def _may_fail(function: Function) -> bool:
-    """Tells whether a function has control flow, or calls functions of the user's."""
+    """Tells whether a function has control flow, or calls users' functions."""
     return any(
         equation.primitive.name in _CONTROL_FLOW
         or any(isinstance(value, Callback) for value in equation.params.values())

@@ -48,14 +48,16 @@ class ModelBuilder:
         exported: Functions by the names of methods. Parameters that one of them replaces are the
             model's state.
         throws: As for `Interface`.
-        sizes: By the names of methods, what dimensions are that were open.
+        sizes: By the names of methods, the values of dimensions that were open.
 
     Attributes:
-        functions: What is compiled, by symbol: each function, or each number of rows of it.
-        donated: By symbol, the arguments whose memory becomes that of a result.
+        functions: The functions to compile, by symbol: each function, or one for each number of
+            rows.
+        donated: By symbol, the arguments that are donated, with the results that take their memory.
 
     Raises:
-        ParameterError: if a function takes any number of rows, and names none to compile it for.
+        ParameterError: if a function takes any number of rows, and names no number to compile it
+            for.
     """
 
     def __init__(
@@ -73,7 +75,7 @@ class ModelBuilder:
         self.parameters: list[Parameter] = []
         self._places: dict[str, Kept] = {}
         found = {label: x for each in exported.values() for label, x in each.parameters.items()}
-        # What the code of models calls members of its own.
+        # Names of members in the models' own code.
         taken = ["callbacks", "kernels", "options", "parameters", "workspace"]
         names = unique_names((identifier(label, "parameter") for label in found), taken)
         for own, (label, value) in zip(names, found.items(), strict=True):
@@ -117,7 +119,7 @@ class ModelBuilder:
             )
         ]
         programs = tuple(self._programs(name, exported))
-        if batch is None:  # rows are written elsewhere where there are too few or too many
+        if batch is None:  # padding or splitting rows writes elsewhere
             arguments = self._donate(name, exported, arguments, outputs)
             outputs = self._replace_in_place(name, programs[0], len(arguments), outputs)
         where = describe_location(exported.function.location)
@@ -135,7 +137,7 @@ class ModelBuilder:
         return (batch.symbol if rows else None for rows in is_open)
 
     def _programs(self, name: str, exported: Exported) -> Iterator[Compiled]:
-        """Notes what is to be compiled, and yields it."""
+        """Records the functions to be compiled, and yields them."""
         batch = exported.batch
         if batch is None:
             yield self._program(name, exported)
@@ -185,7 +187,7 @@ class ModelBuilder:
 
         Args:
             name: The symbol of the function.
-            program: What it takes.
+            program: Its compiled form.
             first: The number of its first argument that the model keeps.
             outputs: Its results.
         """
@@ -200,7 +202,7 @@ class ModelBuilder:
         return found
 
     def _constant(self, value: UserObject) -> Kept:
-        """Returns the place of an array without a name; equal ones have the same."""
+        """Returns the place of an array without a name; equal arrays share one."""
         host: HostArray = words_of(value.host())
         key = (str(host.dtype), host.shape, np.ascontiguousarray(host).tobytes())
         place = self._anonymous.get(key)
@@ -213,9 +215,9 @@ class ModelBuilder:
 
 
 def _short_paths(labels: Sequence[str], replaced: Sequence[bool]) -> list[str]:
-    """Returns the paths of results, without what all share that replace no state.
+    """Returns the paths of results, without the common prefix of those that replace no state.
 
-    Of `(params, {"loss": loss})` the loss is called `loss` if the parameters are state.
+    In `(params, {"loss": loss})` the loss is called `loss` if the parameters are state.
     """
     steps = [_STEP.findall(label.removeprefix("result")) for label in labels]
     given = [path for path, is_state in zip(steps, replaced, strict=True) if not is_state]

@@ -1,6 +1,6 @@
-"""`write_cpp`: exported functions as a folder of C++.
+"""`write_cpp`: writes exported functions as a folder of C++.
 
-Elsewhere: how functions become methods (`models.py`).
+Elsewhere: functions as methods (`models.py`).
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ class CppOptions:
 def fixed_sizes(
     functions: Mapping[str, Exported],
 ) -> tuple[dict[str, Exported], dict[str, Sizes]]:
-    """Returns functions with symbolic dimensions as those of the sizes that they name.
+    """Returns functions with their symbolic dimensions replaced by the sizes that they name.
 
     Returns:
         All functions by the names of methods, and the sizes of those that have some.
 
     Raises:
-        ParameterError: if one names none, or is called for some sizes like another function.
+        ParameterError: if one names no sizes, or the name of a function of fixed sizes is taken.
     """
     fixed_names = {name for name, each in functions.items() if each.open is None}
     found: dict[str, Exported] = {}
@@ -115,7 +115,7 @@ def write_cpp(
 
 
 def _remove_others(directory: Path, name: str, files: Container[str]) -> None:
-    """Removes what the model had for other CPUs, which builds of all files would take, too."""
+    """Removes the model's files for other CPUs; a build of all files would include them, too."""
     for pattern in (f"{name}_for_*.cpp", f"{name}_kernels*.o", f"{name}_program.hpp"):
         for path in directory.glob(pattern):
             if path.name not in files:

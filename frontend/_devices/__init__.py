@@ -1,4 +1,4 @@
-"""Where arrays are, what they are like, and what axir runs on.
+"""The places of arrays, their descriptions, and the devices that axir runs on.
 
 Private: public names stand in `axir`.
 """

@@ -16,15 +16,15 @@ from .sharding import Index, Sharding
 
 
 def drawing_of(shape: Sequence[int], sharding: Sharding) -> str:
-    """Returns a box for each part of an array, with the devices that hold it.
+    """Returns a drawing with a box for each part of an array and the devices that hold it.
 
     Args:
         shape: Shape of the array, of one or two dimensions.
-        sharding: How it is spread. Devices of an abstract mesh have the numbers of their places.
+        sharding: Its sharding. Devices of an abstract mesh are numbered by their positions.
 
     Raises:
         ParameterError: for other numbers of dimensions.
-        ShapeError: if arrays of the shape cannot be spread so.
+        ShapeError: if arrays of the shape cannot be cut so.
 
     >>> from axir.sharding import AbstractMesh, NamedSharding, PartitionSpec
     >>> mesh = AbstractMesh((2, 2), ("x", "y"))
@@ -73,7 +73,7 @@ def _part_at(
 
 
 def _joined(labels: Sequence[str]) -> str:
-    """Joins names of devices; those of one platform name it once."""
+    """Joins names of devices; the platform's name stands once if all devices share it."""
     kinds = {label.rpartition(" ")[0] for label in labels}
     if len(kinds) != 1:
         return ",".join(labels)

@@ -1,4 +1,4 @@
-"""What axir runs on: versions of packages, and devices."""
+"""The environment of axir: versions of packages, and devices."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def versions() -> dict[str, str]:
 
 
 def print_environment_info(return_string: bool = False) -> str | None:
-    """Prints what a report of a problem should tell: versions and devices.
+    """Prints the facts for a report of a problem: versions and devices.
 
     Args:
         return_string: Whether to return the text instead.

@@ -1,4 +1,4 @@
-"""From meshes and specifications, as users name them, to those that ops hold."""
+"""Converts users' meshes and specifications to the layouts that ops hold."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def mesh_axes(mesh: Mesh | AbstractMesh) -> MeshAxes:
 
 
 def device_numbers(mesh: Mesh | AbstractMesh) -> DeviceNames:
-    """Returns what ops call the devices in the order of a mesh, none if it is abstract.
+    """Returns the names of a mesh's devices in ops, in the mesh's order; empty if it is abstract.
 
-    Those of the default platform are numbers, others have names such as `vulkan:0`.
+    Devices of the default platform have numbers, others have names such as `vulkan:0`.
     """
     if not isinstance(mesh, Mesh):
         return ()
@@ -29,7 +29,7 @@ def device_numbers(mesh: Mesh | AbstractMesh) -> DeviceNames:
 
 
 def layout_of(spec: PartitionSpec, ndim: int) -> Layout:
-    """Returns how a specification cuts an array; what it leaves open is not cut.
+    """Returns the layout that a specification describes; open dimensions are not cut.
 
     >>> layout_of(PartitionSpec("a", None, ("b", "c")), 4)
     (('a',), (), ('b', 'c'), ())

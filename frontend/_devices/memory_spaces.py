@@ -1,4 +1,4 @@
-"""Names of the memories of devices, which have one each here."""
+"""Names of the memories of devices; each device has one memory here."""
 
 from __future__ import annotations
 

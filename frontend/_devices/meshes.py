@@ -1,4 +1,4 @@
-"""Meshes: devices, or numbers of such, as arrays with named axes, and the mesh in use."""
+"""Meshes: arrays of devices, or of device numbers, with named axes, and the mesh in use."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from axir.runtime import Device, devices
 
 
 class AxisType(enum.Enum):
-    """Who decides what is spread along an axis of a mesh: the compiler, types, or the user."""
+    """How the sharding along a mesh axis is decided: by the compiler, by types, or by the user."""
 
     Auto = enum.auto()
     Explicit = enum.auto()
@@ -30,7 +30,7 @@ class AxisType(enum.Enum):
 
 @dataclass(frozen=True)
 class AbstractDevice:
-    """What devices of a mesh are like.
+    """A description of a mesh's devices.
 
     Attributes:
         device_kind: Kind of the devices.
@@ -44,7 +44,7 @@ class AbstractDevice:
 
 
 class _Axes:
-    """Named axes and their extents: what both kinds of meshes are."""
+    """Named axes and their extents: the common part of both kinds of meshes."""
 
     axis_names: tuple[Hashable, ...]
     axis_sizes: tuple[int, ...]
@@ -84,7 +84,7 @@ class _Axes:
 
     @property
     def empty(self) -> bool:
-        """Whether there are no axes."""
+        """Whether the mesh has no axes."""
         return not self.axis_names
 
     def _of_type(self, wanted: AxisType) -> tuple[Hashable, ...]:
@@ -138,7 +138,7 @@ class AbstractMesh(_Axes):
         axis_sizes: Extents.
         axis_names: Names.
         axis_types: A type for each axis, or one for all; `Auto` by default.
-        abstract_device: What its devices are like, if known.
+        abstract_device: The description of its devices, if known.
 
     Raises:
         ParameterError: if these do not fit together.
@@ -169,7 +169,7 @@ class AbstractMesh(_Axes):
         return AbstractMesh(**{**{name: getattr(self, name) for name in fields}, **changes})
 
     def update_axis_types(self, name_to_type: Mapping[Hashable, AxisType]) -> AbstractMesh:
-        """Returns the mesh with other types for the axes that are named."""
+        """Returns the mesh with other types for the named axes."""
         pairs = zip(self.axis_names, self.axis_types, strict=True)
         return self.update(axis_types=tuple(name_to_type.get(name, kind) for name, kind in pairs))
 
@@ -184,7 +184,9 @@ class AbstractMesh(_Axes):
 
 
 class Mesh(_Axes):
-    """Devices in an array with named axes. A context, in which specifications alone suffice.
+    """Devices in an array with named axes.
+
+    A mesh is also a context, in which specifications suffice as shardings.
 
     Args:
         devices: An array of devices, or one of them.
@@ -302,7 +304,7 @@ class Mesh(_Axes):
         return f"Mesh({self._described()})"
 
 
-# Meshes by what programs know of them, so that results lie on the very mesh that the user made.
+# Meshes by devices and axes, so that results lie on the very mesh that the user made.
 _latest: dict[UserObject, Mesh] = {}
 _LATEST_LIMIT = 256
 
@@ -330,7 +332,7 @@ def _as_array(found: UserObject) -> np.ndarray:
 
 
 class _Context(threading.local):
-    """The mesh that a thread uses where only a specification is given."""
+    """The mesh that a thread uses for specifications without a mesh."""
 
     mesh: Mesh | AbstractMesh | None = None
 
@@ -344,7 +346,7 @@ class set_mesh:
     """Makes a mesh the one in use: from now on, or while a `with` block runs.
 
     Args:
-        mesh: The mesh; None for none.
+        mesh: The mesh; None to use no mesh.
 
     >>> import axir
     >>> with set_mesh(axir.make_mesh((1,), ("data",))):
@@ -375,19 +377,19 @@ class use_abstract_mesh(set_mesh):
 
 
 def get_mesh() -> Mesh:
-    """Returns the mesh in use, one without axes if there is none."""
+    """Returns the mesh in use, or a mesh without axes."""
     if isinstance(context.mesh, Mesh):
         return context.mesh
     return _NO_DEVICES
 
 
 def get_abstract_mesh() -> AbstractMesh:
-    """Returns the mesh in use without its devices, one without axes if there is none."""
+    """Returns the mesh in use without its devices, or a mesh without axes."""
     return _NO_AXES if context.mesh is None else context.mesh.abstract_mesh
 
 
 def _takes_older_name(function: Callable[..., Mesh]) -> Callable[..., Mesh]:
-    """Lets a function take `axis_sizes` as `axis_shapes`, too, as JAX called it up to 0.11."""
+    """Makes a function accept `axis_shapes` for `axis_sizes`, JAX's name of it up to 0.11."""
 
     @wraps(function)
     def taking(*args: Options, **kwargs: Options) -> Mesh:
@@ -406,7 +408,7 @@ def make_mesh(
     *,
     devices: Sequence[Device] | None = None,
 ) -> Mesh:
-    """Makes a mesh of the first devices there are.
+    """Makes a mesh of the first devices.
 
     Args:
         axis_sizes: Extents of the axes; older programs call them `axis_shapes`.

@@ -29,7 +29,7 @@ class DuplicateSpecError(ParameterError):
 
 
 class AxisTypeError(ParameterError):
-    """A specification names an axis of a mesh of a type for which it cannot be."""
+    """A specification names a mesh axis of a type that it must not have there."""
 
 
 class MissingMeshError(ParameterError, RuntimeError):
@@ -37,7 +37,7 @@ class MissingMeshError(ParameterError, RuntimeError):
 
 
 class UnreducedKind(enum.Enum):
-    """How the parts of an array come together that lie along unreduced axes of a mesh."""
+    """The reduction of an array's parts along unreduced axes of a mesh."""
 
     sum = 1
     max = 2
@@ -50,14 +50,14 @@ class _Unconstrained:
 
 
 class PartitionSpec:
-    """Along which axes of a mesh each dimension of an array is cut.
+    """The mesh axes along which each dimension of an array is cut.
 
     Args:
         *partitions: For each dimension the name of an axis, a tuple of names, or None for a
             dimension that is whole; dimensions at the end may be left out.
-        unreduced: Names of axes along which parts are yet to be summed.
-        reduced: Names of axes along which they have been.
-        unreduced_kind: How parts come together; only sums do.
+        unreduced: Names of axes along which parts have still to be summed.
+        reduced: Names of axes along which parts have been summed.
+        unreduced_kind: The reduction of the parts; only sums are possible.
 
     Raises:
         ParameterError: for another kind.
@@ -89,7 +89,7 @@ class PartitionSpec:
 
     @property
     def unreduced_kind(self) -> UnreducedKind | None:
-        """How parts come together along unreduced axes; None if there are none."""
+        """The reduction along unreduced axes; None without such axes."""
         return UnreducedKind.sum if self.unreduced else None
 
     def update(self, **changes: UserObject) -> PartitionSpec:
@@ -115,7 +115,7 @@ class PartitionSpec:
         return self.partitions.index(value)
 
     def count(self, value: Partition) -> int:
-        """Returns how many dimensions have a partition."""
+        """Returns the number of dimensions with a partition."""
         return self.partitions.count(value)
 
     def __iter__(self) -> Iterator[UserObject]:
@@ -157,7 +157,7 @@ def _spec(
 
 @dataclass(frozen=True, repr=False)
 class NamedSharding(Sharding):
-    """The sharding of an array whose dimensions are cut along axes of a mesh.
+    """The sharding of an array with dimensions cut along axes of a mesh.
 
     Attributes:
         mesh: The mesh.
@@ -224,7 +224,7 @@ class NamedSharding(Sharding):
 
     @property
     def num_devices(self) -> int:
-        """How many devices there are."""
+        """The number of devices."""
         return self.mesh.size
 
     @property
@@ -234,7 +234,7 @@ class NamedSharding(Sharding):
 
     @property
     def replicated_axes(self) -> tuple[Hashable, ...]:
-        """Names of the axes along which nothing is cut."""
+        """Names of the axes along which arrays are not cut."""
         return tuple(name for name in self.mesh.axis_names if name not in self.spec.names)
 
     def check_compatible_aval(self, aval_shape: Sequence[int]) -> None:
@@ -246,10 +246,10 @@ class NamedSharding(Sharding):
         return math.prod(self.mesh.shape[name] for name in self.spec.names_of(dimension))
 
     def shard_shape(self, global_shape: Sequence[int]) -> tuple[int, ...]:
-        """Returns the shape of what a device holds of an array of a shape.
+        """Returns the shape of a device's part of an array with a shape.
 
         Raises:
-            ShapeError: if the array has too few dimensions, or an extent is no multiple of the
+            ShapeError: if the array has too few dimensions, or an extent is not a multiple of the
                 number of parts.
         """
         if len(self.spec) > len(global_shape):
@@ -268,7 +268,7 @@ class NamedSharding(Sharding):
 
     @functools.cached_property
     def placement(self) -> Placement:
-        """Where the parts of arrays lie, as programs need to know it."""
+        """The placement of arrays' parts, as programs use it."""
         layout = [self.spec.names_of(d) for d in range(len(self.spec))]
         return Placement(tuple(self.devices.flat), self.mesh.shape_tuple, layout, self)
 
@@ -279,12 +279,12 @@ class NamedSharding(Sharding):
         return dict(zip(place.devices, place.indices(tuple(global_shape)), strict=True))
 
     def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
-        """Tells whether another sharding spreads arrays of `ndim` axes likewise."""
+        """Tells whether another sharding cuts arrays of `ndim` axes in the same way."""
         if isinstance(other, SingleDeviceSharding):
             return self.device_set == other.device_set
         if not isinstance(other, NamedSharding) or self.num_devices != other.num_devices:
             return False
-        # Of such an extent there is a part for each device, however it is cut.
+        # With such extents each device has a separate part, for any sharding.
         return self.placement.holds_like(other.placement, (self.num_devices,) * ndim)
 
     def with_memory_kind(self, kind: str) -> NamedSharding:
@@ -301,7 +301,7 @@ def as_sharding(place: UserObject, what: str) -> Sharding:
     """Returns a sharding, a device or a specification for the mesh in use as a sharding.
 
     Args:
-        place: What the user gave.
+        place: The user's value.
         what: The function that it was given to, for errors.
 
     Raises:
@@ -346,7 +346,7 @@ def place_of(place: Sharding | None) -> Device | Placement | None:
 
 
 def sharding_of(place: Placement) -> Sharding:
-    """Returns what users call the place of an array on several devices."""
+    """Returns the sharding for the place of an array on several devices."""
     if place.sharding is None:
         spec = PartitionSpec(*[_partition(names) for names in place.layout])
         place.sharding = NamedSharding(mesh_of(place.devices, place.axes), spec)
@@ -361,7 +361,7 @@ def only_device(place: Sharding, what: str) -> Device:
     """Returns the device of a sharding that has one.
 
     Raises:
-        ParameterError: if it spreads arrays over several.
+        ParameterError: if it cuts arrays over several devices.
     """
     found = sorted({d.id: d for d in place.device_set}.items())
     if len(place.device_set) != 1:

@@ -1,4 +1,4 @@
-"""Moving arrays between host and devices, and asking which devices there are."""
+"""Moving arrays between host and devices, and listing devices."""
 
 from __future__ import annotations
 
@@ -107,11 +107,11 @@ def device_put(
         device: Where to: a device, a sharding, a `PartitionSpec` for the mesh in use, or a tree of
             them that is a prefix of `x`. Without it, and for a `memory.Space`, arrays stay
             uncommitted on the default device.
-        src: Where from; arrays know that.
-        donate: Whether arrays of `x` are given up: they are deleted. One for all, or a tree of
-            them that is a prefix of `x`.
+        src: The present place; ignored, because arrays know it.
+        donate: Whether arrays of `x` are donated: they are deleted. One for all, or a tree of them
+            that is a prefix of `x`.
         may_alias: Whether results may share memory with `x`, as they do by default where they can.
-            Where it is False they have memory of their own. One for all, or a tree of them.
+            If it is False, they have separate memory. One for all, or a tree of them.
 
     Raises:
         ParameterError: if `device` is something else, or arrays are donated that must not be
@@ -143,7 +143,7 @@ def _put(
         )
     value = to_value(leaf, lambda: "An argument of device_put")
     if isinstance(place, MemorySpace):
-        place = None  # devices have one memory
+        place = None  # each device has one memory
     found = value if place is None else put(value, as_sharding(place, "device_put"), "device_put")
     if type(value) is not ConcreteArray or type(found) is not ConcreteArray:
         return found
@@ -154,15 +154,15 @@ def _put(
 
 
 def put(value: Array, place: Sharding, what: str) -> Array:
-    """Returns an array where a sharding says; of a tracer the program says where it is to lie.
+    """Returns an array with a sharding; for a tracer, the program records the sharding.
 
     Args:
         value: The array.
         place: The sharding.
-        what: The function that is asked for it, for errors.
+        what: The called function, for errors.
 
     Raises:
-        ShapeError: if arrays of this shape cannot be spread so.
+        ShapeError: if arrays of this shape cannot be cut so.
         DeletedArrayError: if the array has been deleted.
     """
     if isinstance(place, NamedSharding):
@@ -181,7 +181,7 @@ def put(value: Array, place: Sharding, what: str) -> Array:
 
 
 def laid_out(x: Array, what: str, out_sharding: UserObject) -> Array:
-    """Returns a new array as the argument `out_sharding` says, if it says so.
+    """Returns a new array with the sharding of the argument `out_sharding`, if it is given.
 
     Args:
         x: The array.
@@ -209,9 +209,9 @@ def laid_out(x: Array, what: str, out_sharding: UserObject) -> Array:
 
 
 def place_like(a: UserObject, shape: tuple[int, ...]) -> Sharding | None:
-    """Returns where an array made in the likeness of another one lies: where that is committed.
+    """Returns the sharding for an array made like another one: the other's, if it is committed.
 
-    An array of another shape is not cut as that is.
+    An array of another shape does not get the other's sharding.
     """
     if type(a) is not ConcreteArray or not a.committed:
         return None
@@ -220,14 +220,14 @@ def place_like(a: UserObject, shape: tuple[int, ...]) -> Sharding | None:
 
 
 def constrained(value: Value, place: NamedSharding) -> Value:
-    """Returns a value of a program, which says from now on that it lies where a sharding says."""
+    """Returns a value of a program with a sharding constraint."""
     mesh = place.mesh
     layout = open_layout_of(place.spec, value.ndim)
     return sharding_constraint(value, mesh_axes(mesh), layout, device_numbers(mesh))
 
 
 def copied(value: ConcreteArray) -> ConcreteArray:
-    """Returns an array with memory of its own, where the given one lies."""
+    """Returns a copy of an array in separate memory, on the same devices."""
     place = value._device
     made = ConcreteArray(value.type, np.array(value.host()), None, place)
     if place is not None:
@@ -236,7 +236,7 @@ def copied(value: ConcreteArray) -> ConcreteArray:
 
 
 def moved(found: ConcreteArray, given: ConcreteArray) -> ConcreteArray:
-    """Returns an array that has been put somewhere; the one that it was made of is deleted."""
+    """Returns an array that was moved; its source is deleted."""
     buffer: Foreign = found._buffer
     if buffer is not None and given._buffer is found._buffer:
         buffer = buffer.moved()
@@ -253,7 +253,7 @@ def _marked(made: ConcreteArray, like: ConcreteArray) -> ConcreteArray:
 
 
 def device_get(x: UserObject) -> UserObject:
-    """Returns a tree with its arrays as NumPy arrays; random keys stay what they are.
+    """Returns a tree with its arrays as NumPy arrays; random keys stay as they are.
 
     >>> import axir, axir.numpy as jnp
     >>> axir.device_get({"a": jnp.ones(2)})
@@ -295,7 +295,7 @@ def _lives_on(x: ConcreteArray, platform: str) -> bool:
 
 
 def block_until_ready(x: T) -> T:
-    """Waits until all arrays of a tree have been computed, and returns the tree."""
+    """Waits until all arrays of a tree are computed, and returns the tree."""
     for leaf in tree.leaves(x):
         if isinstance(leaf, ConcreteArray):
             leaf.block_until_ready()

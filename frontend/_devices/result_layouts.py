@@ -1,4 +1,4 @@
-"""The argument `out_sharding` of functions that make arrays: where the result is to lie."""
+"""The argument `out_sharding` of functions that make arrays: the sharding of the result."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ P = ParamSpec("P")
 
 
 def lies_where_told(function: Callable[P, Value]) -> Callable[P, Value]:
-    """Lets the argument `out_sharding` of a function say where its result is to lie.
+    """Adds the argument `out_sharding` to a function: the sharding of its result.
 
-    The function itself has the argument for its signature, and is called without it. The argument
-    is a sharding, or a `PartitionSpec` for the mesh in use.
+    The function has the argument only in its signature, and is called without it. The argument is a
+    sharding, or a `PartitionSpec` for the mesh in use.
 
     Raises:
         MissingMeshError: by a call with a specification if no mesh is in use.
         AxisTypeError: by a call with axes that are not of type `Explicit`.
-        ParameterError: by a call with something else.
-        ShapeError: by a call if the result cannot be spread so.
+        ParameterError: by a call with another kind of value.
+        ShapeError: by a call if the result cannot be cut so.
     """
 
     @wraps(function)

@@ -1,4 +1,4 @@
-"""`ShapeDtypeStruct`: what an array is like that need not exist."""
+"""`ShapeDtypeStruct`: the description of an array that need not exist."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ShapeDtypeStruct:
         weak_type: Whether the dtype yields to others.
 
     Raises:
-        ParameterError: without a dtype, or if `sharding` is none.
+        ParameterError: without a dtype, or if `sharding` is not a sharding.
 
     >>> import axir, axir.numpy as jnp
     >>> axir.eval_shape(jnp.sin, axir.ShapeDtypeStruct((2,), "float32"))
@@ -108,7 +108,7 @@ class ShapeDtypeStruct:
             raise TypeError("len() of a scalar's ShapeDtypeStruct: it has no axes.")
         return self.shape[0]
 
-    # It has a length, and yet no elements.
+    # It has a length, but cannot be iterated over.
     __iter__ = None
 
     def __eq__(self, other: object) -> bool:

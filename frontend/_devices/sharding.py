@@ -1,6 +1,6 @@
-"""Where arrays lie: on a single device each, which is what a sharding says here.
+"""The base class of shardings, and the sharding of an array on a single device.
 
-Elsewhere: shardings over meshes (`partitions.py`), which so far have one device.
+Elsewhere: shardings over meshes (`partitions.py`).
 """
 
 from __future__ import annotations
@@ -60,11 +60,11 @@ class Sharding:
         raise NotImplementedError
 
     def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
-        """Tells whether another sharding spreads arrays of `ndim` axes likewise."""
+        """Tells whether another sharding cuts arrays of `ndim` axes in the same way."""
         raise NotImplementedError
 
     def shard_shape(self, global_shape: Sequence[int]) -> tuple[int, ...]:
-        """Returns the shape of what a device holds of an array."""
+        """Returns the shape of a device's part of an array."""
         raise NotImplementedError
 
     def with_memory_kind(self, kind: str) -> Sharding:
@@ -81,7 +81,7 @@ class SingleDeviceSharding(Sharding):
         memory_kind: Which of the device's memories: `"device"`, the only one.
 
     Raises:
-        ParameterError: if `device` is none, or does not have that memory.
+        ParameterError: if `device` is not a device, or lacks that memory.
 
     >>> import axir, axir.numpy as jnp
     >>> jnp.ones(3).sharding
@@ -107,12 +107,12 @@ class SingleDeviceSharding(Sharding):
 
     @property
     def device_set(self) -> set[Device]:
-        """The devices: the one."""
+        """The device, as a set."""
         return {self.device}
 
     @property
     def num_devices(self) -> int:
-        """How many devices there are: 1."""
+        """The number of devices: 1."""
         return 1
 
     @property
@@ -121,7 +121,7 @@ class SingleDeviceSharding(Sharding):
         return True
 
     def shard_shape(self, global_shape: Sequence[int]) -> tuple[int, ...]:
-        """Returns the shape of what a device holds of an array: that of the array."""
+        """Returns the shape of a device's part of an array, which is the array's shape."""
         return tuple(global_shape)
 
     def devices_indices_map(self, global_shape: Sequence[int]) -> dict[Device, Index]:
@@ -129,11 +129,11 @@ class SingleDeviceSharding(Sharding):
         return {self.device: (slice(None),) * len(global_shape)}
 
     def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
-        """Tells whether another sharding spreads arrays of `ndim` axes likewise."""
+        """Tells whether another sharding cuts arrays of `ndim` axes in the same way."""
         return self.device_set == other.device_set
 
     def check_compatible_aval(self, aval_shape: Sequence[int]) -> None:
-        """Raises an error if arrays of a shape cannot be spread so: any can."""
+        """Raises an error if arrays of a shape cannot be cut so: any can."""
 
     def with_memory_kind(self, kind: str) -> SingleDeviceSharding:
         """Returns the sharding for another memory of the device."""
@@ -145,12 +145,12 @@ class SingleDeviceSharding(Sharding):
 
 @dataclass(frozen=True)
 class Shard:
-    """What one device holds of an array.
+    """The part of an array on one device.
 
     Attributes:
         device: The device.
-        index: Which part of the array, as an index into it.
-        replica_id: Which of the copies of that part.
+        index: The part's index into the array.
+        replica_id: The number of this copy of the part.
         data: The part, an array.
     """
 

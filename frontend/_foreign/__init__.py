@@ -1,5 +1,5 @@
-"""Models of other programs: of PyTorch and ONNX, by way of torch-mlir, which writes StableHLO.
+"""Models of PyTorch and ONNX, converted by torch-mlir to StableHLO.
 
-Private: `axir.export.from_torch` and `from_onnx` are the public names. Elsewhere: StableHLO as such
-(`frontend/_bundles/module_functions.py`).
+Private: `axir.export.from_torch` and `from_onnx` are the public names. Elsewhere: StableHLO in
+general (`frontend/_bundles/module_functions.py`).
 """

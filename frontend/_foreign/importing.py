@@ -1,4 +1,4 @@
-"""What both ways of importing share: the packages that they need, and functions from their text."""
+"""Common parts of both importers: required packages, and functions from their text."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from axir.dialect.text.summary import summarize
 WITHOUT_IT = "That is what torch-mlir says: export the model without what it names."
 """What to do about what torch-mlir does not know."""
 
-# So much of what another program says is repeated.
+# The longest part of another package's message that is repeated.
 _LONGEST = 300
-# Resources above so many bytes are not printed: they are handed over as arrays.
+# Resources of more bytes are not printed: they are passed as arrays.
 _PRINTED = 1
 
 
@@ -36,11 +36,11 @@ class ModelImportError(AxirError, ValueError):
 
 
 def needed(module: str, extra: str) -> UserObject:
-    """Returns a module of a package that axir does not need for anything else.
+    """Returns a module of a package that axir needs only here.
 
     Args:
         module: Its name.
-        extra: The extra of axir's that installs it.
+        extra: The extra of axir that installs it.
 
     Raises:
         ModelImportError: if it is not installed.
@@ -59,24 +59,24 @@ def needed(module: str, extra: str) -> UserObject:
 def told(
     what: str, way_out: str, read: Callable[[], UserObject], said: Sequence[str] = ()
 ) -> UserObject:
-    """Returns what a package reads; its failures are told as those of a model.
+    """Returns the result of another package's reader; its failures become errors about the model.
 
     Args:
-        what: What has failed then.
-        way_out: What to do about it.
-        read: Reads it.
-        said: What the package has said by then, of errors that it raises without their reason.
+        what: The beginning of the error's sentence.
+        way_out: The advice in the error.
+        read: Calls the reader.
+        said: The messages that the package has printed, if its exceptions do not hold the reason.
 
     Raises:
         ModelImportError: if it fails.
     """
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of other packages among each other
+            warnings.simplefilter("ignore")  # warnings of other packages about each other
             return read()
     except AxirError:
         raise
-    except Exception as error:  # whatever other programs raise
+    except Exception as error:  # the other packages raise any exception
         lines = [line for line in (*said, *str(error).splitlines()) if line.strip()]
         reason = next((line for line in lines if "error:" in line), lines[0] if lines else "")
         raise ModelImportError(
@@ -97,9 +97,9 @@ class Names(NamedTuple):
     """Names in a model: of the function, and of its arguments and results.
 
     Attributes:
-        function: What the function is called.
+        function: The function's name.
         arguments: Names of its arguments.
-        results: Names of its results; none if they have none.
+        results: Names of its results; empty if they have no names.
     """
 
     function: str
@@ -120,17 +120,17 @@ def imported(
 
     Args:
         text: A module of StableHLO.
-        where: What the model is called in errors.
+        where: The model's name in errors.
         weights: Its weights by name.
-        names: What the function, its arguments and its results are called.
+        names: The names of the function, its arguments and its results.
         shapes: Shapes of arguments that are open, by these names.
-        unnamed: Weights that are constants, whose names nobody gave them, if the module has
-            forgotten which are which; None if it has not.
+        unnamed: Weights that are constants without names in the model, if the module does not tell
+            which is which; None if it does.
         trees: A tree like `(args, kwargs)`, of the numbers of arguments, and one like the result,
-            of the numbers of results. Either is flat if it is none of axir's.
+            of the numbers of results. A tree that axir cannot represent is replaced by a flat one.
 
     Raises:
-        ShapeError: if a shape does not fit, or there is no such argument.
+        ShapeError: if a shape does not fit, or its argument does not exist.
         RaisingError, WeightsError: see `functions_of_module`.
     """
     module = parse_module(text, where, weights=weights)
@@ -173,7 +173,7 @@ def _structured(
     Args:
         numbers: The tree.
         count: How many values there are.
-        flat: The structure if the tree is none of axir's; it has no notation then.
+        flat: The structure if axir cannot represent the tree; it has no notation then.
     """
     order = tree.leaves(numbers)
     if sorted(map(str, order)) != sorted(map(str, range(count))):

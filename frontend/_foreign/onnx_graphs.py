@@ -1,6 +1,6 @@
-"""Graphs of ONNX whose nodes are rewritten, and the integers in them that stand for numbers.
+"""Graphs of ONNX: rewriting their nodes, and quantized integers with their scales and zero points.
 
-Elsewhere: what the operators of quantization become (`onnx_quantization.py`).
+Elsewhere: rewriting the operators of quantization (`onnx_quantization.py`).
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ _EXTRA = "onnx"
 
 
 class Integers(NamedTuple):
-    """An array of integers, and what they stand for.
+    """An array of quantized integers, and its scales and zero points.
 
     Attributes:
         name: The array.
         scale: The name of the scales.
         zero: The name of the zero points; none if they are 0.
-        axis: Along which axis these change.
-        block: How many neighbours along it share one; 0 if each has its own.
+        axis: The axis along which these change.
+        block: The number of neighbours along it that share one; 0 if each has a separate one.
     """
 
     name: str
@@ -62,7 +62,7 @@ class Graph:
         self._dequantized: dict[str, Integers] = {}
 
     def rewrite(self, rules: Mapping[str, Rule]) -> None:
-        """Replaces the nodes of which the operators have rules."""
+        """Replaces the nodes with operators that have rules."""
         for node in list(self._graph.node):
             rule = rules.get(node.op_type)
             if rule is None:
@@ -84,7 +84,7 @@ class Graph:
 
     @cached_property
     def _wider(self) -> dict[int, int]:
-        """Types of integers that torch-mlir does not convert to, and those that have them."""
+        """Integer types that torch-mlir does not convert to, and wider replacements."""
         proto = self._onnx.TensorProto
         names = {
             "INT2": "INT8", "INT4": "INT8", "UINT2": "UINT8", "UINT4": "UINT8",
@@ -96,7 +96,7 @@ class Graph:
             if hasattr(proto, few)
         }
 
-    # What is known of values ----------------------------------------------------------------------
+    # Known facts about values ---------------------------------------------------------------------
 
     def kind(self, name: str) -> int:
         """Returns the type of elements; 0 if it is not known."""
@@ -111,24 +111,24 @@ class Graph:
         return "FLOAT" not in self._onnx.TensorProto.DataType.Name(kind)
 
     def array(self, name: str) -> HostArray | None:
-        """Returns a constant; None for what is computed."""
+        """Returns a constant; None for a computed value."""
         if name not in self._arrays:
             return None
         found: HostArray = self._onnx.numpy_helper.to_array(self._arrays[name])
         return found
 
     def remember(self, name: str, integers: Integers) -> None:
-        """Notes of which integers a value has the numbers."""
+        """Records the quantized integers that a value was dequantized from."""
         self._dequantized[name] = integers
 
     def numbers_of(self, name: str) -> Integers | None:
-        """Returns of which integers a value has the numbers; None if it does not have them."""
+        """Returns the quantized integers that a value was dequantized from, or None."""
         return self._dequantized.get(name)
 
     # Writing --------------------------------------------------------------------------------------
 
     def keep(self, node: UserObject) -> None:
-        """Writes a node as it is."""
+        """Writes a node unchanged."""
         self._written.append(node)
 
     def write(self, operator: str, *inputs: str, output: str = "", **attributes: UserObject) -> str:
@@ -181,11 +181,11 @@ class Graph:
         return self.constant(np.take(whole, range(extent), axis))
 
     def wide(self, name: str) -> str:
-        """Returns integers as those of 32 bits."""
+        """Converts integers to 32 bits."""
         return self.cast(name, self._onnx.TensorProto.INT32)
 
     def centred(self, x: Integers) -> str:
-        """Returns integers of 32 bits, of which 0 stands for zero."""
+        """Returns integers as 32 bits, after subtracting the zero point."""
         wide = self.wide(x.name)
         if not x.zero or self.is_zero(x.zero):
             return wide
@@ -197,10 +197,11 @@ class Graph:
         return known is not None and not known.astype(np.int64).any()
 
     def dequantize(self, x: Integers, output: str = "") -> str:
-        """Writes the numbers that integers stand for."""
+        """Writes the dequantized numbers of integers."""
         single = self._onnx.TensorProto.FLOAT
         kind = self.kind(x.scale) or single
-        # Half precision has no large integers: the product is rounded to it.
+        # Half precision has no large integers, so the product is computed in single precision and
+        # rounded.
         numbers = self.cast(self.centred(x), single)
         scale = self.spread(x.scale, x.name, x.axis, x.block)
         if kind == single:
@@ -208,12 +209,12 @@ class Graph:
         return self.cast(self.write("Mul", numbers, self.cast(scale, single)), kind, output)
 
     def quantize(self, x: str, like: Integers, kind: int, output: str) -> None:
-        """Writes the integers that stand for numbers."""
+        """Writes the quantized integers of numbers."""
         scale = self.spread(like.scale, x, like.axis, like.block)
         self.round(self.write("Div", x, scale), x, like, kind, output)
 
     def round(self, scaled: str, x: str, like: Integers, kind: int, output: str) -> None:
-        """Writes the integers that stand for numbers which were divided by their scale."""
+        """Writes the quantized integers of numbers that were divided by their scale."""
         helper = self._onnx.helper
         number = self._onnx.TensorProto.FLOAT
         if self.kind(like.scale) not in (0, number):
@@ -231,7 +232,7 @@ class Graph:
 
 
 def _bounds(dtype: np.dtype) -> tuple[int, int]:
-    import ml_dtypes  # late: what has no operators of quantization needs none of it
+    import ml_dtypes  # late: only models with quantized operators need it
 
     info = ml_dtypes.iinfo(dtype)
     return int(info.min), int(info.max)
@@ -246,7 +247,7 @@ def attribute_of(node: UserObject, name: str, default: int) -> int:
 
 
 def inputs_of(node: UserObject, count: int) -> list[str]:
-    """Returns the inputs of a node, with empty names for those that are left out."""
+    """Returns the inputs of a node, with empty names for omitted ones."""
     return [*node.input, *[""] * (count - len(node.input))]
 
 

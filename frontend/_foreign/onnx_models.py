@@ -52,7 +52,7 @@ def _lowered(model: UserObject, tensors: _Tensors) -> UserObject:
     torch_dialect = needed("torch_mlir.dialects.torch", _EXTRA)
     ir = needed("torch_mlir.ir", _EXTRA)
     passes = needed("torch_mlir.passmanager", _EXTRA)
-    # First the shapes: those of results may be left out, which the checker does not take.
+    # Shapes come first: the results' shapes may be missing, and the checker requires them.
     model = onnx.shape_inference.infer_shapes(model, data_prop=True)
     onnx.checker.check_model(model)
     if write_out_quantization(model):
@@ -72,10 +72,10 @@ def _lowered(model: UserObject, tensors: _Tensors) -> UserObject:
 
 
 def with_weights(text: str, count: int, names: Sequence[str]) -> str:
-    """Returns the text of a function whose last arguments have become weights.
+    """Returns the text of a function with its last arguments turned into weights.
 
     Args:
-        text: The module of it.
+        text: The function's module.
         count: How many arguments remain.
         names: The names of the weights, in the order of the other arguments.
     """
@@ -94,16 +94,16 @@ def with_weights(text: str, count: int, names: Sequence[str]) -> str:
 
 
 class _Tensors:
-    """The tensors of a model by name; constants that have no name of their own get one.
+    """The tensors of a model by name; constants without a name get one.
 
     Args:
-        graph: The graph. Its constants lose names that initializers have: nobody refers to a
-            constant by the name of its tensor.
+        graph: The graph. Its constants lose names that initializers have: no node refers to a
+            constant by its tensor's name.
 
     Attributes:
-        arrays: What the tensors hold, initializers first.
-        unnamed: The names of those that had none.
-        integers: The names of those that torch-mlir is given as arguments.
+        arrays: The tensors' contents, initializers first.
+        unnamed: The names of those tensors that had no name.
+        integers: The names of those tensors that become arguments for torch-mlir.
     """
 
     def __init__(self, graph: UserObject):
@@ -124,7 +124,7 @@ class _Tensors:
         kinds = (onnx.TensorProto.INT8, onnx.TensorProto.UINT8)
         kept = []
         for tensor in graph.initializer:
-            self.arrays[tensor.name] = _array(tensor)  # it may have got more bits
+            self.arrays[tensor.name] = _array(tensor)  # it may have been widened
             is_plain = tensor.name.isprintable() and not set(tensor.name) & set('"\\')
             if tensor.data_type in kinds and math.prod(tensor.dims) >= _MANY and is_plain:
                 self.integers.append(tensor.name)
@@ -139,7 +139,7 @@ class _Tensors:
         graph.initializer.extend(kept)
 
     def cache(self, context: UserObject) -> UserObject:
-        """Returns what torch-mlir makes tensors with, whose names it would change."""
+        """Returns the object that makes tensors for torch-mlir, which would rename them."""
         importer = needed("torch_mlir.extras.onnx_importer", _EXTRA)
         ir = needed("torch_mlir.ir", _EXTRA)
 
@@ -154,7 +154,7 @@ class _Tensors:
         return type("Cache", (importer.ContextCache,), methods)(context)
 
     def _name_of(self, tensor: UserObject) -> str:
-        """Returns a name that no other tensor has; branches may have some of one name."""
+        """Returns a name that no other tensor has; branches may contain tensors of one name."""
         name = tensor.name
         if not name or name in self._given:
             free = (f"#{n}" for n in itertools.count(len(self.unnamed)))
@@ -171,7 +171,7 @@ def _array(tensor: UserObject) -> HostArray:
 
 
 def _graphs(graph: UserObject) -> Iterator[UserObject]:
-    """Yields a graph and those in it, of loops and branches."""
+    """Yields a graph and its nested graphs, of loops and branches."""
     yield graph
     for attribute in _attributes(graph):
         for inner in (*attribute.graphs, *([attribute.g] if attribute.HasField("g") else ())):

@@ -1,8 +1,8 @@
 """Quantized operators of ONNX, written as arithmetic before torch-mlir reads them.
 
 `QuantizeLinear` and its relatives become casts, sums, products and rounding, by their formulas in
-ONNX's specification, and products of what was dequantized become products of integers, which are
-scaled afterwards. Elsewhere: quantized numbers of StableHLO (`passes/raising`).
+ONNX's specification. Products of dequantized arrays become products of integers, which are scaled
+afterwards. Elsewhere: quantized numbers of StableHLO (`passes/raising`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .importing import needed
 from .onnx_graphs import Graph, Integers, Rule, attribute_of, inputs_of
 
 _EXTRA = "onnx"
-# Sums of so many products of two bytes and their zero points stay within 32 bits.
+# Sums of so many products of two bytes, less their zero points, stay within 32 bits.
 _MOST_PRODUCTS = (2**31 - 1) // 255**2
 _OPERATORS = frozenset(
     "QuantizeLinear DequantizeLinear DynamicQuantizeLinear MatMulInteger ConvInteger QLinearMatMul "
@@ -32,10 +32,10 @@ def write_out_quantization(model: UserObject) -> bool:
     """Changes a model so that it has no operators of quantization; tells whether it had some.
 
     Args:
-        model: A model whose shapes have been inferred.
+        model: A model with inferred shapes.
 
     Raises:
-        ModelImportError: if it quantizes in blocks whose scales it computes.
+        ModelImportError: if it quantizes in blocks with scales that it computes.
     """
     graphs = _graphs(model.graph)
     kinds = {tensor.data_type for graph in graphs for tensor in _tensors(graph)}
@@ -44,13 +44,13 @@ def write_out_quantization(model: UserObject) -> bool:
     operators = (node.op_type for graph in graphs for node in graph.node)
     if not is_narrow and not any(name in _OPERATORS for name in operators):
         return False
-    for graph in reversed(graphs):  # those within others first: a rewritten graph has copies
+    for graph in reversed(graphs):  # nested ones first: a rewritten graph has copies
         Graph(graph).rewrite(_RULES)
     return True
 
 
 def _graphs(graph: UserObject) -> list[UserObject]:
-    """Returns a graph and those in it, of loops and branches."""
+    """Returns a graph and its nested graphs, of loops and branches."""
     found = [graph]
     for node in graph.node:
         for attribute in node.attribute:
@@ -128,7 +128,7 @@ def _convolved(
 ) -> str:
     """Writes a convolution of integers.
 
-    torch-mlir pads both ends of integers by the same: other arrays are padded before.
+    torch-mlir can pad integers only equally at both ends: other arrays are padded before.
     """
     value = graph._onnx.helper.get_attribute_value
     options = {a.name: value(a) for a in node.attribute if a.name in _CONVOLUTION}
@@ -148,7 +148,7 @@ def _pads(
     shape: Sequence[int | None] | None,
     window: Sequence[int | None] | None,
 ) -> list[int] | None:
-    """Returns what a convolution adds before and after each axis; None if both are the same."""
+    """Returns a convolution's padding before and after each axis; None if both are the same."""
     pads = [*options.get("pads", ())]
     half = len(pads) // 2
     kind = options.get("auto_pad", b"NOTSET").decode()
@@ -230,8 +230,8 @@ def _q_gemm(graph: Graph, node: UserObject) -> None:
 def _computed(operator: str, count: int) -> Rule:
     """Returns the rule of an operator on the numbers of so many quantized arrays.
 
-    ONNX Runtime has these: each array is followed by its scale and zero point, and after all of
-    them come those of the result.
+    ONNX Runtime has these operators: each array is followed by its scale and zero point, and the
+    result's scale and zero point come last.
     """
 
     def rule(graph: Graph, node: UserObject) -> None:
@@ -243,7 +243,7 @@ def _computed(operator: str, count: int) -> Rule:
 
 
 def _dequantized(graph: Graph, inputs: Sequence[str]) -> list[str]:
-    """Writes the numbers of arrays, each of which is followed by its scale and zero point."""
+    """Dequantizes arrays; each of the inputs is followed by its scale and zero point."""
     triples = zip(inputs[::3], inputs[1::3], inputs[2::3], strict=True)
     return [graph.dequantize(Integers(x, scale, zero, 0)) for x, scale, zero in triples]
 
@@ -261,7 +261,7 @@ def _apply(
     attributes.pop("opset", None)
     is_turned = bool(attribute_of(node, "channels_last", 0))
     rank = len(graph.shape(node.input[0]) or ())
-    if is_turned:  # the operators of ONNX have the channels in front
+    if is_turned:  # ONNX's operators have the channels in front
         arrays = [
             graph.write("Transpose", x, perm=[0, rank - 1, *range(1, rank - 1)]) for x in arrays
         ]

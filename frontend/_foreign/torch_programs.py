@@ -45,12 +45,12 @@ def from_torch(
 
 
 def _lowered(program: UserObject, weights: _Weights, said: list[str]) -> UserObject:
-    """Returns a program as a module of StableHLO of torch-mlir's.
+    """Returns a program as torch-mlir's module of StableHLO.
 
     Args:
         program: The program.
         weights: Its tensors.
-        said: Gets what torch-mlir says of errors, which it would print.
+        said: Collects torch-mlir's error messages, which it would print.
     """
     fx = needed("torch_mlir.fx", _EXTRA)
     importer = needed("torch_mlir.extras.fx_importer", _EXTRA)
@@ -78,7 +78,7 @@ def _interface(
 ) -> tuple[list[str], tuple[UserObject, UserObject]]:
     """Returns the tensors that a program takes, and the trees of its arguments and results.
 
-    Numbers, texts and None, for which it was exported, leave its graph; None stands for them in the
+    Numbers, texts and None that it was exported for leave its graph; None stands for them in the
     trees.
 
     Args:
@@ -86,7 +86,7 @@ def _interface(
         call: Its trees.
 
     Returns:
-        Names of the tensors, and trees of their numbers and of those of the results.
+        Names of the tensors, the tree of their numbers, and the tree of the results' numbers.
 
     Raises:
         ModelImportError: if it writes to some of them, or to its buffers, or takes or returns
@@ -104,7 +104,7 @@ def _interface(
                 "Export the program for one value of it, or make it a tensor of one number.",
             )
     for result in given:
-        what = getattr(result, "value", result.name)  # of a constant, which has no name
+        what = getattr(result, "value", result.name)  # a constant, which has no name
         if what is not None and not isinstance(result, kinds.TensorArgument):
             raise ModelImportError(
                 f"The module returns {what!r}, which is no tensor.",
@@ -121,7 +121,7 @@ def _interface(
 
 
 def _drop_constants(graph: UserObject, taken: set[str], is_given: Sequence[bool]) -> None:
-    """Removes arguments and results of a graph that are constants: torch-mlir reads tensors.
+    """Removes a graph's constant arguments and results, because torch-mlir reads only tensors.
 
     Args:
         graph: The graph, in which these arguments have been replaced by their values.
@@ -137,7 +137,7 @@ def _drop_constants(graph: UserObject, taken: set[str], is_given: Sequence[bool]
 
 def _check_writes(signature: UserObject) -> None:
     """Raises if a program writes to its buffers, parameters or arguments."""
-    # Signatures of older versions have no parameters in them that are changed.
+    # Signatures of older versions have no field for changed parameters.
     kinds = ("buffers_to_mutate", "parameters_to_mutate", "user_inputs_to_mutate")
     written = [name for kind in kinds for name in getattr(signature, kind, {}).values()]
     if written:
@@ -149,13 +149,13 @@ def _check_writes(signature: UserObject) -> None:
 
 
 def _numbered(flags: Sequence[bool]) -> list[int | None]:
-    """Returns numbers, counted, where something is true, and None elsewhere."""
+    """Returns consecutive numbers where a flag is true, and None elsewhere."""
     numbers = itertools.count()
     return [next(numbers) if flag else None for flag in flags]
 
 
 def read_torch(path: Path, name: str, shapes: Mapping[str, Sequence[Extent]]) -> Exported:
-    """Returns what `torch.export.save` wrote as a function."""
+    """Reads a file of `torch.export.save` as a function."""
     torch = needed("torch", _EXTRA)
     needed("torch_mlir", _EXTRA)
     path.open("rb").close()  # a file that is missing is no fault of the model
@@ -168,7 +168,7 @@ class _Weights:
     """The tensors that a program holds, by name.
 
     Attributes:
-        arrays: What they hold.
+        arrays: The tensors' contents.
     """
 
     def __init__(self, program: UserObject):
@@ -183,7 +183,7 @@ class _Weights:
         }
 
     def hooks(self) -> UserObject:
-        """Returns what torch-mlir asks for tensors, whose elements it would make lists of."""
+        """Returns the callbacks that give tensors to torch-mlir, which would make lists of them."""
         importer = needed("torch_mlir.extras.fx_importer", _EXTRA)
         ir = needed("torch_mlir.ir", _EXTRA)
         tensor_type = needed("torch", _EXTRA).Tensor
@@ -221,7 +221,7 @@ class _Weights:
 
 
 def _host(tensor: UserObject) -> HostArray:
-    """Returns what a tensor holds now: training goes on in its memory perhaps."""
+    """Returns a copy of a tensor's contents, because training may go on in its memory."""
     torch = needed("torch", _EXTRA)
     plain = tensor.detach().cpu().contiguous()
     if plain.dtype == torch.bfloat16:
@@ -232,7 +232,7 @@ def _host(tensor: UserObject) -> HostArray:
 
 
 def _listed(tensor: UserObject) -> HostArray:
-    """Returns the elements of a tensor that has no memory to look at while a program is read."""
+    """Returns the elements of a tensor, also where its memory cannot be accessed."""
     dtype = str(tensor.dtype).removeprefix("torch.")
     kind = np.dtype(ml_dtypes.bfloat16) if dtype == "bfloat16" else np.dtype(dtype)
     return np.array(tensor.tolist(), kind)

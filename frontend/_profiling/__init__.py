@@ -1,4 +1,4 @@
-"""What `axir.profiler` is made of: files of timelines and of memory, a server, files read back.
+"""The parts of `axir.profiler`: files of timelines and of memory, a server, and reading files.
 
-Elsewhere: the timeline itself (`dialect/core/timeline.py`).
+Elsewhere: the timeline (`dialect/core/timeline.py`).
 """

@@ -20,13 +20,13 @@ Statistics = list[tuple[str, UserObject]]
 
 @dataclass(frozen=True)
 class ProfileEvent:
-    """Something that went on.
+    """An event of a trace.
 
     Attributes:
-        name: What.
-        start_ns: When it began, in nanoseconds from the beginning of the trace.
-        duration_ns: How long it took, in nanoseconds.
-        stats: What else is known of it: pairs of a name and a value.
+        name: Its name.
+        start_ns: Its start, in nanoseconds from the beginning of the trace.
+        duration_ns: Its duration, in nanoseconds.
+        stats: Other facts: pairs of a name and a value.
     """
 
     name: str
@@ -42,11 +42,11 @@ class ProfileEvent:
 
 @dataclass(frozen=True)
 class ProfileLine:
-    """What a thread did.
+    """The events of a thread.
 
     Attributes:
         name: Name of the thread.
-        events: What it did, in the order of its beginnings.
+        events: Its events, in the order of their beginnings.
     """
 
     name: str
@@ -55,12 +55,12 @@ class ProfileLine:
 
 @dataclass(frozen=True)
 class ProfilePlane:
-    """What the threads did that belong together: in Python, or in dispatches.
+    """Threads that belong together: they run Python, or dispatches.
 
     Attributes:
-        name: Which they are.
+        name: The plane's name.
         lines: The threads.
-        stats: What else is known: pairs of a name and a value.
+        stats: Other facts: pairs of a name and a value.
     """
 
     name: str
@@ -83,7 +83,8 @@ class ProfileData:
     """
 
     def __init__(self, content: Foreign):
-        # What was read, compressed: for whoever writes it elsewhere. Nothing, if it was not read.
+        # The bytes that were read, compressed, for copying the trace elsewhere. Empty if the trace
+        # was not read.
         self.content = b""
         self._planes: dict[int, ProfilePlane] = {}
         lines: dict[tuple[int, int], ProfileLine] = {}
@@ -113,14 +114,14 @@ class ProfileData:
 
     @staticmethod
     def from_bytes(content: bytes, name: str = "what was recorded") -> ProfileData:
-        """Reads what a file contains.
+        """Parses the content of a trace file.
 
         Args:
             content: The bytes.
-            name: What to call them in an error.
+            name: The content's name in an error.
 
         Raises:
-            ProfileError: if they are no trace, or damaged.
+            ProfileError: if they are not a trace, or are damaged.
         """
         try:
             data = ProfileData(json.loads(gzip.decompress(content)))
@@ -134,9 +135,9 @@ class ProfileData:
 
     @property
     def planes(self) -> Iterator[ProfilePlane]:
-        """What is in the trace."""
+        """The planes of the trace."""
         return iter(self._planes.values())
 
     def find_plane_with_name(self, name: str) -> ProfilePlane | None:
-        """Returns the plane of a name; None if there is none."""
+        """Returns the plane of a name; None if it is absent."""
         return next((plane for plane in self.planes if plane.name == name), None)

@@ -1,7 +1,7 @@
 """Profiles of device memory, in the form that `pprof` reads.
 
-What is alive is found by the garbage collector's list of objects, so arrays cost nothing to keep
-track of; where they were made is not known, and buffers are grouped by dtype, shape and device.
+Live objects are found by the garbage collector's list, so tracking arrays costs nothing. The place
+where they were made is not known, and buffers are grouped by dtype, shape and device.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ _SAMPLE_TYPE, _SAMPLE, _LOCATION, _FUNCTION, _STRINGS, _TIME = 1, 2, 4, 5, 6, 9
 
 
 def memory_profile(platform: str | None) -> bytes:
-    """Returns what lies in the devices' memory now, as a compressed `pprof` profile.
+    """Returns the current contents of the devices' memory, as a compressed `pprof` profile.
 
     Args:
-        platform: Whose devices count; None for all.
+        platform: The platform of the devices to count; None for all.
     """
     return gzip.compress(_profile(in_use(platform)))
 
 
 def in_use(platform: str | None) -> dict[tuple[str, str, str], tuple[int, int]]:
-    """Returns how many buffers there are and how many bytes they take, by what they are.
+    """Returns the number and the bytes of live buffers and programs, by description.
 
     The keys are kind (`buffer` or `executable`), description and device.
     """
@@ -58,9 +58,9 @@ def in_use(platform: str | None) -> dict[tuple[str, str, str], tuple[int, int]]:
 
 
 def _memory_of(found: object) -> tuple[str, str, Device, int, int] | None:
-    """Returns kind, description, device and size of what takes memory, and what memory it is."""
+    """Returns kind, description, device, size and identity of an object's memory, or None."""
     match found:
-        # What no device has been asked to keep lies where results do that nobody committed.
+        # An array without a buffer counts for the default device, like uncommitted results.
         case ConcreteArray(_buffer=None, _host=np.ndarray() as host):
             what = _described(found.type.dtype, found.type.shape)
             return "buffer", what, default_device(), host.nbytes, id(host)

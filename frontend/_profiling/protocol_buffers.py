@@ -1,7 +1,7 @@
 """Messages of protocol buffers, written field by field.
 
 The encoding: a field is its number and its kind, followed by a variable-length integer, or by a
-length and bytes (protobuf.dev, "Encoding"). Profiles of memory are the only such files of axir.
+length and bytes (protobuf.dev, "Encoding"). In axir, only profiles of memory are such files.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Servers of traces, over HTTP: for whoever looks into a program from outside, and for Perfetto.
+"""Servers of traces, over HTTP: for tools that look into a program from outside, and for Perfetto.
 
 TensorBoard's protocol needs gRPC and messages of XLA; here a browser, or `curl`, is enough.
 """
@@ -11,18 +11,18 @@ from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 _PERFETTO = "https://ui.perfetto.dev"
-_PERFETTO_PORT = 9001  # the one that Perfetto's page may load from
+_PERFETTO_PORT = 9001  # the port that Perfetto's page may load from
 
 
 class TraceServer:
     """Answers `GET /trace?milliseconds=N` on this machine with a trace of the next N milliseconds.
 
     Args:
-        port: Where to listen; 0 for any free port.
+        port: The port to listen on; 0 for any free port.
         record: Records for so many seconds, and returns the file.
 
     Attributes:
-        port: Where it listens.
+        port: The port that it listens on.
     """
 
     def __init__(self, port: int, record: Callable[[float], bytes]):
@@ -77,11 +77,11 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def log_message(self, *_: object) -> None:
-        """Says nothing: what is printed belongs to the user's program."""
+        """Logs nothing: the output belongs to the user's program."""
 
 
 def serve_to_perfetto(content: bytes, name: str, say: Callable[[str], None] = print) -> None:
-    """Prints a link to Perfetto's page with a trace, and waits until somebody has opened it."""
+    """Prints a link to Perfetto's page with a trace, and waits until a browser has fetched it."""
     is_fetched = threading.Event()
 
     class Handler(_Handler):

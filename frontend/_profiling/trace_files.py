@@ -1,7 +1,7 @@
 """Timelines as trace files, in the JSON form that Chrome and Perfetto show.
 
 The format is described in "Trace Event Format" (Google, 2016). Each event is a complete one, `X`,
-whose times are microseconds; metadata events name the rows.
+with times in microseconds; metadata events name the rows.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def host_file() -> str:
 
 
 def slowest(events: Sequence[Event]) -> list[tuple[str, tuple[str, ...], int, float]]:
-    """Sums up the dispatches: name, lines, how often, seconds; those that took longest first."""
+    """Sums up the dispatches: name, lines, count, seconds; the slowest first."""
     totals: dict[tuple[str, tuple[str, ...]], list[int]] = {}
     for event in events:
         if event.category == "dispatch":

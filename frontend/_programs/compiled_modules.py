@@ -1,6 +1,6 @@
-"""Compiled modules: from a saved module or a `.vmfb` to something that can be called.
+"""Compiled modules: makes callable programs from saved modules and `.vmfb` files.
 
-This serves the command line, and modules that have no jaxpr: StableHLO from elsewhere, programs
+The command line uses it, and modules without a jaxpr: StableHLO of other programs, and programs
 compiled ahead of time. Elsewhere: modules that can be transformed (`frontend/export.py`).
 """
 
@@ -46,9 +46,9 @@ from axir.runtime.compiler.function_compilation import prepare_for_target
 
 from .saved_arguments import conform
 
-# Devices that programs for other targets run on.
+# The devices that programs for other targets run on.
 RUNS_ON = {"vmvx": "cpu"}
-# What only others run, and what IREE's runtime calls it.
+# Targets that run only on other machines, with their names in IREE's runtime.
 ELSEWHERE = {"rocm": "hip", "metal": "metal"}
 
 
@@ -57,7 +57,7 @@ class TargetWithFlags(Target):
     """A target with further flags of `iree-compile`.
 
     Attributes:
-        extra: The flags; they come after those of the target.
+        extra: The flags; they come after the target's own.
     """
 
     extra: tuple[str, ...] = ()
@@ -71,15 +71,15 @@ def open_module(path: str | Path, text: bytes | None = None) -> tuple[UserObject
     """Reads a module.
 
     Args:
-        path: The file, or what to call it if its content is given.
+        path: The file, or its name if its content is given.
         text: The content.
 
     Returns:
-        The module, and the dialect it is in: `jaxpr`, `stablehlo` or another one's name.
+        The module, and the name of its dialect: `jaxpr`, `stablehlo` or another one.
 
     Raises:
         OSError: if the file cannot be read.
-        ParseError: if it holds no module.
+        ParseError: if the content is not a module.
     """
     if text is None:
         module = read_file(path)
@@ -98,7 +98,7 @@ def verify_module(module: UserObject, dialect: str) -> None:
 
     Raises:
         UnknownOpError, VerificationError: with the line that the wrong op comes from.
-        ParseError: if what says how its arguments form a tree cannot be read.
+        ParseError: if the notation of its arguments' tree cannot be read.
     """
     if dialect == "jaxpr":
         read_module(module)
@@ -122,7 +122,7 @@ def raise_module(module: UserObject, dialect: str) -> str:
     """Raises a module of StableHLO, which is changed, into the jaxpr dialect; returns its dialect.
 
     Raises:
-        RaisingError: if it holds what the jaxpr dialect has no counterpart for.
+        RaisingError: if it has an operation without a counterpart in the jaxpr dialect.
     """
     if dialect != "stablehlo":
         return dialect
@@ -136,15 +136,15 @@ def compile_saved(module: UserObject, dialect: str, target: Target, name: str) -
     Args:
         module: All its public functions can be called in the program.
         dialect: `jaxpr` or `stablehlo`.
-        target: What to compile for.
-        name: What the program is called in messages.
+        target: The target of compilation.
+        name: The program's name in messages.
 
     Raises:
         CompileError: if IREE cannot compile it.
         VerificationError: if it is not valid.
         RaisingError: if it calls functions of the program that wrote it.
-        ParseError: if it is of another dialect, or has nothing to call.
-        ParameterError: if the target has flags that `iree-compile` does not.
+        ParseError: if it is of another dialect, or has no public function.
+        ParameterError: if the target has flags that `iree-compile` does not know.
     """
     _check_dialect(dialect, name)
     verify_module(module, dialect)
@@ -178,8 +178,8 @@ class Program:
     """A compiled module on a device; calling it calls its only function, or `main`.
 
     Attributes:
-        signatures: What can be called, by name.
-        device: Where it runs.
+        signatures: The signatures of its functions, by name.
+        device: Its device.
     """
 
     def __init__(
@@ -203,7 +203,7 @@ class Program:
         """Returns the signature of a function.
 
         Raises:
-            ParameterError: if there is no such function.
+            ParameterError: if the function does not exist.
         """
         wanted = name or self.main
         if wanted not in self.signatures:
@@ -255,7 +255,7 @@ def binary_signatures(loaded: LoadedProgram) -> dict[str, Signature]:
 
 
 def binary_target(loaded: LoadedProgram) -> str | None:
-    """Returns the platform that a program was compiled for, if it says so."""
+    """Returns the platform that a program was compiled for, if it is recorded."""
     for name in loaded.function_names:
         return reflected_target(dict(loaded.lookup(name).reflection))
     return None
@@ -273,12 +273,12 @@ def open_program(
         path: A `.mlir`, `.mlirbc` or `.vmfb` file.
         device: Platform to run on; by default the one that a `.vmfb` was compiled for, else the
             default device's.
-        opt_level: How hard to optimize what is compiled here.
-        marks_dispatches: Whether the program tells of its dispatches; see `axir.profiler`.
+        opt_level: The optimization level of a compilation here.
+        marks_dispatches: Whether the program marks its dispatches; see `axir.profiler`.
 
     Raises:
         OSError: if the file cannot be read.
-        ParameterError: if dispatches are to be told of by a program that is compiled already.
+        ParameterError: if dispatches of a program that is compiled already should be marked.
         LoadError: if a `.vmfb` is damaged, or made for another device.
         ParseError, VerificationError, CompileError: as for `compile_saved`.
     """
@@ -313,7 +313,7 @@ def compile_program(
     opt_level: int = 2,
     marks_dispatches: bool = False,
 ) -> Program:
-    """Compiles a module, which is changed, for a device of this machine."""
+    """Compiles a module for a device of this machine; the module is changed."""
     _check_dialect(dialect, name)
     verify_module(module, dialect)
     if summarize(module).needs_raising:

@@ -43,15 +43,15 @@ def write_file(path: Path, content: bytes | Callable[[str], UserObject]) -> None
     """Writes a file whole or not at all: to a temporary one beside it, which is then renamed.
 
     Raises:
-        FileNotFoundError: if there is no such folder.
+        FileNotFoundError: if the folder does not exist.
     """
     if not path.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path.parent))
     try:
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    except FileNotFoundError:  # such as in /proc
+    except FileNotFoundError:  # as in /proc
         raise OSError(errno.EACCES, "No file can be made in that folder", str(path)) from None
-    except OSError as error:  # the name of the temporary file is none that users know
+    except OSError as error:  # users do not know the temporary file's name
         raise OSError(error.errno, error.strerror, str(path)) from None
     try:
         os.close(handle)
@@ -59,7 +59,7 @@ def write_file(path: Path, content: bytes | Callable[[str], UserObject]) -> None
             Path(temporary).write_bytes(content)
         else:
             content(temporary)
-        # A temporary file is private; what replaces it has the permissions that others have.
+        # A temporary file is private; the final one gets the usual permissions.
         os.chmod(temporary, 0o666 & ~_umask())
         os.replace(temporary, path)
     except BaseException:

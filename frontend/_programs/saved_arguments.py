@@ -17,7 +17,7 @@ from axir.dialect.text.signature import Argument
 def conform(value: UserObject, argument: Argument) -> UserObject:
     """Returns a value as an array or tracer of the type that a saved function takes.
 
-    Python scalars take the dtype asked for; other values must have it.
+    Python scalars take the required dtype; other values must have it.
 
     Raises:
         ShapeError, DTypeError: if the value has another shape or dtype.

@@ -1,4 +1,4 @@
-"""Where the leaves of a tree are: paths, made of keys, and flattening with them.
+"""Paths to the leaves of a tree, made of keys, and flattening with paths.
 
 A path is a tuple with a key for each container on the way. Elsewhere: flattening without paths, and
 registration of classes (`tree.py`).
@@ -83,7 +83,7 @@ class GetAttrKey:
 
 @dataclass(frozen=True)
 class FlattenedIndexKey:
-    """The number of a child of a registered class that says nothing about keys.
+    """The number of a child of a class that was registered without keys.
 
     >>> str(FlattenedIndexKey(2))
     '[<flat index 2>]'
@@ -100,7 +100,7 @@ def keystr(keys: KeyPath, *, simple: bool = False, separator: str = "") -> str:
 
     Args:
         keys: The path.
-        simple: Whether to render the keys alone, without brackets, quotes and dots.
+        simple: Whether to render only the keys, without brackets, quotes and dots.
         separator: What to put between keys.
 
     >>> path = (SequenceKey(0), DictKey("w"))

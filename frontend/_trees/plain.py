@@ -1,6 +1,6 @@
-"""Trees of Python's own containers, walked here: optree takes a microsecond for each node.
+"""Trees of Python's built-in containers; optree would take a microsecond for each node.
 
-Elsewhere: flattening, and all that needs a structure (`tree.py`).
+Elsewhere: flattening, and all functions that need a structure (`tree.py`).
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ import numpy as np
 from axir.dialect.core.annotations import PyTree, UserFunction, UserObject
 from axir.dialect.core.array import ConcreteArray
 
-# What holds no children; registration takes out what it makes a container.
+# Types without children; registering a class removes it here.
 LEAF_KINDS: set[type] = {bool, int, float, complex, str, np.ndarray, ConcreteArray}
-# The order in which a tree has the entries of dictionaries with given keys.
+# The order of a tree's children for dictionaries with given keys.
 _orders: dict[tuple[UserObject, ...], tuple[UserObject, ...]] = {}
 _ORDER_LIMIT = 4096
-# Levels that are walked here; Python has no stack for as many as optree goes down.
+# The deepest level that is walked here; Python's stack is smaller than optree's.
 _DEEPEST = 100
 
 
@@ -49,8 +49,8 @@ def map_plain(
     Args:
         f: The function.
         tree: The tree.
-        map_others: Does so for parts of the tree that are of kinds not known here, or far down.
-        depth: Of the tree in another one.
+        map_others: Does the same for parts of the tree of other kinds, or at deeper levels.
+        depth: The depth of the tree in an outer one.
 
     >>> map_plain(lambda x: x + 1, {"b": 1, "a": (2, None)}, lambda f, part: f(part))
     {'a': (3, None), 'b': 2}
@@ -66,7 +66,7 @@ def _map_container(
     map_others: Callable[[UserFunction, PyTree], PyTree],
     depth: int,
 ) -> PyTree:
-    """Does so for a tree that is no leaf known here, and not None."""
+    """Does so for a tree that is neither a known leaf nor None."""
     kind = type(tree)
     if depth >= _DEEPEST:
         return map_others(f, tree)

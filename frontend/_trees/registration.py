@@ -63,14 +63,14 @@ def register_pytree_with_keys(
     unflatten_func: Unflatten,
     flatten_func: Flatten | None = None,
 ) -> None:
-    """Makes a class a container of trees whose children have keys.
+    """Makes a class a container of trees with keys for its children.
 
     Args:
         nodetype: The class.
         flatten_with_keys: From an instance to pairs of key and child, and hashable auxiliary data.
         unflatten_func: From auxiliary data and children to an instance.
-        flatten_func: As `flatten_with_keys`, with the children alone: faster where no path is
-            asked for.
+        flatten_func: As `flatten_with_keys`, with only the children: faster if no path is asked
+            for.
 
     >>> from axir import tree_util
     >>> class Pair:
@@ -95,7 +95,7 @@ def register_pytree_with_keys(
 def register_pytree_with_keys_class(cls: UserObject) -> PyTree:
     """Makes a class with `tree_flatten_with_keys` and `tree_unflatten` a container of trees.
 
-    A decorator. A method `tree_flatten`, if there is one, is used where no path is asked for.
+    A decorator. A method `tree_flatten`, if it exists, is used if no path is asked for.
     """
     flatten = (lambda x: x.tree_flatten()) if hasattr(cls, "tree_flatten") else None
     register_pytree_with_keys(
@@ -113,15 +113,15 @@ def register_dataclass(
     """Makes a dataclass a container of trees (also usable as a decorator).
 
     Args:
-        nodetype: The dataclass, or another class whose constructor takes the fields by name.
+        nodetype: The dataclass, or another class with a constructor that takes the fields by name.
         data_fields: Fields that are children; by default all that are not named otherwise and not
             marked `field(metadata={"static": True})`.
         meta_fields: Fields that are hashable auxiliary data; by default those that are so marked.
         drop_fields: Fields that are neither; unflattening gives them their defaults.
 
     Raises:
-        TreeError: if fields are missing, unknown, or named twice, or if `nodetype` is no dataclass
-            and its fields are not given.
+        TreeError: if fields are missing, unknown, or named twice, or if `nodetype` is not a
+            dataclass and its fields are not given.
     """
     data, meta = _fields_of(nodetype, data_fields, meta_fields, tuple(drop_fields))
 
@@ -151,10 +151,10 @@ class StaticFieldError(TreeError, ValueError):
 
 
 def compared(what: str, compare: Callable[[], bool]) -> bool:
-    """Returns a comparison of structures, and says what was compared if auxiliary data refuse.
+    """Compares structures; names them in the error if auxiliary data cannot be compared.
 
     Raises:
-        StaticFieldError: if they do, as arrays do.
+        StaticFieldError: if auxiliary data cannot be compared, such as arrays.
     """
     try:
         return compare()
@@ -170,7 +170,7 @@ def compared(what: str, compare: Callable[[], bool]) -> bool:
 
 
 class _StaticFields(tuple[UserObject, ...]):
-    """The auxiliary data of a dataclass, which say which of them cannot be compared."""
+    """The auxiliary data of a dataclass; an error names the field that cannot be compared."""
 
     __slots__ = ()
     owner: str
@@ -257,7 +257,7 @@ def register_static(cls: type) -> type:
 
 
 class _Whole:
-    """A `functools.partial` as a function that another one leaves as it is."""
+    """A `functools.partial` wrapped as a function, which another `partial` does not unpack."""
 
     def __init__(self, function: functools.partial):
         self.function = function
@@ -276,7 +276,8 @@ class _Whole:
 class Partial(functools.partial):
     """A `functools.partial` that is a container of trees: its arguments are children.
 
-    Those of a `functools.partial` that it is given are not: that one is its function, as a whole.
+    The arguments of a given `functools.partial` are not children: it becomes the function as a
+    whole.
 
     >>> import axir
     >>> add = Partial(lambda x, y: x + y, 1.0)
@@ -287,7 +288,7 @@ class Partial(functools.partial):
     def __new__(
         cls, func: Callable[..., UserObject], /, *args: UserObject, **kwargs: UserObject
     ) -> Partial:
-        # `functools.partial` would take the arguments of the other one for its own.
+        # `functools.partial` would merge the other one's arguments into its own.
         whole = _Whole(func) if isinstance(func, functools.partial) else func
         return super().__new__(cls, whole, *args, **kwargs)
 

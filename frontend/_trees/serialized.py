@@ -1,6 +1,6 @@
-"""Classes of containers that saved functions name, so that loading gives instances of them.
+"""Classes of containers that saved functions name, so that loading makes instances of them.
 
-Elsewhere: the notation of trees (`text.py`), containers as such (`registration.py`).
+Elsewhere: the notation of trees (`text.py`), containers in general (`registration.py`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class SavedClass:
 
     Attributes:
         kind: The class.
-        name: What stands for it in saved functions.
+        name: Its name in saved functions.
         write: From the auxiliary data of an instance to bytes; None for named tuples.
         read: Back again.
         make: From auxiliary data and children to an instance.
@@ -52,12 +52,12 @@ _by_name: dict[str, SavedClass] = {}
 
 
 def saved_class(kind: type) -> SavedClass | None:
-    """Returns how instances of a class are saved, None if nothing was registered."""
+    """Returns how instances of a class are saved, None if it is not registered."""
     return _by_class.get(kind)
 
 
 def class_named(name: str) -> SavedClass | None:
-    """Returns the class that a name stands for, None if nothing was registered."""
+    """Returns the class with a registered name, None if it is not registered."""
     return _by_name.get(name)
 
 
@@ -66,13 +66,13 @@ def register_namedtuple_serialization(nodetype: type, *, serialized_name: str) -
 
     Args:
         nodetype: The class.
-        serialized_name: What stands for it, the same wherever the function is loaded.
+        serialized_name: Its name, the same wherever the function is loaded.
 
     Returns:
         The class.
 
     Raises:
-        ParameterError: if it is no class of named tuples, or the name or class is taken.
+        ParameterError: if it is not a class of named tuples, or the name or class is taken.
 
     >>> from collections import namedtuple
     >>> from axir.export import export, deserialize
@@ -102,7 +102,7 @@ def register_pytree_node_serialization(
 
     Args:
         nodetype: The class, which is registered as a container (`axir.tree_util`).
-        serialized_name: What stands for it, the same wherever the function is loaded.
+        serialized_name: Its name, the same wherever the function is loaded.
         serialize_auxdata: From the auxiliary data of an instance to bytes.
         deserialize_auxdata: Back again.
         from_children: From auxiliary data and children to an instance; by default as registered.

@@ -41,9 +41,9 @@ def flatten(
 
 
 def _in_key_order(spec: TreeDef) -> TreeDef:
-    """Returns a structure whose dicts have their keys in the order of the leaves, as JAX's have.
+    """Returns a structure with the keys of its dicts in the order of the leaves, as JAX's have.
 
-    optree's have the order of the dicts that were flattened.
+    optree keeps the order of the dicts that were flattened.
     """
     described: Foreign = spec
     nodes, *rest = described.__getstate__()
@@ -103,7 +103,7 @@ def _map_others(f: UserFunction, tree: PyTree) -> PyTree:
 
 
 def flatten_like(spec: TreeDef, tree: PyTree, what: str) -> list[UserObject]:
-    """Flattens a tree up to the leaves of a structure, which may be a prefix of its own.
+    """Flattens a tree up to the leaves of a structure, which may be a prefix of the tree's.
 
     Raises:
         TreeError: if the tree does not have that structure.
@@ -168,8 +168,8 @@ def flatten_with_path(
     """
     if is_leaf is None:
         return list(leaves_and_paths(tree, None, False)), structure(tree)
-    # It is asked once about each value, for it may remember what it saw; both walks take the same
-    # way.
+    # `is_leaf` is called once for each value, because it may have state; both walks visit the
+    # values in one order.
     answers: list[bool] = []
 
     def ask(path: KeyPath, value: UserObject) -> bool:
@@ -248,10 +248,9 @@ def transpose(
     """Turns a tree of trees inside out.
 
     Args:
-        outer_treedef: The structure of the containers outside.
-        inner_treedef: The structure of what stands in place of the leaves of these, or None for
-            that of the first.
-        pytree_to_transpose: The tree, whose containers outside may hold other auxiliary data.
+        outer_treedef: The structure of the outer containers.
+        inner_treedef: The structure of the inner trees, or None for the first one's.
+        pytree_to_transpose: The tree; its outer containers may have other auxiliary data.
 
     Raises:
         TreeError: if the tree is not made of such trees.
@@ -279,11 +278,11 @@ def broadcast(
     full_tree: UserObject,
     is_leaf: Callable[[UserObject], bool] | None = None,
 ) -> PyTree:
-    """Spreads the leaves of a tree over the containers that stand in their place in another.
+    """Spreads the leaves of a tree over the corresponding subtrees of another tree.
 
     Args:
         prefix_tree: The upper part of `full_tree`.
-        full_tree: Whose structure the result has.
+        full_tree: The tree with the result's structure.
         is_leaf: Tells which values of `prefix_tree` are leaves though they are containers.
 
     Raises:
@@ -310,11 +309,11 @@ def reduce_associative(
     Args:
         operation: Associative function of two values.
         tree: The tree.
-        identity: What a tree without leaves gives.
+        identity: The result for a tree without leaves.
         is_leaf: Tells which values are leaves though they are containers.
 
     Raises:
-        TreeError: for a tree without leaves, if there is no `identity`.
+        TreeError: for a tree without leaves, without an `identity`.
 
     >>> reduce_associative(lambda x, y: x + y, ["a", ("b", "c")])
     'abc'
@@ -333,10 +332,10 @@ def reduce_associative(
 
 
 def static(**kwargs: Options) -> PyTree:
-    """Declares a field of a dataclass that is not a child of it; see `register_dataclass`.
+    """Declares a field of a dataclass that is auxiliary data; see `register_dataclass`.
 
     Args:
-        **kwargs: What `dataclasses.field` takes.
+        **kwargs: Arguments of `dataclasses.field`.
 
     >>> import dataclasses
     >>> from axir import tree_util

@@ -34,10 +34,10 @@ class Dispatch(NamedTuple):
     """A kernel in a call.
 
     Attributes:
-        name: What the compiler calls it.
-        lines: `file:line` of what it computes, the most telling first.
+        name: The compiler's name of it.
+        lines: `file:line` of its operations, the most telling first.
         times: How often it runs in a call.
-        seconds: How long that takes in all, with 10 to 15 us each for looking.
+        seconds: The sum of its times, with 10 to 15 us for each mark.
     """
 
     name: str
@@ -74,7 +74,7 @@ def bench(
 ) -> None:
     """Time calls of the module in FILE (.axir, .mlir, .mlirbc, .vmfb): the median, after a warm-up.
 
-    INPUTs are those of `axir run`; arguments that are not given are random numbers.
+    INPUTs have the form that `axir run` takes; arguments that are not given are random numbers.
 
     Examples:
       axir bench model.vmfb
@@ -151,7 +151,7 @@ def _report(
 
 
 def _print_dispatches(dispatches: list[Dispatch]) -> None:
-    """Prints a table, with shares of the time that all dispatches take one after the other."""
+    """Prints a table, with shares of the sum of all dispatches' times."""
     whole = sum(dispatch.seconds for dispatch in dispatches)
     if not dispatches:
         click.echo("No dispatches: the program computes nothing on the device.")

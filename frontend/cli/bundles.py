@@ -1,6 +1,6 @@
-"""Bundles on the command line: which function is meant, how many rows, and modules of functions.
+"""Bundles on the command line: the choice of function and rows, and modules of functions.
 
-Elsewhere: bundles as such (`frontend/_bundles/`).
+Elsewhere: bundles in general (`frontend/_bundles/`).
 """
 
 from __future__ import annotations
@@ -100,12 +100,12 @@ def open_functions(
     """Opens a bundle, or a module as its public functions; StableHLO is raised.
 
     Args:
-        file: What to open; `-` is a module from stdin.
+        file: The file to open; `-` is a module from stdin.
         shapes: Shapes of arguments that StableHLO leaves open.
 
     Raises:
         ParseError: if it is a module of another dialect.
-        RaisingError: if StableHLO holds what the jaxpr dialect has no counterpart for.
+        RaisingError: if StableHLO has an operation without a counterpart in the jaxpr dialect.
         ShapeError: if a shape does not fit.
         WeightsError: if weights of a module are missing or damaged.
     """
@@ -116,7 +116,7 @@ def open_functions(
 
 
 def refuse_shapes(file: Path, shapes: Mapping[str, tuple[int | str, ...]]) -> None:
-    """Refuses shapes for what has its own."""
+    """Refuses shapes for files that have fixed shapes."""
     if shapes:
         raise click.UsageError(f"--shape is for modules of StableHLO, which {file} is not.")
 
@@ -129,7 +129,8 @@ def read_filled(
     """Reads a module, and fills open shapes, by arguments or by names; returns it and its dialect.
 
     Raises:
-        ParameterError: if several sizes are named, or not those that are open.
+        ParameterError: if several combinations of sizes are given, or the names differ from the
+            open dimensions.
     """
     if not shapes and not sizes:
         return read_input(file)
@@ -156,7 +157,7 @@ def raised_if_open(file: Path, module: UserObject, dialect: str) -> tuple[UserOb
 
 
 def annotated_module(functions: Mapping[str, Exported]) -> UserObject:
-    """Returns a module of functions, whose parameters are constants in it."""
+    """Returns a module of functions, with their parameters as constants."""
     module = module_of({name: embed_captures(each.function) for name, each in functions.items()})
     for name, each in functions.items():
         annotate(module, name, each.signature)
@@ -164,10 +165,10 @@ def annotated_module(functions: Mapping[str, Exported]) -> UserObject:
 
 
 def chosen(functions: Mapping[str, UserObject], name: str | None) -> str:
-    """Returns the name of the function that is meant: the one named, the only one, or `main`.
+    """Returns the name of the function that is meant: the named one, the only one, or `main`.
 
     Raises:
-        ParameterError: if there is no such function, or several and none is named.
+        ParameterError: if the function is absent, or there are several and no name is given.
     """
     if name is None and len(functions) == 1:
         return next(iter(functions))
@@ -181,7 +182,7 @@ def chosen(functions: Mapping[str, UserObject], name: str | None) -> str:
 
 
 def sized(exported: Exported, inputs: Sequence[str]) -> tuple[Signature, Key]:
-    """Returns what a function takes, for as many rows, or the sizes, that inputs have.
+    """Returns a function's signature for the number of rows, or the sizes, of inputs.
 
     Args:
         exported: The function.
@@ -209,9 +210,7 @@ def sized(exported: Exported, inputs: Sequence[str]) -> tuple[Signature, Key]:
 
 
 def _of_inputs(exported: Exported, inputs: Sequence[str]) -> tuple[Signature, Key]:
-    """Returns what a function takes whose dimensions follow from the inputs; those that do not are
-    1.
-    """
+    """Returns the signature for dimensions that follow from the inputs; others are 1."""
     assert exported.open is not None
     signature = exported.signature
     names = [normal_name(name) for name in exported.argument_names]
@@ -234,7 +233,7 @@ class BundleProgram:
 
     Args:
         bundle: The bundle.
-        inputs: The inputs of the command line, which tell how many rows there are.
+        inputs: The inputs of the command line, which determine the number of rows.
         device: The platform to run on; by default the default device's.
         is_eager: Whether to evaluate functions op by op.
     """
@@ -249,7 +248,7 @@ class BundleProgram:
         self._is_eager = is_eager
 
     def signature(self, name: str) -> Signature:
-        """Returns what a function takes, with as many rows as the inputs have."""
+        """Returns a function's signature, with as many rows as the inputs have."""
         return self.signatures[name]
 
     def run(self, values: Sequence[ConcreteArray], name: str) -> list[ConcreteArray]:
@@ -279,14 +278,15 @@ def module_of_function(exported: Exported) -> UserObject:
 def changed_bundle(
     bundle: Bundle, name: str, module: UserObject, new_name: str | None = None
 ) -> Bundle:
-    """Returns a bundle with what passes made of a function.
+    """Returns a bundle with the passes' result for a function.
 
     Args:
         bundle: The bundle.
         name: The function.
-        new_name: What to call what became of it; by default it takes its place.
-        module: What `module_of_function` made of it, changed. `main` is the function; others are
-            added to the bundle. Arguments with the names and types of parameters are parameters.
+        new_name: The name of the result; by default the function's name, which it replaces.
+        module: The result of `module_of_function`, changed by passes. `main` is the function;
+            others are added to the bundle. Arguments with the names and types of parameters are
+            parameters.
     """
     functions, found = read_module(module), signatures(module)
     made: dict[str, Exported] = {}
@@ -298,7 +298,7 @@ def changed_bundle(
 
 
 def _like(before: Exported, after: Exported) -> Exported:
-    """Returns a function with the trees, and open rows, that it has kept from what it was."""
+    """Returns a function with the trees, and open rows, that passes have kept."""
     old, new = before.signature, after.signature
     in_tree, in_text = after.in_tree, new.in_tree
     out_tree, out_text = after.out_tree, new.out_tree
@@ -320,7 +320,7 @@ def _like(before: Exported, after: Exported) -> Exported:
 def bound_to(
     function: Function, signature: Signature, name: str, parameters: Mapping[str, ConcreteArray]
 ) -> Exported:
-    """Returns a function whose arguments that are parameters, by name and type, are these."""
+    """Returns a function with those arguments bound that are parameters, by name and type."""
     is_bound = [
         a.name in parameters and parameters[a.name].type.shape == a.type.shape
         for a in signature.arguments

@@ -1,4 +1,4 @@
-"""`axir completion`: what makes a shell complete the command."""
+"""`axir completion`: prints the script that makes a shell complete the command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all verbs share: how failures are shown, `-v`, and colour."""
+"""Common parts of all verbs: showing failures, `-v`, and colour."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from axir.dialect.text.file_kinds import is_program
 Command = TypeVar("Command", bound=UserFunction)
 
 _VERBOSITY = "axir.verbosity"
-# `file:line in function` is a line of whatever program started the command, not the user's.
+# `file:line in function` is a line of the program that started the command, not the user's.
 _PROGRAM_LINE = re.compile(r":\d+ in \S+")
 _NEGATIVE = re.compile(r"-(\.?\d|inf)")
 
@@ -48,7 +48,7 @@ def _colour() -> bool | None:
 
 
 class _AsWritten(click.Command):
-    """Shows help texts as they are written, which keeps examples on lines of their own."""
+    """Shows help texts as they are written, which keeps examples on separate lines."""
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Writes the help text, indented."""
@@ -68,12 +68,12 @@ class Verb(_AsWritten):
 class Group(_AsWritten, click.Group):
     """A group of verbs that turns exceptions into messages.
 
-    A verb's file is imported when the verb is asked for: those of all verbs would take a sixteenth
+    A verb's file is imported when the verb is asked for: importing all verbs would take a sixteenth
     of the processor time that a command takes to start.
 
     Args:
         verbs: the names of verbs, and where in this folder they are defined, as in "opt.opt".
-        options: those of a `click.Group`.
+        options: the options of a `click.Group`.
     """
 
     def __init__(self, *, verbs: Mapping[str, str], **options: Options):
@@ -85,7 +85,7 @@ class Group(_AsWritten, click.Group):
         return sorted({*self._verbs, *self.commands})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Returns a verb, or None if there is none of that name."""
+        """Returns a verb, or None if no verb has the name."""
         if cmd_name not in self.commands and cmd_name in self._verbs:
             file, name = self._verbs[cmd_name].split(".")
             module = importlib.import_module(f".{file}", __package__)
@@ -116,7 +116,7 @@ class Group(_AsWritten, click.Group):
 
 
 def describe(error: Exception) -> str:
-    """Returns what an exception means to the user of the command line."""
+    """Returns an exception's message for the user of the command line."""
     if isinstance(error, AxirError):
         lines = [error.message]
         if error.where and not _PROGRAM_LINE.search(error.where):
@@ -140,7 +140,7 @@ def describe(error: Exception) -> str:
 
 
 def verbosity() -> int:
-    """Returns how often `-v` was given."""
+    """Returns the number of `-v` options."""
     context = click.get_current_context(silent=True)
     return 0 if context is None else context.find_root().meta.get(_VERBOSITY, 0)
 

@@ -1,4 +1,4 @@
-"""`axir import`: models of PyTorch, ONNX and others as bundles."""
+"""`axir import`: converts models of PyTorch, ONNX and others to bundles."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def import_(
     """Make a bundle of a model of another program.
 
     MODEL is a program of torch.export (.pt2), a model of ONNX (.onnx), or StableHLO as text,
-    bytecode, a portable artifact or what jax.export serializes. Weights become parameters of the
-    bundle, and inputs and outputs keep their names. PyTorch's programs need the packages of
-    `pip install axir[torch]`, ONNX's models those of `pip install axir[onnx]`.
+    bytecode, a portable artifact or the output of jax.export's serialize. Weights become parameters
+    of the bundle, and inputs and outputs keep their names. Programs of PyTorch need
+    `pip install axir[torch]`, and models of ONNX need `pip install axir[onnx]`.
 
     Examples:
       axir import model.pt2 -o model.axir

@@ -1,4 +1,4 @@
-"""`axir info`, `axir cache`, `axir passes`: what there is on this machine and in axir."""
+"""`axir info`, `axir cache`, `axir passes`: show the machine's and axir's properties."""
 
 from __future__ import annotations
 

@@ -37,8 +37,8 @@ def read_inputs(
 
     Args:
         inputs: One text for each argument, or for a file of several.
-        signature: What the function takes.
-        function: What it is called, for messages.
+        signature: The function's signature.
+        function: The function's name, for messages.
         fills_missing: Whether arguments that are not given become random numbers.
 
     Raises:
@@ -112,7 +112,7 @@ def _by_name(arguments: Sequence[Argument]) -> dict[str, Argument]:
 
 
 def normal_name(name: str) -> str:
-    """Returns a name without the quotes and brackets that shells make hard to write.
+    """Returns a name without the quotes and brackets that are hard to write in shells.
 
     >>> normal_name("params['w'][0]")
     'params.w.0'
@@ -123,12 +123,12 @@ def normal_name(name: str) -> str:
 def shape_of_input(
     text: str, names: Sequence[str], number: int
 ) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Yields names of arguments and the shapes that an input gives them, where it tells.
+    """Yields names of arguments and the shapes that an input gives them, if it does.
 
     Args:
         text: The input.
         names: Normal names of the arguments.
-        number: Which argument it stands for if it names none.
+        number: The number of the argument if the input names none.
 
     >>> list(shape_of_input("x=2x3xf32=1", ["x", "y"], 0)), list(shape_of_input("1.5", ["x"], 0))
     ([('x', (2, 3))], [])
@@ -158,7 +158,7 @@ def shape_of_input(
 
 
 def shell_name(name: str) -> str:
-    """Returns a name as it can be written in a shell without quotes."""
+    """Returns a name in a form that needs no quotes in a shell."""
     return name if re.fullmatch(r"\w+", name) else normal_name(name)
 
 
@@ -198,7 +198,7 @@ def _is_archive(value: str) -> bool:
 def _assign_archive(
     values: dict[str, ConcreteArray], path: Path, arguments: Mapping[str, Argument]
 ) -> list[str]:
-    """Takes from an archive what the function takes; returns what there is to say of the rest.
+    """Takes the function's arguments from an archive; returns remarks about the rest.
 
     So the archive of one function's results serves the next function, which takes some of them.
     """
@@ -220,7 +220,7 @@ def _assign_archive(
 def _load(path: Path) -> np.ndarray | dict[str, np.ndarray]:
     """Returns the array of a `.npy`, or the arrays of a `.npz` by name."""
     try:
-        # What is no file, such as a pipe, is read once and from front to back.
+        # A source that is not a file, such as a pipe, is read once and from front to back.
         source = path if path.is_file() else io.BytesIO(path.read_bytes())
         content = np.load(source, allow_pickle=False)
         if isinstance(content, np.ndarray):
@@ -309,7 +309,7 @@ def _number(word: str, dtype: np.dtype) -> UserObject:
 
 
 def _array(argument: Argument, host: np.ndarray) -> ConcreteArray:
-    """Returns the array for an argument, whose type the values must have."""
+    """Returns the array for an argument; the values must have the argument's type."""
     wanted = argument.type
     if host.dtype.kind == "V" and host.dtype.itemsize == 2 and wanted.dtype == dtypes.bfloat16:
         host = host.view(dtypes.bfloat16)  # NumPy's files do not know bfloat16

@@ -1,4 +1,4 @@
-"""`axir inspect`: what is in a file."""
+"""`axir inspect`: shows the content of a file."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ def inspect(
 ) -> None:
     """Show functions, their arguments, ops, costs, constants and weights of FILE.
 
-    FILE is a bundle (.axir), whose checksums are compared, a module (.mlir, .mlirbc, - for stdin)
+    FILE is a bundle (.axir; its checksums are verified), a module (.mlir, .mlirbc, - for stdin)
     of any dialect, or a compiled program (.vmfb). Costs of a function are the arithmetic
-    operations of a call, and the bytes of its arguments, results, parameters and of what is
-    computed in between, op by op. With open rows they are those of one row.
+    operations of a call, and the bytes of its arguments, results, parameters and intermediate
+    arrays, op by op. With open rows they are the costs of one row.
 
-    With --mesh, functions of a jaxpr module are partitioned for the devices of a mesh: how
-    arguments and results are cut then, which collectives there are and what they move, and what is
-    not cut and why.
+    With --mesh, functions of a jaxpr module are partitioned for the devices of a mesh. The output
+    then shows how arguments and results are cut, the collectives and the bytes that they move, and
+    the ops that are not cut, with the reason.
 
     Examples:
       axir inspect model.axir
@@ -104,7 +104,7 @@ def _describe_module(file: Path) -> dict[str, Options]:
 def _add_quantizations(
     functions: dict[str, Options], found: Mapping[str, Mapping[str, Sequence[str | None]]]
 ) -> None:
-    """Adds what the integers of arguments and results stand for."""
+    """Adds the meaning of quantized integers in arguments and results."""
     for name, groups in found.items():
         for role, kinds in groups.items():
             for row, kind in zip(functions[name][role], kinds, strict=True):
@@ -180,7 +180,7 @@ def _describe_bundle(file: Path) -> dict[str, Options]:
 
 
 def operations(function: Function) -> Counter[str]:
-    """Counts the ops of a function and of those that it calls."""
+    """Counts the ops of a function and of the functions that it calls."""
     found: Counter[str] = Counter(f"jaxpr.{e.primitive.name}" for e in function.equations)
     for callee in function.callees():
         found += operations(callee)

@@ -1,6 +1,6 @@
-"""Losses of saved functions, and steps that go down their gradients: what `axir grad` adds to them.
+"""Losses of saved functions, and steps of gradient descent: additions of `axir grad`.
 
-Elsewhere: gradients themselves, which are a pass (`transforms.py`).
+Elsewhere: gradients, which are a pass (`transforms.py`).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LOSSES: dict[str, Callable[[UserObject, UserObject], UserObject]] = {
 
 
 def loss_of(exported: Exported, kind: str, number: int) -> Exported:
-    """Returns a function of the same arguments and a target, whose result is a loss.
+    """Returns a function of the same arguments and a target, with a loss as its result.
 
     Args:
         exported: The function.
@@ -52,7 +52,7 @@ def loss_of(exported: Exported, kind: str, number: int) -> Exported:
 def step_of(exported: Exported, number: int, names: Sequence[str]) -> Exported:
     """Returns a function that replaces parameters by those a step down the gradient.
 
-    It takes the arguments and a rate, and returns what the function returns.
+    It takes the arguments and a rate, and returns the function's results.
 
     Args:
         exported: The function.
@@ -60,7 +60,7 @@ def step_of(exported: Exported, number: int, names: Sequence[str]) -> Exported:
         names: The parameters.
 
     Raises:
-        ParameterError: if there are none.
+        ParameterError: if no parameter is named.
     """
     if not names:
         raise ParameterError(
@@ -99,11 +99,11 @@ def _exported(
     addition: tuple[str, tuple[Extent, ...], UserObject],
     updates: dict[str, str] | None = None,
 ) -> Exported:
-    """Exports a function of the arguments of another one, and of one more array behind them.
+    """Exports a function of another one's arguments, followed by one more array.
 
     Args:
-        function: What to export.
-        exported: The function that has the arguments.
+        function: The function to export.
+        exported: The function with the arguments.
         addition: Name, shape and dtype of the array.
         updates: As for `export`.
     """

@@ -41,7 +41,7 @@ _RAISING = "raise-stablehlo"
 
 @dataclasses.dataclass(frozen=True)
 class _Stage(Pass):
-    """Runs a pass, keeps the names of arguments, and prints what the pass has made."""
+    """Runs a pass, keeps the names of arguments, and prints the pass's result."""
 
     name: ClassVar[str] = "stage"
     stage: Pass
@@ -152,7 +152,7 @@ def opt(
 
 
 class _Source:
-    """What is transformed: a module, or a function of a bundle as a module.
+    """The input of the passes: a module, or a function of a bundle as a module.
 
     A module that becomes a bundle is a bundle from the beginning, so that its weights are
     parameters.
@@ -198,7 +198,7 @@ class _Source:
     def run(
         self, stages: tuple[Pass, ...], prints_all: bool, printed: tuple[str, ...], timing: bool
     ) -> None:
-        """Runs passes, which work on `main`: the function that is meant is called so meanwhile."""
+        """Runs passes on `main`; the chosen function has that name meanwhile."""
         name = self._name
         if self._bundle is None and any(takes_jaxpr(stage.name) for stage in stages):
             public = signatures(self.module)
@@ -212,7 +212,7 @@ class _Source:
             swap_with_main(self.module, str(name))
 
     def write_bundle(self, dialect: str, output: Path) -> None:
-        """Writes a bundle, with what became of the function."""
+        """Writes a bundle with the result of the passes."""
         if dialect != "jaxpr" or self._bundle is None:
             raise JobError(f"{output}: a bundle holds a module of jaxpr, not of {dialect}.")
         made = self._bundle
@@ -247,7 +247,7 @@ def run_stages(
     printed: tuple[str, ...] = (),
     timing: bool = False,
 ) -> None:
-    """Runs passes, which keep the names of arguments; prints what those named have made."""
+    """Runs passes, which keep the names of arguments; prints the results of the named ones."""
     wrapped = [_Stage(stage, prints_all or stage.name in printed) for stage in stages]
     for stage in wrapped:
         # MLIR's report names a pass by this.

@@ -56,9 +56,9 @@ def save_results(
 
 
 def print_json(results: Sequence[np.ndarray], signature: Signature) -> None:
-    """Prints results as JSON: by name dtype, shape and elements, complex ones as pairs.
+    """Prints results as JSON: by name, with dtype, shape and elements; complex numbers as pairs.
 
-    Numbers that JSON does not have are texts: "nan", "inf", "-inf".
+    Numbers that JSON lacks are texts: "nan", "inf", "-inf".
     """
     found = {}
     for value, result in zip(signature.results, results, strict=True):
@@ -81,7 +81,7 @@ def _plain(value: UserObject) -> UserObject:
 def print_results(results: Sequence[np.ndarray], signature: Signature) -> None:
     """Prints results, one after the other, as `name: type = elements`."""
     for value, result in zip(signature.results, results, strict=True):
-        # NumPy prints no bfloat16 with its own digits.
+        # NumPy does not print bfloat16 with its own precision.
         shown = result.astype(np.float32) if result.dtype == dtypes.bfloat16 else result
         text = np.array2string(shown, separator=", ", threshold=_SHOWN_ELEMENTS)
         gap = "\n" if "\n" in text else " "
@@ -89,7 +89,7 @@ def print_results(results: Sequence[np.ndarray], signature: Signature) -> None:
 
 
 def is_stream(path: Path) -> bool:
-    """Tells whether what is written goes through: stdout for `-`, a device, a pipe."""
+    """Tells whether an output is a stream: stdout for `-`, a device, a pipe."""
     return str(path) == "-" or (path.exists() and not path.is_file() and not path.is_dir())
 
 

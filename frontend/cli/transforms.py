@@ -31,7 +31,7 @@ from .opt import run_stages, write_module
 
 
 def _transform_options(command: UserObject) -> UserObject:
-    """Gives a verb the options of choosing a function, and of what to write."""
+    """Gives a verb the options for choosing a function and the output."""
     for option in (
         click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write."),
         click.option("--name", metavar="NAME", help="What to call the new function."),
@@ -86,10 +86,10 @@ def grad(
 ) -> None:
     """Differentiate a function of FILE (.axir, .mlir, .mlirbc, -), a real scalar.
 
-    Without --wrt these are the parameters, or all arguments if it has none. A bundle that is
-    written has the gradient besides the functions of FILE, as FUNCTION_grad, and weights of a
-    module are parameters there; a module has it in place of FUNCTION, and weights are
-    constants.
+    Without --wrt it is differentiated with respect to the parameters, or to all arguments if it
+    has no parameters. A written bundle has the functions of FILE and the gradient, as
+    FUNCTION_grad, and weights of a module are its parameters; a written module has the gradient in
+    place of FUNCTION, and weights are constants.
 
     Examples:
       axir grad model.axir --function loss --wrt params -o model.axir
@@ -139,8 +139,8 @@ def vmap(
 ) -> None:
     """Vectorize a function of FILE (.axir, .mlir, .mlirbc, -) over a new leading axis.
 
-    A bundle that is written has the vectorized function besides its functions, as FUNCTION_vmap; a
-    module has it in place of FUNCTION.
+    A written bundle has the functions of FILE and the vectorized one, as FUNCTION_vmap; a written
+    module has the vectorized function in place of FUNCTION.
 
     Examples:
       axir vmap model.axir --size 8 -o batched.axir
@@ -165,11 +165,11 @@ class _Source:
     """A function of a file, as the `main` of a module that passes change.
 
     Attributes:
-        name: What it is called.
+        name: Its name.
         arguments: Its arguments, and its parameters after them.
         results: Its results.
-        parameter_count: How many of the arguments are parameters: those of a bundle, or of a
-            module that becomes one.
+        parameter_count: The number of the arguments that are parameters, of a bundle or of a module
+            that becomes one.
         exported: The function.
     """
 
@@ -191,7 +191,7 @@ class _Source:
         if self._keeps_parameters:
             self.parameter_count = len(self.exported.parameters)
             self._module = module_of_function(self.exported)
-        else:  # what a module keeps are constants
+        else:  # a module's captures are constants
             self.parameter_count = 0
             self._module = self.exported.module()
         found = signatures(self._module)["main"]
@@ -212,8 +212,8 @@ class _Source:
         Args:
             output: The file to write.
             names: The parameters that change; none for all.
-            result: The result that is made smaller, by default the first one.
-            name: What to call the step.
+            result: The result to minimize, by default the first one.
+            name: The name of the step.
         """
         from .learning import step_of  # late: most of axir
 
@@ -233,7 +233,7 @@ class _Source:
         note(f"wrote {output}: {name}")
 
     def check_rows(self, argnums: Sequence[int]) -> None:
-        """Refuses gradients in what all rows share, where the number of rows is open."""
+        """Refuses gradients in values that all rows share, if the number of rows is open."""
         batch = self.exported.batch
         if batch is None:
             return
@@ -255,7 +255,7 @@ class _Source:
         Args:
             output: The file to write.
             name: The new name, if the user gave one.
-            addition: What stands behind the old one in a bundle, if not.
+            addition: The suffix of its name in a bundle, without a new name.
         """
         if output is None or output.suffix != BUNDLE:
             if not self._is_bundle:
@@ -272,7 +272,7 @@ class _Source:
 
 
 def _matching(name: str, values: Sequence[Argument]) -> list[int]:
-    """Returns the numbers of the values of a name, or of those below it."""
+    """Returns the numbers of the values with a name, or with paths below it."""
     if "," in name:
         return [n for part in name.split(",") if part.strip() for n in _matching(part, values)]
     wanted = normal_name(name.strip())

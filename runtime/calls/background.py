@@ -1,6 +1,6 @@
-"""`Background`: something that a thread of its own makes while others go on.
+"""`Background`: makes a value in a separate thread while other threads go on.
 
-Elsewhere: what is made (`compiled_function.py`).
+Elsewhere: the values (`compiled_function.py`).
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ _turns = threading.Semaphore(_AT_ONCE)
 
 @contextmanager
 def few_at_once() -> Iterator[None]:
-    """Compiles something for which nobody waits: who waits finds a helper process."""
+    """Limits compilations that no thread waits for, so that waiting threads find a free helper."""
     with _turns:
         yield
 
 
 def wait_for_all() -> None:
-    """Returns when nothing is made any more."""
+    """Waits until no value is being made any more."""
     for thread in list(_threads):
         thread.join()
 
 
 class Caller(NamedTuple):
-    """On whose behalf something is made.
+    """The caller that a value is made for.
 
     Attributes:
-        options: Those that are set in the thread alone.
+        options: The options that are set only in the caller's thread.
         line: The user's line there.
     """
 
@@ -52,7 +52,7 @@ class Caller(NamedTuple):
 
     @classmethod
     def here(cls) -> Caller:
-        """Returns the one that this thread is, or works for."""
+        """Returns the caller that this thread is, or works for."""
         return cls(config.overrides, user_line())
 
 
@@ -61,11 +61,12 @@ class Background(Generic[_T]):
 
     Args:
         make: Makes the value.
-        caller: On whose behalf; by default that of the thread that begins it.
+        caller: The caller that the value is made for; by default the caller of the thread that
+            begins it.
 
     Attributes:
         value: The value, once `is_done`; None if making it failed.
-        failure: What went wrong, once `is_done`.
+        failure: The exception, once `is_done`, or None.
         is_done: Whether the making has ended.
 
     >>> making = Background(lambda: 6 * 7)
@@ -102,7 +103,7 @@ class Background(Generic[_T]):
         return not self.is_done and self._process != os.getpid()
 
     def wait(self) -> None:
-        """Returns when the making has ended."""
+        """Returns when the value is made, or making it has failed."""
         self._thread.join()
 
 

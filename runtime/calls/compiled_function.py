@@ -2,7 +2,7 @@
 
 A `Function` is compiled once for each device; the compiled form is kept with it. Arguments become
 device buffers without a copy where their memory allows it, and results stay on the device until
-somebody looks.
+they are read.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ from .successor import Successor
 _VmVariantList = iree_runtime.VmVariantList
 _new_buffer = Buffer.__new__
 _new_array = ConcreteArray.__new__
-# The host side of results is made when somebody looks.
+# The host side of results is made when a caller reads it.
 _NO_HOST = itertools.repeat(None)
 # Making a list for results takes 0.5 us. Up to this size they may live until the next call.
 _SMALL_RESULT_BYTES = 4096
@@ -83,7 +83,7 @@ def buffer_of(array: ConcreteArray, device: Device) -> Buffer:
         host.flags.writeable = False
     buffer = _put(host, device)
     if device is array._device or device is default_device():
-        array._buffer = buffer  # there the array lies; elsewhere it is a visitor
+        array._buffer = buffer  # the array's device; on others it is a temporary copy
     return buffer
 
 
@@ -94,15 +94,15 @@ def _put(host: HostArray, device: Device) -> Buffer:
         return device.put(host)
 
 
-# All that are in use, so that they can be told that somebody looks.
+# All that are in use, so that a profiler can turn on the timeline for them.
 _compiled_functions: weakref.WeakSet[CompiledFunction] = weakref.WeakSet()
 
 
 def begin_timeline(shows_dispatches: bool) -> None:
-    """Has calls and what they wait for stand on the timeline from now on.
+    """Records calls and the operations they wait for on the timeline from now on.
 
     Args:
-        shows_dispatches: Whether programs are to tell of their dispatches, too; each is compiled
+        shows_dispatches: Whether to record the programs' dispatches, too; each program is compiled
             once more for that, when it is called.
     """
     timeline.begin(shows_dispatches)
@@ -116,11 +116,12 @@ class CompiledFunction:
     The binary does not check its arguments: they must be of the types of the function's inputs.
 
     Args:
-        function: What to compile; its captures must be arrays.
+        function: The function to compile; its captures must be arrays.
         device: Where to run it.
-        donated: Indices of inputs whose memory the program may overwrite.
+        donated: Indices of inputs that the program may overwrite.
         waits: Whether to wait for the compiler. If not, calls are evaluated until it is done, and
-            for good if it fails. What has effects waits, for they must not happen twice.
+            for good if it fails. Functions with effects always wait, because their effects must not
+            happen twice.
     """
 
     def __init__(
@@ -130,7 +131,7 @@ class CompiledFunction:
         donated: tuple[int, ...] = (),
         waits: bool = True,
     ):
-        # Before simplification: a branch that is known to be chosen may have other weak types.
+        # Before simplification: a branch that is known to be taken may have other weak types.
         self.result_types = function.output_types
         with span("simplify", "compiler", function=function.name):
             function = simplify_function(function, is_final=True)
@@ -160,25 +161,26 @@ class CompiledFunction:
                 _warn_of(error, function.name)
         # For each result its number and types, once a call may be a quick one.
         self._results: list[tuple[int, ShapedArray, BufferType]] | None = None
-        # Lists for results that may be used again, in spite of what they keep alive until then.
+        # Spare lists for results, which are reused although they keep the last results alive until
+        # then.
         self._spare_lists: list[iree_runtime.VmVariantList] = []
         result_bytes = sum(t.size * t.dtype.itemsize for t in self.result_types)
         self._reuses_lists = result_bytes <= _SMALL_RESULT_BYTES
-        # The same program with marks of its dispatches, once somebody wanted to see them.
+        # The same program with marks of its dispatches, compiled when they are first asked for.
         self._marked: Executable | NativeExecutable | None = None
         _compiled_functions.add(self)
 
     @property
     def code_size(self) -> int:
-        """Size of the compiled program in bytes; 0 if there is none."""
+        """Size of the compiled program in bytes; 0 before it is compiled."""
         return 0 if self._executable is None else self._executable.program.size
 
     def forget_quick_calls(self) -> None:
-        """Lets the next call be a general one, which stands on the timeline."""
+        """Makes the next call take the general path, which records it on the timeline."""
         self._results = self._native = None
 
     def _adopt(self, executable: Executable | NativeExecutable) -> None:
-        """Lets calls run a program from now on."""
+        """Makes calls run a program from now on."""
         captured = self.function.captured
         self._constants = [buffer_of(as_array(x), self.device) for x in captured]
         self._constant_refs = [buffer.view.ref for buffer in self._constants]
@@ -188,8 +190,8 @@ class CompiledFunction:
             self._successor.begin_when_worth(executable)
 
     def go_on_with(self, executable: Executable) -> None:
-        """Lets calls run the successor of the program that has served."""
-        # A call that is under way goes on with what it has begun with, unless it is in a loop.
+        """Makes calls run the successor of the present program."""
+        # A call that is under way keeps its program, unless it is in a loop.
         served = self._executable
         if isinstance(served, NativeExecutable):
             self._trial = ProgramTrial(served, executable)
@@ -256,10 +258,10 @@ class CompiledFunction:
         return program.function("main", work=largest_operation(function))
 
     def __call__(self, arguments: Sequence[ConcreteArray]) -> list[ConcreteArray]:
-        """Runs the function on the inputs' values.
+        """Runs the function on the values of the inputs.
 
         Raises:
-            RuntimeExecutionError: for arguments of other types, which the binary would not notice.
+            RuntimeExecutionError: for arguments of other types, which the binary does not check.
         """
         expected = [(v.type.shape, v.type.dtype) for v in self.function.inputs]
         given = [(x.type.shape, x.type.dtype) for x in arguments]
@@ -274,15 +276,15 @@ class CompiledFunction:
     def run(self, arguments: Sequence[ConcreteArray]) -> list[ConcreteArray]:  # noqa: C901
         """Runs the function on the inputs' values.
 
-        Once nothing is left to decide, to copy or to look at, this is a loop over the arguments,
-        a call of IREE, and a loop over the results. All of it is written out: a call of a function
-        or a constructor would cost as much as what it does.
+        Once nothing is left to decide, to copy or to look at, this is a loop over the arguments, a
+        call of IREE, and a loop over the results. All of it is written out: a call of a function or
+        a constructor would cost as much as its body.
         """
         native = self._native
         if native is not None and not (config.jax_debug_nans or config.jax_debug_infs):
             donated = self.donated
             if donated and len(set(map(id, arguments))) < len(arguments):
-                return self._run(arguments)  # which may have to refuse that
+                return self._run(arguments)  # this may refuse the call
             made = native.run(arguments)
             if made is None:
                 return self._run(arguments)
@@ -330,7 +332,7 @@ class CompiledFunction:
             failure = executable.failure(error)
         finally:
             contexts.append(context)
-        if failure is not None:  # raised out here, so that a host function's gets no context
+        if failure is not None:  # raised here to keep a host function's context out
             raise failure
         executable.quick_calls -= 1
         if not executable.quick_calls:
@@ -351,7 +353,7 @@ class CompiledFunction:
         return results
 
     def _can_give(self, arguments: Sequence[ConcreteArray]) -> bool:
-        """Tells whether donated arguments can be overwritten: nobody else reads their memory."""
+        """Tells whether donated arguments can be overwritten: they have no other readers."""
         if pending.is_any_unfinished():
             return False
         for number in self.donated:
@@ -363,9 +365,9 @@ class CompiledFunction:
     def _with_marks(
         self, executable: Executable | NativeExecutable
     ) -> Executable | NativeExecutable:
-        """Returns the program that tells of its dispatches; the given one if there is none."""
+        """Returns the program with marks of its dispatches, or the given one without them."""
         if isinstance(executable, NativeExecutable) and self._provisional is None:
-            return executable  # one kernel: a dispatch tells nothing that the call does not
+            return executable  # one kernel: its mark would equal the call's
         if self._marked is None:
             try:
                 self._marked = self._compile_marked()
@@ -422,7 +424,7 @@ class CompiledFunction:
         arguments: Sequence[ConcreteArray],
         is_checked: bool,
     ) -> list[ConcreteArray]:
-        """Runs a program on buffers of the device; makes the next call a quick one if it can be."""
+        """Runs a program on buffers of the device; enables quick calls if possible."""
         device = self.device
         buffers = [buffer_of(x, device) for x in arguments]
         if self.donated:
@@ -439,7 +441,7 @@ class CompiledFunction:
     def _run_on_host(
         self, executable: NativeExecutable, arguments: Sequence[ConcreteArray]
     ) -> list[ConcreteArray]:
-        """Runs machine code on arrays of the host, where they lie."""
+        """Runs machine code on arrays in host memory, without copies."""
         if self._trial is None and not timeline.is_on:
             self._native = executable
             if self._executable is not executable:  # which another thread may replace just now
@@ -469,14 +471,14 @@ class CompiledFunction:
         ):
             return pending.defer(executable, buffers, overwrites=bool(self.donated))
         if self.donated:
-            pending.finish_all()  # another call may read what this one overwrites
+            pending.finish_all()  # another call may read memory to be overwritten
         return executable(buffers)
 
     def _evaluate(self, arguments: Sequence[ConcreteArray]) -> list[ConcreteArray]:
-        """Runs the function op by op in NumPy, calls and loops in it as well.
+        """Runs the function op by op in NumPy, with its calls and loops.
 
         Raises:
-            _OvertakenError: the compiled program is there, and the rest is its affair.
+            _OvertakenError: the compiled program is ready, and must run the rest.
         """
         making = self._making
 

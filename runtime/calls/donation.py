@@ -1,6 +1,6 @@
-"""Donated arguments: arrays whose memory a program may overwrite, and that are gone after the call.
+"""Donated arguments: arrays that a program may overwrite, and that are deleted after the call.
 
-Elsewhere: which arguments are donated, and when it is safe that they are overwritten
+Elsewhere: which arguments are donated, and when it is safe to overwrite them
 (`compiled_function.py`, `pending.py`).
 """
 
@@ -18,7 +18,7 @@ from axir.runtime.device.buffers import Buffer
 def with_copies(
     arguments: Sequence[ConcreteArray], donated: tuple[int, ...]
 ) -> list[ConcreteArray]:
-    """Returns the arguments, those donated as copies that a run leaves alone."""
+    """Returns the arguments, with the donated ones copied, so that a run leaves them unchanged."""
     return [
         ConcreteArray(x.type, np.array(x.host())) if index in donated else x
         for index, x in enumerate(arguments)
@@ -41,14 +41,14 @@ def check_donated(arguments: Sequence[object], donated: tuple[int, ...]) -> None
 def give_away(
     arguments: Sequence[ConcreteArray], donated: tuple[int, ...], buffers: list[Buffer]
 ) -> None:
-    """Deletes donated arrays; puts buffers into the list whose memory the program may overwrite.
+    """Deletes donated arrays; puts the buffers that the program may overwrite into the list.
 
     Raises:
         DonationError: an array is donated twice, or donated and used.
     """
     check_donated(buffers, donated)
     for number in donated:
-        # Memory that the host has seen may be visible through NumPy arrays: those must not change.
+        # Memory that the host has seen may be visible through NumPy arrays, which must not change.
         owned = buffers[number].owned()
         buffers[number] = owned.moved()
         arguments[number].delete()

@@ -13,24 +13,25 @@ import numpy as np
 from axir.dialect.program.costs import PARALLEL_OPERATIONS
 from axir.runtime.device.workers import thread_count
 
-# A call of local-task costs 13 us more than one of local-sync: below this nothing can be won.
+# A call of local-task costs 13 us more than one of local-sync: shorter calls cannot gain.
 _SHORT_CALL_SECONDS = 40e-6
 # The first call of each driver warms up, and does not count.
 _CALLS_PER_DRIVER = 4
-# Several cores have to gain clearly, since times scatter, and others may want the cores.
+# Several cores must be clearly faster, since times scatter, and other programs may need the cores.
 _WORTHWHILE_RATIO = 0.9
-# Others may keep the cores busy during a trial, or begin to later: then local-task, whose threads
-# wait for each other, loses its gain. So there are further trials after this many calls, then after
-# four times as many, and so on up to a limit, at which trials cost nothing that could be measured.
+# Other programs may keep the cores busy during a trial, or start to later: then local-task, which
+# has threads that wait for each other, loses its gain. So there are further trials after this many
+# calls, then after four times as many, and so on up to a limit, at which trials cost nothing that
+# could be measured.
 _CALLS_BETWEEN_TRIALS = 8
 _MOST_CALLS_BETWEEN_TRIALS = 2048
 FOR_GOOD = -1
 """The number of calls for which a driver stays when there will be no further trial."""
 # A call that takes this long on one core is not tried there.
 _LONGEST_TRIAL_SECONDS = 1.0
-# A first call that takes longer does so for its own sake.
+# A first call that takes longer is slow for another reason than the warm-up.
 _LONGEST_WARM_UP = 20e-3
-# Of calls that take this long one tells whether a driver loses, and three more would be felt.
+# For calls of this length, one trial shows whether a driver is slower; three more would be noticed.
 _LONG_CALL_SECONDS = 2e-3
 _CLEAR_LOSS_RATIO = 1.3
 _SYNC_FIRST = ("local-sync", "local-task")
@@ -39,12 +40,12 @@ _SYNC_FIRST = ("local-sync", "local-task")
 class DriverTrial:
     """Finds the faster CPU driver of a function from the times of its calls.
 
-    Unless calls are too short to gain, it tries again from time to time, and rests in between. Of
-    one driver alone it learns how long calls take.
+    Unless calls are too short to gain, it tries again from time to time, and rests in between. With
+    one driver only, it learns how long calls take.
 
     Args:
         work: as for `Executable`.
-        drivers: those to choose from: the two of the CPU, or one.
+        drivers: the candidates: the two of the CPU, or one.
 
     Attributes:
         driver: the driver for the next call.
@@ -67,7 +68,7 @@ class DriverTrial:
         self.driver = self._order[0]
 
     def record(self, driver: str, seconds: float) -> None:
-        """Takes the time of a call; afterwards `driver` is the one for the next call."""
+        """Records the time of a call, and sets `driver` for the next call."""
         with self._lock:  # threads share an executable
             if driver == self.driver and not self.calls_to_rest:
                 self._times[driver].append(seconds)

@@ -48,18 +48,18 @@ def run_op(
 
 
 def forget_ops() -> None:
-    """Drops what was compiled; ops are compiled anew when they are next applied."""
+    """Drops all compiled ops; an op is compiled anew when it is next applied."""
     with _lock:
         _functions.clear()
 
 
 def _function_of(primitive: Primitive, arrays: Sequence[ConcreteArray], params: Params) -> Function:
-    """Returns a function of the op alone, made when first asked for."""
+    """Returns a function that consists of the op, made when first asked for."""
     types = tuple(x.type for x in arrays)
     key = (primitive, types, *params.items(), config.cache_key)
     try:
         function = _functions.get(key)
-    except TypeError:  # an unhashable parameter of a user's own primitive
+    except TypeError:  # an unhashable parameter of a user's primitive
         return _traced(primitive, arrays, params)
     if function is None:
         function = _traced(primitive, arrays, params)

@@ -1,9 +1,9 @@
 """Loaded programs, and calls of their functions with buffers.
 
-`Program` is a loaded binary, `Executable` one function of it. A call pushes references into a
-list, invokes the virtual machine and takes references out, without reflection or wrappers. IREE's
-contexts are not made for concurrent use, so a program keeps a pool: a call takes an idle one (or
-makes one, 0.4 ms) and puts it back. Elsewhere: which driver is the faster one (`driver_trial.py`),
+`Program` is a loaded binary, `Executable` one function of it. A call pushes references into a list,
+invokes the virtual machine and takes references out, without reflection or wrappers. IREE's
+contexts do not support concurrent use, so a program keeps a pool: a call takes an idle one (or
+makes one, 0.4 ms) and returns it. Elsewhere: the choice of the faster driver (`driver_trial.py`),
 calls with arrays (`compiled_function.py`), argument trees and types (the frontend's jit), compiling
 (`compiler/`).
 """
@@ -33,7 +33,8 @@ from .host_calls import HostCalls, take_exception
 from .marked_programs import DispatchMarks
 
 _VmVariantList = iree_runtime.VmVariantList
-# Leaving a call to another thread costs 30 us, but milliseconds where others keep all cores busy.
+# Handing a call to another thread costs 30 us, but milliseconds if other threads keep all cores
+# busy.
 LONG_SECONDS = 5e-3
 
 _programs: weakref.WeakSet[Program] = weakref.WeakSet()
@@ -43,9 +44,10 @@ class Program:
     """A compiled module, loaded on a device.
 
     Args:
-        binary: what `compile_module` returned, for a target that fits the device.
+        binary: the result of `compile_module` for a fitting target.
         device: where it runs.
-        host_functions: what the binary calls in this process, in the order of their numbers.
+        host_functions: the functions of this process that the binary calls, in the order of their
+            numbers.
         threads: how many threads may compute it, by default as many as `axir_num_threads` says.
         is_marked: whether the binary was compiled with marks of its dispatches.
 
@@ -94,7 +96,7 @@ class Program:
         return Executable(self, name, work)
 
     def lookup(self, name: str) -> iree_runtime.VmFunction:
-        """Returns IREE's function of that name; raises ParameterError if there is none."""
+        """Returns IREE's function of that name; raises ParameterError if it is absent."""
         function = self._module.lookup_function(name)
         if function is None:
             raise ParameterError(
@@ -125,7 +127,7 @@ class Program:
             close_library_files()
 
     def forget_contexts(self) -> None:
-        """Leaves all contexts behind, as a forked child must: their threads are gone."""
+        """Drops all contexts in a forked child, because their threads stayed in the parent."""
         for pool in self._idle.values():
             abandon(list(pool))
             pool.clear()
@@ -148,7 +150,7 @@ class Executable:
 
     Args:
         program: where the function is.
-        name: what it is called there.
+        name: its name there.
         work: estimated number of scalar operations of the largest operation of a call; a large one
             is tried on all cores first.
 
@@ -156,9 +158,10 @@ class Executable:
         driver: the driver of the next call.
         is_long: whether the timed calls took so long that another thread may wait for the next.
         result_types: types of the results, known after a first call unless shapes vary; else None.
-        quick: the driver, and its idle contexts, for calls that nobody times; None during a trial.
-        quick_calls: how many of these there will be, less than 0 for any number. Whoever makes one
-            counts it, and after the last one calls `begin_trial`.
+        quick: the driver, and its idle contexts, for calls that need not be timed; None during a
+            trial.
+        quick_calls: the number of such calls left, less than 0 for any number. The caller of such a
+            call counts it, and calls `begin_trial` after the last one.
         vm_function: IREE's function.
     """
 
@@ -209,7 +212,7 @@ class Executable:
         Raises:
             DeletedArrayError: an argument has been deleted or donated.
             RuntimeExecutionError: the arguments do not fit, or the program failed.
-            Exception: whatever a host function raises.
+            Exception: any exception that a host function raises.
         """
         refs = [x.view.ref if x.ref is None else x.ref for x in buffers]
         return self.wrap(self.invoke(refs))
@@ -217,11 +220,11 @@ class Executable:
     def invoke(
         self, refs: Sequence[iree_runtime.VmRef], where: str | None = None
     ) -> list[iree_runtime.VmRef]:
-        """Runs the function on IREE's references (`Buffer.ref`); returns those of the results.
+        """Runs the function on IREE's references (`Buffer.ref`); returns references to the results.
 
         Args:
             refs: The arguments.
-            where: The user's line for errors; by default that of the calling thread.
+            where: The user's line for errors; by default the calling thread's.
         """
         arguments = _VmVariantList(len(refs))
         push = arguments.push_ref
@@ -252,7 +255,7 @@ class Executable:
         results: iree_runtime.VmVariantList,
         where: str | None,
     ) -> None:
-        """Runs the function in an idle context of a driver; raises what says why it failed."""
+        """Runs the function in an idle context of a driver; raises an error with the cause."""
         try:
             context = pool.pop()
         except IndexError:
@@ -267,7 +270,7 @@ class Executable:
             failure.append(self.failure(error, where))
         finally:
             pool.append(context)
-        if failure:  # raised out here, so that a host function's exception gets no context
+        if failure:  # raised here, so that a host function's exception gets no context
             raise failure.pop()
 
     def _record(self, driver: str, seconds: float) -> None:
@@ -280,7 +283,7 @@ class Executable:
             self.quick = trial.driver, self.program.idle_contexts(trial.driver)
 
     def begin_trial(self) -> None:
-        """Lets the next calls be timed again, as is due after `quick_calls`."""
+        """Makes the next calls be timed again, as is due after `quick_calls`."""
         self.quick = None
         self._trial.begin_again()
         self.driver = self._trial.driver
@@ -289,13 +292,13 @@ class Executable:
         device = self.program.device
         types = [BufferType.of_view(ref.deref(HalBufferView), device) for ref in refs]
         declaration = self.vm_function.reflection.get("iree.abi.declaration", "?")
-        if "?" not in declaration:  # all shapes are static: every call has these results
+        if "?" not in declaration:  # static shapes: the result types are the same for every call
             self._result_count = len(types)
             self.result_types = types
         return types
 
     def failure(self, error: Exception, where: str | None = None) -> BaseException:
-        """Returns what to raise: what a host function raised, else what IREE says."""
+        """Returns the exception to raise: the host function's, or else one with IREE's message."""
         raised_by_host = take_exception()
         if raised_by_host is not None:
             return raised_by_host

@@ -1,11 +1,11 @@
 """`HostCalls`: Python functions that a compiled program calls in its process.
 
-IREE imports them from a module of its own, one function for each number. They get NumPy views of
-the program's buffers and give arrays, which become buffers by one copy, or by none if the function
-promises that nobody will write to them (`keeps_results`). An exception cannot pass
-through IREE, which would make text of it: it is kept here, and the call of the program raises it.
-Elsewhere: which functions there are (`passes/transforms/lower_to_stablehlo.py`), the call of the
-program (`executable.py`).
+IREE imports them from a separate module, one function for each number. They get NumPy views of the
+program's buffers and return arrays. These become buffers with one copy, or without a copy if the
+function promises not to change them later (`keeps_results`). An exception cannot pass through IREE,
+which would convert it to text: it is kept here, and the call of the program raises it. Elsewhere:
+which functions there are (`passes/transforms/lower_to_stablehlo.py`), the call of the program
+(`executable.py`).
 """
 
 from __future__ import annotations
@@ -34,19 +34,20 @@ def take_exception() -> BaseException | None:
     return exception
 
 
-# What a call gives to IREE: nothing, one buffer, or several.
+# The result of a call to IREE: nothing, one buffer, or several.
 _References: TypeAlias = iree_runtime.VmRef | tuple[iree_runtime.VmRef, ...] | None
 
 
 class HostCalls:
     """The host functions of one program.
 
-    IREE's objects take no part in Python's garbage collection, and functions often refer to what
-    holds the program. So IREE's module refers to them weakly, and they live as long as this object.
+    IREE's objects do not take part in Python's garbage collection, and host functions often refer
+    to the program's owner. So IREE's module refers to them weakly, and they live as long as this
+    object.
 
     Args:
-        calls: In the order of their numbers.
-        device: Where the program runs; its memory must be the host's.
+        calls: The functions in the order of their numbers.
+        device: The device that the program runs on; its memory must be the host's.
     """
 
     def __init__(self, calls: Sequence[HostCall], device: Device):
@@ -58,7 +59,7 @@ class HostCalls:
         self.module = interface.create()
 
     def call(self, number: int, refs: Sequence[iree_runtime.VmRef]) -> _References:
-        """Calls a function on IREE's references to buffer views; returns such."""
+        """Calls a function on IREE's references to buffer views; returns such references."""
         call, device = self._calls[number], self._device
         operands = [
             device.to_numpy(ref.deref(HalBufferView), t.shape, t.dtype)
@@ -73,21 +74,21 @@ class HostCalls:
 
 
 def _no_state(_: object) -> None:
-    """Returns what IREE asks of a module for each context."""
+    """Returns the state of a module in each context: none."""
 
 
 def _entry(calls: HostCalls, number: int) -> Returning[_References]:
-    """Returns what IREE calls."""
+    """Returns the function that IREE calls."""
     reference = weakref.ref(calls)
 
     def enter(_: None, *refs: iree_runtime.VmRef) -> _References:
         owner = reference()
-        assert owner is not None  # whoever calls the program holds it
+        assert owner is not None  # the program's caller keeps a reference
         try:
             return owner.call(number, refs)
         except BaseException as exception:
             _of_thread.exception = exception
-            # IREE makes a text of this one, which nobody reads.
+            # IREE converts this exception to a text, which is not read.
             raise RuntimeError("a host function failed") from None
 
     return enter

@@ -1,9 +1,9 @@
-"""Programs whose dispatches stand on the timeline, with the user's lines.
+"""Programs that put their dispatches on the timeline, with the user's lines.
 
 A program that is compiled with marks (`Target.marks_dispatches`) calls back before and after each
-dispatch. It waits for each of them in turn, so they take as long as alone; the sum of a call is
-more than that of the same program without marks, by 10 to 15 us for each dispatch, and by what
-dispatches gain that run side by side. Elsewhere: how marks come into a program
+dispatch. It waits for each dispatch in turn, so each takes as long as if it ran without others. The
+sum of a call is larger than a call without marks takes: by 10 to 15 us for each dispatch, and by
+the gain of dispatches that would run at the same time. Elsewhere: how marks come into a program
 (`compiler/invocation/dispatch_marks.py`).
 """
 
@@ -22,13 +22,13 @@ from axir.runtime.device.devices import Device
 
 
 class DispatchMarks:
-    """What a program with marks calls, from whatever thread runs it.
+    """The callback of a program with marks, called from the thread that runs it.
 
     Args:
         device: Where it runs.
 
     Attributes:
-        sink: What IREE takes.
+        sink: The trace sink for IREE.
     """
 
     def __init__(self, device: Device):

@@ -1,7 +1,7 @@
 """`NativeExecutable`: calls of machine code, with arrays as `jit` has them and with buffers.
 
-Arrays of the host go in and come out: no buffer is made for them. A call costs what its Python
-costs, so the way of small programs is written out in one function (`run`). Elsewhere: machine code
+Arrays of the host go in and come out: no buffer is made for them. A call's cost is its Python code,
+so the path for small programs is written out in one function (`run`). Elsewhere: machine code
 (`runtime/native/`), and which programs are run so (`runtime/compiler/`).
 """
 
@@ -37,8 +37,7 @@ from .executable import LONG_SECONDS, Executable
 
 _new_array = ConcreteArray.__new__
 _empty = np.empty
-# Views of larger memory of a device are made for each call: an array that kept one could not give
-# its memory away.
+# Views of larger device memory are made for each call: an array that kept one could not be donated.
 _KEPT_VIEW_BYTES = 4096
 
 
@@ -48,19 +47,19 @@ class NativeExecutable:
     Args:
         kernel: The program.
         device: Where its arguments and results lie.
-        function: What was compiled; what it captures is an argument of the program.
+        function: The compiled function; its captures are arguments of the program.
         types: The types of its results.
-        host_calls: Functions of the host that it calls, by number.
+        host_calls: Host functions that the program calls, by number.
 
     Attributes:
-        name: That of the function.
+        name: The function's name.
         program: The loaded program.
         device: As given.
         is_long: Whether the last call took so long that another thread may make the next.
         result_types: Types of the results.
-        seconds: How long the fastest timed call took; 0 before it.
-        timed_calls: How many calls were timed.
-        quick: None, as an `Executable` has it whose calls are timed.
+        seconds: Time of the fastest timed call; 0 before it.
+        timed_calls: The number of timed calls.
+        quick: None, like an `Executable`'s while its calls are timed.
     """
 
     quick = None
@@ -75,7 +74,7 @@ class NativeExecutable:
     ):
         keep_freed_memory()
         kinds = [(x.shape, storage(x.dtype)) for x in types]
-        # What runs its calls from now on, if something does.
+        # The program that runs its calls from now on, if there is one.
         self._successor: Executable | None = None
         self._overtaking = Overtaking()
         self.program = NativeProgram(kernel, kinds, host_calls, self._overtaking)
@@ -95,17 +94,17 @@ class NativeExecutable:
         self._fixed = (*(usable(captured[n - count]) for n in read if n >= count),)
         self._fixed += self.program.constants
         self._is_direct = self.program.is_direct
-        # What the program returns as it got it has to have been looked at.
+        # Arguments that the program returns unchanged must have been checked.
         self._handed_on = frozenset(self.program.handed_on)
         self._is_quick = self._handed_on.issubset(self._read) and device is _only_device()
 
     def begin_when_worth(self, begin: Callable[[], None]) -> None:
-        """Has a faster program begun once calls have taken long enough."""
+        """Starts the compilation of a faster program once calls have taken long enough."""
         self._overtaking.waiting.append(begin)
         self._is_timed = True
 
     def leave_calls_to(self, successor: Executable) -> None:
-        """Has calls that are in a loop begin anew, and end sooner."""
+        """Makes calls that are in a loop stop early; they start again in the successor."""
         self._successor = successor
         self._overtaking.is_due = True
 
@@ -115,10 +114,10 @@ class NativeExecutable:
         self._is_timed = self._may_last or not for_good
 
     def run(self, arguments: Sequence[ConcreteArray]) -> list[ConcreteArray] | None:
-        """Runs the program on arrays whose elements are at hand.
+        """Runs the program on arrays with elements in host memory.
 
         Returns:
-            The results; None if this is no call to be made so, and nothing has happened.
+            The results; None if the arguments need the general path; then nothing has happened.
         """
         if not self._is_quick or self.is_long:
             return None
@@ -166,17 +165,17 @@ class NativeExecutable:
         return made
 
     def _make_usable(self, arguments: Sequence[ConcreteArray]) -> None:
-        """Has elements lie as kernels read them, which are in another order, or one repeated."""
+        """Copies elements of arguments that are strided or repeated into C order."""
         for number in self._read:
             x = arguments[number]
             if x._host is not None:
                 x._host = usable(x._host)
 
     def run_generally(self, arguments: Sequence[ConcreteArray]) -> list[ConcreteArray]:
-        """Runs the program on arrays, wherever they lie.
+        """Runs the program on arrays at any place.
 
         Raises:
-            OvertakenError: there is another one; `leave_calls_to` has been called.
+            OvertakenError: `leave_calls_to` has been called, so another program must run the call.
         """
         self._make_usable(arguments)
         hosts = [
@@ -192,7 +191,7 @@ class NativeExecutable:
     def host_of(self, x: ConcreteArray, *, stays: bool) -> HostArray:
         """Returns the elements of an array for a program that reads them here.
 
-        `stays` tells that they become a result, too: then nobody may overwrite them later.
+        `stays` tells that they become a result, too: then they must not be overwritten later.
         """
         buffer: Foreign = x._buffer
         if buffer is not None and buffer.device is not self.device:
@@ -211,13 +210,13 @@ class NativeExecutable:
         return x.host()
 
     def __call__(self, buffers: Sequence[Buffer]) -> list[Buffer]:
-        """Runs the program on buffers; raises DeletedArrayError where one has been deleted."""
+        """Runs the program on buffers; raises DeletedArrayError if one has been deleted."""
         return list(map(Buffer, self.invoke([x.view.ref for x in buffers]), self.result_types))
 
     def invoke(
         self, refs: Sequence[iree_runtime.VmRef], where: str | None = None
     ) -> list[iree_runtime.VmRef]:
-        """Runs the program on IREE's references to arguments; returns those of the results."""
+        """Runs the program on IREE's references to arguments; returns references to the results."""
         device = self.device
         views = [ref.deref(HalBufferView) for ref in refs]
         kinds = [BufferType.of_view(view, device) for view in views]
@@ -232,7 +231,7 @@ class NativeExecutable:
             return self._successor.invoke(refs, where)
         buffers = []
         for x, is_made in zip(results, self.program.makes, strict=True):
-            # Two arrays that may each be given away, to be overwritten, do not share memory.
+            # Two results that may both be donated later must not share memory.
             put = device.put if is_made else device.put_copy
             buffers.append(put(bytes_of(words_of(x))).view.ref)
         return buffers
@@ -264,6 +263,6 @@ def is_pending(x: ConcreteArray) -> bool:
 
 
 def _only_device() -> Device | None:
-    """Returns the device on which arrays lie that know no other; None if there are several."""
+    """Returns the device of arrays without a buffer; None if there are several devices."""
     devices = local_devices()
     return devices[0] if len(devices) == 1 and devices[0] is default_device() else None

@@ -1,16 +1,15 @@
 """Calls that return before they are done: `defer` queues one and returns its results to come.
 
-Each thread that makes such calls has a queue of its own for each device, and a thread that works it
-off in order.
-Whoever waits for a result before that thread has come to it works the queue off up to there: on a
-busy machine several milliseconds pass until another thread runs. A call in a queue has what it
-needs: references to the memory of its arguments, or the call that makes them. That one was queued
-before, here or by another thread, so calls never wait in a circle. What fails, fails for whoever
-uses its results, and for the calls that take them.
+Each thread that makes such calls has a separate queue for each device, and a thread that runs its
+calls in order. A caller that needs a result before that thread has come to it runs the queue up to
+there: on a busy machine several milliseconds pass until another thread runs. A call in a queue
+holds its operands: references to the memory of its arguments, or the calls that compute them. Those
+were queued before, here or by another thread, so calls never wait in a circle. An error is raised
+wherever the results of the failed call are used, and in the calls that take them.
 
-A call that overwrites memory (a donated argument) first waits for all calls queued so far, for one
-of them may read it. Before a fork all queues are worked off, and before the interpreter ends.
-Elsewhere: which calls are queued (`compiled_function.py`), running them (`executable.py`).
+A call that overwrites memory (a donated argument) first waits for all calls queued so far, because
+one of them may read it. Before a fork, and before the interpreter ends, all queues are run to their
+end. Elsewhere: which calls are queued (`compiled_function.py`), running them (`executable.py`).
 """
 
 from __future__ import annotations
@@ -38,14 +37,14 @@ from axir.runtime.errors import RuntimeExecutionError
 from .executable import Executable
 from .native_executable import NativeExecutable
 
-# What is queued keeps its arguments alive; whoever queues more waits for the oldest.
+# A queued call keeps its arguments alive; a thread that queues more waits for the oldest.
 _LIMIT = 32
 Source: TypeAlias = "iree_runtime.VmRef | tuple[QueuedCall, int]"
 
-# All calls that have been queued and are not done.
+# All calls that are queued and not done.
 _unfinished: set[QueuedCall] = set()
 _threads = threading.local()
-# Guards what happens to a result at once: its call is done, and somebody deletes it.
+# Guards results against concurrent changes: a call ends, and another thread deletes its result.
 _settling = threading.Lock()
 _is_ending = False
 
@@ -55,14 +54,14 @@ class QueuedCall:
 
     Args:
         calls: The queue.
-        executable: What to call.
+        executable: The program to call.
         sources: The arguments; see `sources_of`.
-        waits_for: Calls that are to be done before.
+        waits_for: Calls that must be done before.
 
     Attributes:
-        failure: what went wrong, once the call is done.
-        refs: the results, once the call is done; whoever takes them keeps the call.
-        results: what waits for them.
+        failure: the exception, once the call has failed.
+        refs: the results, once the call is done; users of them keep the call alive.
+        results: the buffers that wait for the results.
     """
 
     __slots__ = (
@@ -103,12 +102,12 @@ class QueuedCall:
         return not self.under_way.locked()
 
     def wait(self) -> None:
-        """Returns when the call is done, and makes it if no thread does that yet."""
+        """Returns when the call is done; runs it if no thread has begun to."""
         if self.under_way.locked():
             self._queue.work_off(self)
 
     def ref(self, index: int) -> iree_runtime.VmRef:
-        """Returns a result when it is there; raises what went wrong."""
+        """Waits for a result and returns it; raises the call's error."""
         self.wait()
         if self.failure is not None:
             raise self.failure.with_traceback(None)
@@ -134,13 +133,13 @@ class QueuedCall:
             with _settling:
                 for result, ref in zip(self.results, self.refs, strict=False):
                     result.settle(ref)
-            # Who only waits for this call shall not keep alive what it took.
+            # A thread that still waits for this call must not keep its arguments alive.
             self.results, self._sources, self._waits_for = [], [], []
             _unfinished.discard(self)
             self.under_way.release()
 
     def compute(self, where: str) -> Sequence[iree_runtime.VmRef]:
-        """Waits for what the call needs, and returns the results of the program.
+        """Waits for the call's operands, and returns the results of the program.
 
         Args:
             where: The user's line.
@@ -151,18 +150,18 @@ class QueuedCall:
         return self._executable.invoke(refs, where)
 
     def promise(self, types: Sequence[BufferType]) -> list[Buffer]:
-        """Returns the results to come, of the given types."""
+        """Returns the future results, of the given types."""
         self.results = [PendingBuffer(self, index, kind) for index, kind in enumerate(types)]
         return [*self.results]
 
     def fail(self, error: BaseException) -> None:
-        """Keeps what went wrong, without the frames, which hold the arguments."""
+        """Records an error, without its frames, which hold the arguments."""
         self.failure = error.with_traceback(None)
         if error.__cause__ is not None:
             error.__cause__.__traceback__ = None
 
     def give_up(self) -> None:
-        """Fails, in a forked child, for the thread that would run it stayed in the parent."""
+        """Fails in a forked child: the thread that would run the call stayed in the parent."""
         self.fail(
             RuntimeExecutionError(
                 "The process was forked while another thread computed this array.",
@@ -173,7 +172,7 @@ class QueuedCall:
 
 
 class PendingBuffer(Buffer):
-    """A result that a queued call is yet to compute; afterwards a buffer like others."""
+    """A result that a queued call has still to compute; afterwards a normal buffer."""
 
     __slots__ = ("_call", "_index")
 
@@ -183,39 +182,39 @@ class PendingBuffer(Buffer):
         self._index = index
 
     def settle(self, ref: iree_runtime.VmRef) -> None:
-        """Takes what has been computed, unless it has been deleted."""
+        """Takes the computed result, unless the buffer has been deleted."""
         if self._call is not None:
             self.ref = ref
             self._call = None
 
     @property
     def source(self) -> Source:
-        """The memory, or the call that makes it and the number of the result."""
+        """The memory, or the call that computes it and the number of the result."""
         ref = self.ref
         if ref is not None:
             return ref
         call = self._call
         if call is not None:
             return call, self._index
-        if self.ref is None:  # or else it has just been settled
+        if self.ref is None:  # otherwise it has just been settled
             raise self.deleted_error()
         return self.ref
 
     @property
     def view(self) -> iree_runtime.HalBufferView:
-        """IREE's buffer view, once it has been computed."""
+        """IREE's buffer view; waits for the result."""
         source: Foreign = self.source
         ref = source[0].ref(source[1]) if type(source) is tuple else source
         return ref.deref(HalBufferView)
 
     def block_until_ready(self) -> PendingBuffer:
-        """Waits; raises what went wrong, and DeletedArrayError after `delete`."""
+        """Waits; raises the call's error, or DeletedArrayError after `delete`."""
         _ = self.view
         return self
 
     @property
     def is_ready(self) -> bool:
-        """Whether the memory has been written, or never will be."""
+        """Whether the result is computed, or the call has failed."""
         call = self._call
         return call is None or call.is_done
 
@@ -240,14 +239,14 @@ class PendingBuffer(Buffer):
 
 
 class _Queue:
-    """Calls in their order, and the right to make the next one."""
+    """Calls in their order, and a lock for running the next one."""
 
     __slots__ = ("_calls", "_turn", "signals")
 
     def __init__(self) -> None:
         self._calls: deque[QueuedCall] = deque()
         self._turn = threading.Lock()
-        # One for each call, for the thread that works the queue off; at last, None.
+        # An item for each call, which wakes the thread that runs the queue; None ends that thread.
         self.signals: queue.SimpleQueue[object] = queue.SimpleQueue()
 
     def add(self, call: QueuedCall) -> None:
@@ -256,13 +255,13 @@ class _Queue:
         self.signals.put(True)
 
     def work_off(self, call: QueuedCall) -> None:
-        """Makes all calls up to the given one that have not been made."""
+        """Runs all calls up to and including the given one."""
         with self._turn:
             while not call.is_done:
                 self._calls.popleft().run()
 
     def make_next(self) -> None:
-        """Makes a call, if there is one."""
+        """Runs the next call, if there is one."""
         with self._turn:
             if self._calls:
                 self._calls.popleft().run()
@@ -272,10 +271,11 @@ class Lane:
     """The queue of a thread, and the thread that works it off, also if the first one has ended.
 
     Args:
-        needs_thread: Whether it will not do that whoever waits makes the calls.
+        needs_thread: Whether calls must run in the queue's thread, and not in a thread that waits
+            for them.
 
     Raises:
-        RuntimeError: if it will not, and no thread can be started.
+        RuntimeError: if a thread is needed and cannot be started.
     """
 
     def __init__(self, needs_thread: bool = False) -> None:
@@ -286,7 +286,7 @@ class Lane:
             worker.start()
 
     def add(self, call: QueuedCall) -> None:
-        """Queues a call; waits if there are too many."""
+        """Queues a call; waits if the queue is full."""
         if len(self._recent) >= _LIMIT:
             oldest = self._recent.popleft()()
             if oldest is not None:
@@ -321,17 +321,17 @@ def may_defer() -> bool:
 
 
 def is_any_unfinished() -> bool:
-    """Tells whether there are queued calls, of any thread, that are not done."""
+    """Tells whether any thread has queued calls that are not done."""
     return bool(_unfinished)
 
 
 def defer(
     executable: Executable | NativeExecutable, buffers: Sequence[Buffer], overwrites: bool
 ) -> list[Buffer]:
-    """Queues a call; returns its results to come.
+    """Queues a call; returns its future results.
 
     Args:
-        executable: what to call; its `result_types` are known.
+        executable: the program; its `result_types` are known.
         buffers: the arguments, which may be pending themselves.
         overwrites: whether the program may overwrite an argument.
 
@@ -348,7 +348,7 @@ def defer(
 
 
 def sources_of(buffers: Sequence[Buffer]) -> list[Source]:
-    """Returns the memory of the arguments of a call, or what makes it.
+    """Returns the memory of the arguments of a call, or the calls that compute them.
 
     Raises:
         DeletedArrayError: an argument has been deleted or donated.
@@ -357,12 +357,12 @@ def sources_of(buffers: Sequence[Buffer]) -> list[Source]:
 
 
 def unfinished(overwrites: bool) -> list[QueuedCall]:
-    """Returns the calls that one has to wait for that is queued now, if it overwrites memory."""
+    """Returns the calls that a new call has to wait for, if it overwrites memory."""
     return list(_unfinished) if overwrites else []
 
 
 def finish_all() -> None:
-    """Waits until all queued calls are done, of whatever thread."""
+    """Waits until the queued calls of all threads are done."""
     for call in list(_unfinished):
         call.wait()
 

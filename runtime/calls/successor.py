@@ -1,9 +1,9 @@
-"""`Successor`: the faster program that is made while a first one serves, and takes over from it.
+"""`Successor`: the faster program that is compiled while a first one runs, and then replaces it.
 
-IREE takes longer than who calls a program wants to wait, and its code is faster than what was there
-at first. So it begins when calls have taken long enough to be worth it, or when somebody asks.
-Elsewhere: the first program (`native_executable.py`), and when calls have taken long enough
-(`runtime/native/host_steps.py`).
+IREE takes longer to compile than a caller wants to wait, and its code is faster than the first
+program's. So its compilation begins when calls have taken long enough to be worth it, or on
+request. Elsewhere: the first program (`native_executable.py`), and when calls have taken long
+enough (`runtime/native/host_steps.py`).
 """
 
 from __future__ import annotations
@@ -26,31 +26,31 @@ from .executable import Executable, Program
 from .native_executable import NativeExecutable
 
 _LOGGER = logging.getLogger(__name__)
-# All for which a program serves already, so that somebody may ask for them.
+# All successors of programs that run already, so that they can be compiled on request.
 _successors: weakref.WeakSet[Successor] = weakref.WeakSet()
 
 
 class Owner(Protocol):
-    """What is called, and runs one program after the other."""
+    """A function that is called, and runs one program after the other."""
 
     function: Function
     device: Device
 
     def forget_quick_calls(self) -> None:
-        """Lets the next call be a general one, which asks whether a successor is lost."""
+        """Makes the next call take the general path, which checks for a lost successor."""
 
     def go_on_with(self, executable: Executable) -> None:
         """Runs another program from now on."""
 
 
 class Successor:
-    """A faster program that there will be. Making it does not keep its owner alive.
+    """A faster program to come. Making it does not keep its owner alive.
 
     Args:
-        owner: Who is to run it.
-        compile_it: Makes its code.
-        host_calls: Functions of the host that it calls, by number.
-        caller: On whose behalf: whoever needs it first may be another thread, with other options.
+        owner: The function that will run it.
+        compile_it: Compiles its code.
+        host_calls: Host functions that it calls, by number.
+        caller: The caller that it is made for; the thread that begins it may have other options.
     """
 
     def __init__(
@@ -73,12 +73,12 @@ class Successor:
         return self._making is not None and self._making.is_lost
 
     def begin(self) -> None:
-        """Begins to make it, unless that is done or under way."""
+        """Begins to compile it, unless that has begun."""
         if self._making is None or self._making.is_lost:
             self._making = Background(self._take_over, self._caller)
 
     def begin_when_worth(self, served: NativeExecutable) -> None:
-        """Begins when calls of the program that serves have taken long enough, or somebody asks."""
+        """Begins when calls of the running program have taken long enough, or on request."""
         known = weakref.ref(self)
 
         def begin() -> None:
@@ -95,13 +95,13 @@ class Successor:
             self._making.wait()
 
     def begin_in_forked_child(self) -> None:
-        """Lets the next call be one that begins anew what a thread of the parent was making."""
+        """Makes the next call restart a compilation that a thread of the parent had begun."""
         owner = self._owner()
         if owner is not None and self.is_lost:
             owner.forget_quick_calls()
 
     def _take_over(self) -> None:
-        """Has calls run IREE's program as soon as it is there; it computes the same."""
+        """Compiles IREE's program, and makes calls run it; it computes the same."""
         function = self._function
         try:
             with few_at_once():
@@ -118,7 +118,7 @@ class Successor:
 
 
 def begin_all_successors() -> None:
-    """Begins to make all faster programs there will be, as if programs had been called often."""
+    """Begins to compile all successors, as if their programs had been called often."""
     for successor in list(_successors):
         successor.begin()
 

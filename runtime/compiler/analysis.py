@@ -1,4 +1,4 @@
-"""What the compiler must be told of a module: its identity, and which flags suit it.
+"""Analyzes a module before it is compiled: its identity, and the flags that suit it.
 
 Elsewhere: compiling it (`compilation.py`), rewriting it (`axir.passes`).
 """
@@ -20,10 +20,11 @@ from .target import Target
 # A matrix product this large gains from data tiling; the packing of a smaller one costs as much.
 _TILED_EXTENT = 128
 _TILED_PRODUCTS = 1 << 24
-# Matrices of fewer elements (2 MB of f32) stay in a core's cache, in whatever order they lie: a
-# training step of an MLP 784-512-512-10 takes 20% longer on two cores with data tiling.
+# Matrices of fewer elements (2 MB of f32) stay in a core's cache in any order: a training step of
+# an MLP 784-512-512-10 takes 20% longer on two cores with data tiling.
 _TILED_MATRIX = 1 << 19
-# A matrix-vector product this large loses more to the packing of its matrix than all others gain.
+# A matrix-vector product of this size or more loses more to packing its matrix than all other
+# products gain.
 _LARGE_MATRIX = 1 << 16
 
 _analysis_lock = threading.Lock()
@@ -39,7 +40,7 @@ call_in_forked_child(_renew_lock)
 
 @cache
 def _analysis_context() -> ir.Context:
-    # Not the process-wide context: what is parsed here leaves nothing behind.
+    # A context separate from the process-wide one, so that parsed modules leave nothing behind.
     context = ir.Context()
     context.allow_unregistered_dialects = True
     context.enable_multithreading(False)
@@ -47,7 +48,7 @@ def _analysis_context() -> ir.Context:
 
 
 def analyze(source: ir.Module | bytes, target: Target) -> tuple[bytes, bool]:
-    """Returns what identifies the program apart from source locations, and whether tiling pays."""
+    """Returns the module's text without source locations, and whether data tiling pays."""
     may_tile = target.backend == "cpu" and target.opt_level >= 2 and target.data_tiling is None
     if isinstance(source, ir.Module):
         return _analyze_module(source, may_tile)
@@ -77,9 +78,9 @@ def _analyze_module(module: ir.Module, may_tile: bool) -> tuple[bytes, bool]:
 def wants_data_tiling(module: ir.Module) -> bool:
     """Tells whether the module's matrix products gain from data tiling on a CPU.
 
-    True when a real floating-point product has at least 2^24 multiplications, a matrix of 2^19
-    elements and no short extent, and no large matrix-vector product or complex product (which does
-    not compile so) stands beside.
+    True if a real floating-point product has at least 2^24 multiplications, a matrix of 2^19
+    elements and no short extent, and the module has no large matrix-vector product and no complex
+    product (which does not compile with data tiling).
     """
     products: list[tuple[ir.Type, int, int, int, int]] = []
 

@@ -1,6 +1,6 @@
-"""CPUs: their architectures, what tells the host's from others, and how wide their vectors are.
+"""CPUs: their architectures, the features that distinguish them, and their vector widths.
 
-Elsewhere: what is compiled for them (`target.py`).
+Elsewhere: the compilation targets (`target.py`).
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ class _Architecture:
     """A kind of CPU.
 
     Attributes:
-        names: What triples and systems call it, as a regular expression.
-        generic: LLVM's name of a CPU that has nothing but what all have.
-        features: What all have, if LLVM does not know.
-        abi: How functions are called, if there are several ways.
-        levels: Kinds of CPUs that differ by what LLVM makes of them, from the least on; others run
-            hardly faster than one of these.
+        names: The architecture's names in triples and in `platform.machine()`, as a regular
+            expression.
+        generic: LLVM's name of a CPU that has only the features common to all CPUs of this kind.
+        features: The features common to all, if LLVM does not know them.
+        abi: The calling convention, if there are several.
+        levels: The CPUs for which LLVM generates different code, from the least capable on; code
+            for any other CPU is hardly faster than code for one of these.
     """
 
     names: str
@@ -35,14 +36,14 @@ class _Architecture:
     levels: tuple[str, ...] = ()
 
 
-# Of RISC-V those that systems of general use run on, RV64GC.
+# RISC-V means the CPUs of general-purpose systems, RV64GC.
 _ARCHITECTURES = {
     "x86_64": _Architecture("x86_64|amd64|AMD64", levels=("x86-64", "x86-64-v3", "x86-64-v4")),
     "aarch64": _Architecture("aarch64|arm64"),
     "riscv64": _Architecture("riscv64", "generic-rv64", "+m,+a,+f,+d,+c", "lp64d"),
 }
 
-# CPUs, by LLVM's names, whose vectors are wider than 128 bits.
+# CPUs, by LLVM's names, with vectors wider than 128 bits.
 _VECTORS = (
     (
         512,
@@ -57,9 +58,9 @@ _VECTORS = (
     ),
 )
 
-# What LLVM calls the features of CPUs that compiled code makes use of. All CPUs of an architecture
-# have those that are missing here, or code without intrinsics never uses them. `cpu.hpp` of C++
-# models knows the same.
+# LLVM's names of the CPU features that compiled code may use. A feature that is missing here is
+# common to all CPUs of its architecture, or is never used by code without intrinsics. `cpu.hpp` of
+# C++ models has the same list.
 FEATURES: dict[str, list[str]] = {
     "x86_64": (
         "sse3 ssse3 sse4.1 sse4.2 popcnt cx16 sahf avx avx2 fma f16c bmi bmi2 lzcnt movbe fma4 xop "
@@ -69,7 +70,7 @@ FEATURES: dict[str, list[str]] = {
     "aarch64": "aes crc lse fullfp16 rdm jsconv complxnum rcpc dotprod sve sve2 bf16 i8mm".split(),
     "riscv64": [],
 }
-# What Linux calls them, where that is another name.
+# Linux's names of features, where they differ.
 _NAMES_OF_LINUX = {
     "sse3": "pni",
     "sse4.1": "sse4_1",
@@ -96,10 +97,10 @@ _NAMES_OF_LINUX = {
 
 
 def architecture_of(triple: str) -> str:
-    """Returns the architecture that a triple names, or a system's name of its own.
+    """Returns the architecture that a triple or an operating system's name stands for.
 
     Raises:
-        ParameterError: if it is none that programs are made for.
+        ParameterError: axir does not compile for this architecture.
 
     >>> architecture_of("arm64-apple-darwin"), architecture_of("riscv64-linux-gnu")
     ('aarch64', 'riscv64')
@@ -116,7 +117,7 @@ def architecture_of(triple: str) -> str:
 
 
 def host_architecture() -> str:
-    """Returns the architecture of this machine; what the system calls it, if it is another one."""
+    """Returns this machine's architecture, or the system's name of an unknown one."""
     try:
         return architecture_of(platform.machine())
     except ParameterError:
@@ -124,10 +125,10 @@ def host_architecture() -> str:
 
 
 def cpu_levels(triple: str | None) -> tuple[str, ...]:
-    """Returns the CPUs to make programs for that run everywhere, and fast where they can.
+    """Returns the CPUs to compile for, so that programs run everywhere and use newer CPUs well.
 
     Args:
-        triple: The machine, None for this kind.
+        triple: The kind of machine; None for this machine's.
 
     >>> cpu_levels("x86_64-linux-gnu"), cpu_levels("aarch64-linux-gnu")
     (('x86-64', 'x86-64-v3', 'x86-64-v4'), ('generic',))
@@ -154,13 +155,13 @@ def machine_flags(cpu: str, triple: str | None) -> tuple[str, ...]:
 
 
 def vector_bits(cpu: str, architecture: str) -> int:
-    """Returns how wide a CPU's vectors are, of those that kernels are made for: 128, 256 or 512.
+    """Returns the width of a CPU's vectors, as kernels use them: 128, 256 or 512 bits.
 
     >>> vector_bits("x86-64-v3", "x86_64"), vector_bits("neoverse-v1", "aarch64")
     (256, 128)
     """
     if architecture != "x86_64":
-        return 128  # of ARM's the Neon registers, which all have
+        return 128  # on ARM the Neon registers, which all CPUs have
     if cpu != "host":
         return next((bits for bits, names in _VECTORS if re.fullmatch(names, cpu)), 128)
     features = host_cpu_flags()
@@ -170,7 +171,7 @@ def vector_bits(cpu: str, architecture: str) -> int:
 
 
 def used_features(architecture: str, features: str) -> tuple[str, ...]:
-    """Returns those of LLVM's features of a CPU that code for it may use.
+    """Returns the features, out of LLVM's list for a CPU, that generated code may use.
 
     >>> used_features("x86_64", "+cmov,+sse4.1,+avx2,+avx,-avx2")
     ('sse4.1', 'avx')
@@ -180,7 +181,7 @@ def used_features(architecture: str, features: str) -> tuple[str, ...]:
 
 
 def lacking_features(features: str) -> list[str]:
-    """Returns which of LLVM's features, as code may use them, this machine's CPU does not have."""
+    """Returns the features, of LLVM's names, that this machine's CPU lacks."""
     flags = host_cpu_flags()
     if not flags:
         return []
@@ -190,14 +191,14 @@ def lacking_features(features: str) -> list[str]:
 
 @cache
 def host_cpu_flags() -> frozenset[str]:
-    """Returns what Linux says that this CPU can; nothing where the system does not tell."""
+    """Returns the CPU's features by Linux's names; empty on other systems."""
     lines = _cpu_lines("flags", "Features")
     return frozenset(lines[0].partition(":")[2].split()) if lines else frozenset()
 
 
 @cache
 def host_cpu_features() -> str:
-    """Returns a digest of what tells this machine's CPU from others: model and features."""
+    """Returns a digest that distinguishes this machine's CPU: model and features."""
     names = ("model name", "flags", "Features", "CPU implementer", "CPU part")
     lines = _cpu_lines(*names)
     if not lines:

@@ -16,7 +16,7 @@ from axir.runtime.errors import LoadError
 
 from .architectures import architecture_of, host_architecture, lacking_features
 
-# IREE writes down what a program was compiled for, to say so where no device fits.
+# IREE records a program's target in the binary, to name it in the error when no device fits.
 _MACHINE = re.compile(rb'"llvm-cpu", "[^"]*", \{([^}]*)\}')
 _ENTRY = re.compile(rb'(target_triple|cpu_features) = "([^"]*)"')
 _ZIP_MAGIC = b"PK\x03\x04"
@@ -25,8 +25,8 @@ _ZIP_MAGIC = b"PK\x03\x04"
 def check_binary(binary: bytes, name: str) -> None:
     """Refuses a damaged binary.
 
-    IREE writes binaries as zip archives, whose checksums cover everything; one that is only the
-    table inside of such an archive is checked by IREE alone.
+    IREE writes binaries as zip archives with a checksum for each file. A binary that is only the
+    table inside such an archive has no checksum; IREE checks it when it loads it.
 
     Args:
         binary: the content of a `.vmfb` file.
@@ -52,7 +52,7 @@ def check_binary(binary: bytes, name: str) -> None:
 
 
 def check_machine(binary: bytes, name: str) -> None:
-    """Refuses a program whose code this CPU cannot run: it would end the process.
+    """Refuses a program with code that this CPU cannot run: such code would end the process.
 
     Args:
         binary: the content of a `.vmfb` file.
@@ -68,7 +68,7 @@ def check_machine(binary: bytes, name: str) -> None:
     try:
         architecture = architecture_of(entries.get(b"target_triple", ""))
     except ParameterError:
-        return  # IREE knows by itself whether it fits
+        return  # IREE checks this when it loads the program
     if architecture != host_architecture():
         raise LoadError(
             f"The compiled program {name} is for CPUs of another kind: {architecture}. This "

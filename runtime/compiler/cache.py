@@ -3,7 +3,7 @@
 An entry is one file named by the hash of everything its content depends on. Writers work on a
 temporary file and rename it, so readers see whole entries only; a header with a checksum tells a
 damaged entry from a good one, and a damaged one counts as absent. A folder that cannot be written
-to, or a full disk, costs a recompilation and nothing else. Elsewhere: what the key is made of
+to, or a full disk, costs a recompilation and nothing else. Elsewhere: the parts of the key
 (`compiler/`).
 """
 
@@ -38,7 +38,7 @@ def cache_directory() -> Path:
     chosen = config.axir_cache_dir
     if chosen:
         return Path(chosen)
-    import platformdirs  # late: programs that compile nothing need no folder
+    import platformdirs  # late: only compilations need the folder
 
     return Path(platformdirs.user_cache_dir("axir"))
 
@@ -48,8 +48,8 @@ class ProgramCache:
 
     Args:
         directory: the folder; made on the first write.
-        max_bytes: size above which the entries used longest ago are deleted; 0 keeps nothing, -1
-            everything.
+        max_bytes: the size above which the least recently used entries are deleted; 0 keeps
+            nothing, -1 everything.
         is_on: whether entries are read and kept at all.
 
     >>> import tempfile
@@ -69,7 +69,7 @@ class ProgramCache:
         return self.directory / f"{key}{_SUFFIX}"
 
     def get(self, key: str) -> bytes | None:
-        """Returns an entry, or None when there is none or it is damaged."""
+        """Returns an entry, or None if it is absent or damaged."""
         if not self.is_on:
             return None
         path = self.path(key)
@@ -88,10 +88,10 @@ class ProgramCache:
         return payload
 
     def put(self, key: str, payload: bytes) -> None:
-        """Stores an entry; does nothing but log when the folder or the disk does not allow it.
+        """Stores an entry; only logs a failure if the folder or the disk does not allow it.
 
         Raises:
-            OSError: in that case, under the option `jax_raise_persistent_cache_errors`.
+            OSError: in that case, with the option `jax_raise_persistent_cache_errors`.
         """
         if not (self.is_on and self.max_bytes):
             return
@@ -99,7 +99,7 @@ class ProgramCache:
             _MAGIC, _FORMAT_VERSION, len(payload), hashlib.sha256(payload).digest()
         )
         try:
-            # Entries are native code: nobody else may write here.
+            # Entries are native code: no other user may write here.
             self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._replace(self.path(key), header + payload)
             self._evict()

@@ -1,6 +1,6 @@
-"""What tells axir's code from another version of it, which may make other programs of a module.
+"""A fingerprint of axir's code: another version may compile a module to another program.
 
-Elsewhere: what else a program depends on (`compilation.py`).
+Elsewhere: the other parts of a program's key (`compilation.py`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-# Where programs are made; the frontend only says of what.
+# The packages that determine a program; the frontend only decides which program.
 _ROOMS = ("dialect", "passes", "runtime")
 
 
@@ -25,9 +25,9 @@ def code_fingerprint() -> str:
 
 @cache
 def invocation_fingerprint() -> str:
-    """Returns a digest of the code that mends what the compiler makes, on the way and at the end.
+    """Returns a digest of the code that rewrites the compiler's intermediate and final results.
 
-    It is part of what names a program on the disk: with another code it is another program.
+    It is part of a program's key in the disk cache, because other code makes another program.
     """
     folder = Path(__file__).parent / "invocation"
     digest = hashlib.sha256()

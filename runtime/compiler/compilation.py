@@ -60,7 +60,7 @@ from .slow_compilations import announced_if_slow
 from .target import PROCESS_FLAGS, Target, needs_own_process, process_flags
 
 _LOGGER = logging.getLogger(__name__)
-# What a run of the compiler gives: a program, or a program and an object file.
+# The result of a run of the compiler: a program, or a program and an object file.
 _Binary = TypeVar("_Binary", bytes, tuple[bytes, bytes])
 _Report: TypeAlias = Callable[[str], None]
 _Run: TypeAlias = Callable[[tuple[str, ...], _Report], _Binary | None]
@@ -77,7 +77,7 @@ def compile_module(module: ir.Module | str | bytes, target: Target, name: str = 
     Args:
         module: the module; its public functions become the binary's functions.
         target: what to compile for.
-        name: what the program is called in logs and in the file names of `axir_dump_dir`.
+        name: the program's name in logs and in the file names of `axir_dump_dir`.
 
     Raises:
         CompileError: the compiler rejects the module or fails. The text has the first diagnostics,
@@ -87,7 +87,7 @@ def compile_module(module: ir.Module | str | bytes, target: Target, name: str = 
 
 
 def text_of(module: ir.Module) -> str:
-    """Returns what a module is, without the lines of the user's program."""
+    """Returns a module's text without source locations."""
     return module.operation.get_asm(enable_debug_info=False, assume_verified=True)
 
 
@@ -98,14 +98,15 @@ def compile_legalized(
     legalize: Callable[[ir.Module], None],
     text: str | None = None,
 ) -> bytes:
-    """Legalizes and compiles a module, unless the cache knows what has become of an equal one.
+    """Legalizes and compiles a module, unless the cache has the program of an equal module.
 
     Args:
         module: as for `compile_module`, before it is fit for IREE.
         target: as for `compile_module`.
         name: as for `compile_module`.
-        legalize: makes it fit, in place: by the module, the target and axir's code alone.
-        text: what the module was, if `legalize` goes on with what became of that.
+        legalize: legalizes the module in place; its result depends only on the module, the target
+            and axir's code.
+        text: the module's text before any legalization, if `legalize` continues one that has begun.
 
     Raises:
         CompileError: as for `compile_module`.
@@ -119,7 +120,7 @@ def find_legalized(text: str, target: Target, name: str) -> bytes | None:
     """Returns the program that `compile_legalized` made of a module, if the cache has it.
 
     Args:
-        text: What the module is, before it is legalized.
+        text: The module's text before it is legalized.
         target: As for `compile_legalized`.
         name: See there.
     """
@@ -140,11 +141,11 @@ def begin_legalized(
     legalize: Callable[[ir.Module], None],
     text: str,
 ) -> Callable[[], bytes]:
-    """Does of `compile_legalized` what is done with the module: takes the same.
+    """Reads a module for `compile_legalized`, with the same arguments.
 
     Returns:
-        What compiles the program. Any thread may call it, and the module may become something else
-        meanwhile.
+        A function that compiles the program. Any thread may call it, and the caller may change the
+        module meanwhile.
     """
     legalize(module)
     compile_it, program_key = _prepared(module, target, name)
@@ -160,13 +161,13 @@ def begin_legalized(
 
 
 def _key_before(text: str, target: Target) -> str:
-    """Returns what names a module before it is legalized."""
+    """Returns the cache key of a module that is not legalized yet."""
     parts = (COMPILER_VERSION, code_fingerprint(), *_changes(target), repr(target), target.machine)
     return hashlib.sha256("\0".join((*parts, text)).encode()).hexdigest()
 
 
 def may_skip_passes() -> bool:
-    """Tells whether nobody wants to see what the passes make of a module, or what they say."""
+    """Tells whether passes may be skipped: no dump, timeline or log asks for their results."""
     passes = logging.getLogger("axir.passes")
     return not config.axir_dump_dir and not timeline.is_on and not passes.isEnabledFor(logging.INFO)
 
@@ -174,7 +175,7 @@ def may_skip_passes() -> bool:
 def _prepared(
     source: ir.Module | bytes, target: Target, name: str
 ) -> tuple[Callable[[], bytes], str]:
-    """Reads a module; returns what compiles it, and the key of the binary in the cache."""
+    """Reads a module; returns a function that compiles it, and the binary's key in the cache."""
     fingerprint, is_tiled = analyze(source, target)
     flags = target.flags(is_tiled)
     parts = (COMPILER_VERSION, *_changes(target), *process_flags(flags), *flags, target.machine)
@@ -205,7 +206,7 @@ def _prepared(
 
 
 def expect_compilation() -> None:
-    """Prepares for a program that is about to be traced, and may have to be compiled."""
+    """Starts a helper ahead of a compilation, while a function is being traced."""
     if config.axir_isolate_compiler != "never":
         helpers.prepare()
 
@@ -218,14 +219,14 @@ def compile_object(
     Cached and repeated without optimizations as by `compile_module`.
 
     Args:
-        module: the module; its public functions become those of the program.
+        module: the module; its public functions become the program's functions.
         target: what to compile for, with the linkage "object".
-        prefix: what the symbols of the object file begin with.
+        prefix: the prefix of the object file's symbols.
         name: as for `compile_module`.
 
     Returns:
         The program as text of IREE's phase `executable-targets`, without the code of its kernels,
-        and the object file, which is empty if there are none.
+        and the object file, which is empty if the program has no kernels.
 
     Raises:
         CompileError: as for `compile_module`.
@@ -242,7 +243,7 @@ def compile_object(
         *flags,
         target.machine,
     )
-    text = _written(module)  # with locations, which the program has, too
+    text = _written(module)  # with locations, because the program contains them
     key = hashlib.sha256("\0".join(parts).encode() + b"\0" + text).hexdigest()
     if config.axir_dump_dir:
         _dump(Path(config.axir_dump_dir), f"{name}-{key[:12]}", text, target, flags)
@@ -266,7 +267,7 @@ def compile_object(
 
 
 def look_up(cache: ProgramCache, key: str) -> bytes | None:
-    """Returns what the cache has under a key; tells listeners whether it had it."""
+    """Returns the cache's entry for a key; tells listeners whether the cache had it."""
     tell_event(REQUEST)
     start = time.perf_counter()
     with span("look up in the cache", "cache"):
@@ -279,13 +280,13 @@ def look_up(cache: ProgramCache, key: str) -> bytes | None:
 
 
 def is_worth_keeping(binary: bytes, seconds: float) -> bool:
-    """Tells whether the options let a program into the cache that took so long to compile."""
+    """Tells whether a program is large enough, and took long enough to compile, to be cached."""
     least = config.jax_persistent_cache_min_compile_time_secs
     return seconds >= least and len(binary) >= config.jax_persistent_cache_min_entry_size_bytes
 
 
 def _changes(target: Target) -> tuple[str, ...]:
-    """Names what is done to the compiler's result: changed otherwise, it is another program."""
+    """Names axir's changes to the compiler's result, as a part of the program's key."""
     if target.marks_dispatches:
         return (invocation_fingerprint(), "marked")
     return (invocation_fingerprint(), "checked" if target.checks_arguments else "unchecked")
@@ -342,7 +343,7 @@ def _wrong_memory_error(text: str, reproducer: Path | None) -> WrongMemoryOrderE
 
 @dataclass(frozen=True)
 class _Outcome(Generic[_Binary]):
-    """What a run of the compiler gave: a binary, or what it said, or how it crashed."""
+    """The result of a run of the compiler: a binary, or its diagnostics, or its crash."""
 
     binary: _Binary | None
     diagnostics: list[Diagnostic]
@@ -399,8 +400,8 @@ def _invoke(
 ) -> Foreign:
     """Compiles in a helper or in this process, as the option `axir_isolate_compiler` says.
 
-    `method` is one that helpers and `Invoker` have. What needs other flags of its process than the
-    rest is compiled in a helper always, since a process has one set of them.
+    `method` is one that helpers and `Invoker` have. Compilations that need other process-wide flags
+    than the rest always run in a helper, since a process has one set of such flags.
     """
     choice = config.axir_isolate_compiler
     if choice != "never" or needs_own_process(flags):

@@ -1,8 +1,8 @@
 """Turns the compiler's diagnostics into an error that a user can act on.
 
-IREE prints the operation it failed on, often pages of IR; what helps is the first line, the source
-line that its location names, and the files that reproduce the failure. Elsewhere: calling the
-compiler (`compiler/`).
+IREE prints the operation that it failed on, often pages of IR; the helpful parts are the first
+line, the source line that its location names, and the files that reproduce the failure. Elsewhere:
+calling the compiler (`compiler/`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from axir.runtime.errors import CompileError, CompilerCrashError
 
 _LOCATION = re.compile(r'^(?:loc\()?"?(?P<file>[^":\n]+)"?:(?P<line>\d+):(?P<column>\d+)\)?: ')
-# What IREE calls a module that it is handed in memory.
+# IREE's name of a module that is passed in memory.
 _MODULE_FILE = "source.mlir"
 # Everything from here on is IR.
 _IR_START = re.compile(r': (%\S+ = |")|\n')
@@ -56,7 +56,7 @@ class CompilerEndedError(Exception):
 
     Args:
         ending: how: the name of the signal, or the exit status.
-        output: what it printed at last.
+        output: the last lines that it printed.
     """
 
     def __init__(self, ending: str, output: str):
@@ -73,7 +73,7 @@ def compile_error(
     """Returns the error for a failed compilation.
 
     Args:
-        diagnostics: what the compiler said, first cause first.
+        diagnostics: the compiler's diagnostics, first cause first.
         reproducer: the module that was saved, or None when no folder could be written.
         crash: how the compiler ended its process, if it did.
     """
@@ -96,7 +96,8 @@ def compile_error(
             "replace the named operation."
         )
     line = _user_line(diagnostics)
-    # A compiler that crashes names no line: then it is the one that called for the program.
+    # A compiler that crashes names no line; the error then names the line that called for the
+    # program.
     where = line if line or crash is not None else ""
     error = error_class(message, way_out, where)
     error.diagnostics = tuple(d.text for d in diagnostics)

@@ -43,7 +43,8 @@ _FEW_THREADS = 2
 def prepare_for_target(module: Foreign, target: Target, part: str = "regions") -> None:
     """Legalizes a StableHLO module for IREE, and tunes it for a machine, in place.
 
-    `part` is what is left of `legalize-for-iree`, but for its last step: none if it is empty.
+    `part` names the steps of `legalize-for-iree` that remain, apart from its last step; none if it
+    is empty.
     """
     if part:
         _legalize(module, target, part)
@@ -80,9 +81,9 @@ def compile_function(
 ) -> bytes:
     """Lowers, legalizes and compiles a function for a device; returns IREE's binary.
 
-    `host_functions` collects the Python functions that it calls, which are no part of the binary;
-    None if it must run without this process. `mesh_axes` are those of the mesh whose devices run
-    the function on their parts, if it is such a one. `marks_dispatches` as for `Target`.
+    `host_functions` collects the Python functions that the function calls, which are no part of the
+    binary; None if the binary must run without this process. `mesh_axes` are the axes of the mesh
+    if the devices of a mesh run the function on their parts. `marks_dispatches` as for `Target`.
     """
     target = dataclasses.replace(_target_of(device), marks_dispatches=marks_dispatches)
     module = _lowered(function, device, donated, host_functions, mesh_axes)
@@ -101,7 +102,7 @@ def compile_program(
         host_functions: See there.
 
     Returns:
-        Kernels in machine code, IREE's binary, or both, of which the second is yet to come.
+        Kernels in machine code, IREE's binary, or kernels and a way to make the binary later.
     """
     target = _target_of(device)
     module = _lowered(function, device, donated, host_functions)
@@ -126,9 +127,9 @@ def compile_program(
 def _with_kernels(
     module: ir.Module, target: Target, name: str, text: str, left: str
 ) -> KernelProgram | bytes | Provisional:
-    """Compiles a program that is more than a kernel, of whose module `text` is what it was.
+    """Compiles a program of more than one kernel; `text` is its module before legalization.
 
-    What is `left` of `legalize-for-iree` is done here.
+    It runs the steps of `legalize-for-iree` that are `left`.
     """
     stays_native = config.axir_compiler == "native" or is_known_as_faster(text)
     known = None if stays_native else find_legalized(text, target, name)
@@ -138,7 +139,7 @@ def _with_kernels(
     if kernels is None:
         _legalize(module, target, left)
         left = ""
-        # Kernels of their own are made of it in another way.
+        # The kernels for this process's own runtime come from a copy, which is tuned differently.
         copy = module.operation.clone()
         _tune(copy, target, calls=True)
         kernels = compile_kernels(copy, text, name)
@@ -158,7 +159,7 @@ def _with_kernels(
 
 @dataclasses.dataclass(frozen=True)
 class Provisional:
-    """A program that serves until a better one is there.
+    """A program that runs until a better one is ready.
 
     Attributes:
         kernels: The program.
@@ -173,7 +174,7 @@ class Provisional:
 
 def _target_of(device: Device) -> Target:
     opt_level = 0 if config.jax_disable_most_optimizations else config.axir_opt_level
-    # Whoever calls the binary has arguments of known types: see `CompiledFunction`.
+    # The caller of the binary has arguments of known types: see `CompiledFunction`.
     return Target.of_device(device, opt_level, checks_arguments=False)
 
 

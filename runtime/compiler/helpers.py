@@ -2,9 +2,10 @@
 
 A helper is a bare Python that loads the folder `invocation/` and the compiler, but neither axir nor
 the user's `__main__`. It stays for the next compilation. Threads compile side by side, in up to as
-many helpers as there are processors. The system's terminal and its Ctrl-C do not reach a helper,
-which is in a session of its own; it ends with its standard input, that is with this process.
-Elsewhere: what a helper does (`invocation/server.py`), and when to use one (`compilation.py`).
+many helpers as there are processors. A helper runs in a new session, so the terminal's Ctrl-C does
+not reach it; it ends when its standard input closes, which is when this process ends. Elsewhere:
+the code that runs in a helper (`invocation/server.py`), and the choice of using one
+(`compilation.py`).
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from .invocation.native import NativeUnavailableError
 from .invocation.proven_memory import WrongMemoryError
 from .target import process_flags
 
-# Loads the folder under a name of its own, with the parent's search path behind Python's own.
+# Loads the folder under a separate module name, with the parent's search path after Python's own.
 _START = """
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
@@ -47,7 +48,7 @@ from axir_compiler.server import main
 main()
 """
 _FOLDER = Path(__file__).parent / "invocation"
-# Its memory grows by what sessions keep for good.
+# Compiler sessions keep some memory for good, so a helper's memory grows with each.
 _COMPILATIONS_PER_HELPER = 1000
 _TAIL_BYTES = 1 << 14
 MAX_HELPERS = max(
@@ -63,9 +64,9 @@ class Helper:
     """A running helper process; serves one compilation at a time.
 
     Attributes:
-        count: how many it has served.
+        count: the number of compilations that it has served.
         process_flags: the flags of its compiler, once it has compiled.
-        is_sound: whether it can be trusted with another one.
+        is_sound: whether it can be used for another compilation.
     """
 
     def __init__(self) -> None:
@@ -76,7 +77,7 @@ class Helper:
         command = _command()
         with contextlib.ExitStack() as cleanup:
             try:
-                # A file of no folder: a pipe would have to be emptied.
+                # A file without a folder; a pipe would have to be read.
                 self._output = open(os.memfd_create("axir-compiler"), "rb", buffering=0)
                 cleanup.callback(self._output.close)
                 self._process = subprocess.Popen(
@@ -93,7 +94,7 @@ class Helper:
 
     @property
     def is_running(self) -> bool:
-        """Whether the process has not ended, as when the system needed its memory."""
+        """Whether the process still runs; the system may have killed it for lack of memory."""
         return self._process.poll() is None
 
     def compile(
@@ -107,7 +108,7 @@ class Helper:
 
         Raises:
             RejectedFlagsError: the flags are not legal.
-            WrongMemoryError: the program would read something else than it means.
+            WrongMemoryError: the program would read memory with wrong contents.
             CompilerEndedError: the compiler crashed, and the helper is gone.
             HelperStartError: the helper ended before it was ready.
         """
@@ -132,7 +133,7 @@ class Helper:
         return self._binary(self._ask("compile", *request), report)
 
     def _binary(self, answers: Iterator[tuple], report: Callable[[str], None]) -> Foreign:
-        """Returns what was made, after what is said before."""
+        """Returns the compiled result, after passing the diagnostics on."""
         for answer in answers:
             match answer:
                 case ("error", text):
@@ -146,7 +147,7 @@ class Helper:
                 case ("binary", binary):
                     return binary
                 case ("failed",):
-                    # What made the compiler fail may have damaged its memory.
+                    # The failure may have damaged the compiler's memory.
                     self.is_sound = False
                     return None
         raise AssertionError("a helper answers or ends")
@@ -157,7 +158,7 @@ class Helper:
         """Compiles as `NativeCompiler.compile` does.
 
         Raises:
-            NativeUnavailableError: there is no llvmlite, or it does not fit.
+            NativeUnavailableError: llvmlite is missing, or its version does not fit.
             CompilerEndedError: as for `compile`, like `HelperStartError`.
         """
         self.count += 1
@@ -171,7 +172,7 @@ class Helper:
         """Sends a request and yields the answers; raises when the helper ends."""
         requests: Foreign = self._process.stdin
         answers: Foreign = self._process.stdout
-        with contextlib.suppress(OSError):  # it has ended: so will the answers
+        with contextlib.suppress(OSError):  # it has ended, and reading answers will show that
             send(requests, *request)
         while (answer := receive(answers)) is not None:
             if answer == ("ready",):
@@ -196,7 +197,7 @@ class Helper:
         self._process.wait()
 
     def end(self) -> None:
-        """Ends the process and closes what led to it."""
+        """Ends the process and closes its pipes."""
         self.kill()
         self.forget()
 
@@ -211,10 +212,10 @@ class HelperPool:
     """The helpers of this process.
 
     Args:
-        limit: how many there may be at once.
+        limit: the most helpers at once.
 
     Attributes:
-        is_closed: whether there will be none any more.
+        is_closed: whether no new helpers may start.
     """
 
     def __init__(self, limit: int = MAX_HELPERS) -> None:
@@ -263,9 +264,9 @@ class HelperPool:
             helper.try_to_read(bytecode)
 
     def prepare(self) -> None:
-        """Starts a helper ahead of the first request, which it comes to meet on another processor.
+        """Starts a helper on another processor ahead of the first request.
 
-        Done once: what comes from the disk, after all, needs none (`dismiss`).
+        This happens once: if the programs then come from the disk cache, `dismiss` ends the helper.
         """
         if self._is_prepared:
             return
@@ -277,14 +278,14 @@ class HelperPool:
                 self._idle.append(self._add())
 
     def dismiss(self) -> None:
-        """Ends helpers that nobody has asked for anything yet."""
+        """Ends helpers that have received no request yet."""
         with self._condition:
             self._is_prepared = True
             unused = [helper for helper in self._idle if not helper.count]
             self._idle = [helper for helper in self._idle if helper.count]
             self._helpers.difference_update(unused)
         for helper in unused:
-            # The system takes milliseconds to end a process, which nobody has to wait for.
+            # The system takes milliseconds to end a process; a thread waits for that.
             threading.Thread(target=helper.end).start()
 
     def close(self) -> None:
@@ -307,7 +308,7 @@ class HelperPool:
         self._begin()
 
     def _take_idle(self, flags: tuple[str, ...] | None) -> Helper | None:
-        """Returns a helper whose compiler can have these flags; ends one that is in the way."""
+        """Returns an idle helper that can have these flags; ends another at the limit."""
         fitting = [x for x in self._idle if flags is None or x.process_flags in (None, flags)]
         fitting.sort(key=lambda x: x.process_flags is not None)  # the last one is taken
         while fitting:
@@ -366,14 +367,14 @@ def _command() -> Sequence[str]:
     if getattr(sys, "frozen", False) or not sys.executable:
         raise HelperStartError("this program is no Python interpreter that could be started anew")
     search_path = [path for path in sys.path if os.path.isabs(path)]
-    # Neither the environment nor the folder of the program may change what is imported.
+    # Neither the environment nor the program's folder may change which modules are imported.
     return [sys.executable, "-I", "-S", "-c", _START, str(_FOLDER), *search_path]
 
 
 def _working_directory() -> str | None:
     try:
         return os.getcwd()
-    except OSError:  # it has been deleted
+    except OSError:  # the folder has been deleted
         return None
 
 

@@ -1,9 +1,9 @@
-"""Kernels as object files, large ones each by itself: `compile_objects(source, …) -> program`.
+"""Kernels as object files, one file for each large kernel: `compile_objects(source, …) -> program`.
 
 The disk cache keeps a large kernel under its text, so that it is compiled once for all programs
-that have it, and for a program that has changed elsewhere. What is left is compiled by two helper
-processes at once where that is worth the start of the second. Elsewhere: machine code
-(`invocation/native.py`) and which process makes it (`native_compilation.py`).
+that contain it, and once for all versions of a program that change elsewhere. The other kernels are
+compiled by two helper processes at once where that is worth the start of the second. Elsewhere:
+machine code (`invocation/native.py`) and which process makes it (`native_compilation.py`).
 """
 
 from __future__ import annotations
@@ -30,10 +30,12 @@ from .module_reader import KernelSource
 
 # Of a kernel's text: LLVM takes 30 ms or more for longer ones.
 _LARGE_BYTES = 12_000
-# Of all texts: a second helper process has begun, and is through with its part, before the first.
+# The size of all texts from which a second helper process starts and finishes its part before the
+# first.
 _BYTES_FOR_TWO = 60_000
 
-# What is made of kernels: their object file, and those of what they call.
+# The object files of a set of kernels: the kernels' file, and the files of the functions that they
+# call.
 _Files: TypeAlias = tuple[bytes, ...]
 # Compiles kernels, which may be soon replaced by better code.
 Run: TypeAlias = Callable[[bytes, bool], _Files | None]
@@ -48,11 +50,11 @@ def compile_objects(
     Args:
         source: The program.
         is_quick: As for `run`.
-        machine: What machine code depends on besides its text.
+        machine: The inputs of the machine code other than the kernel's text.
         run: Compiles, in any thread.
 
     Returns:
-        The program with its machine code; None if that cannot be made.
+        The program with its machine code; None if it cannot be compiled.
     """
     texts = {name: source.text_of([name]) for name in source.kernels}
     large = [x for x in texts if len(texts[x]) >= _LARGE_BYTES] if len(texts) > 1 else []
@@ -67,7 +69,7 @@ def compile_objects(
             jobs[symbol] = len(text), partial(_kept, key, text, is_quick, run)
         else:
             made[symbol] = marshal.loads(known)
-    if small or not large:  # of loops around functions of the host the code is what Python calls
+    if small or not large:  # around host functions, the code is only Python's entry
         jobs[""] = len(small), partial(run, small, is_quick)
     made.update(_run_all(jobs))
     found = [files for files in made.values() if files is not None]
@@ -80,18 +82,19 @@ def compile_objects(
     return dataclasses.replace(
         source.program,
         object_files=tuple(files[0] for files in found),
-        # The first one is the same of all: what Python calls.
+        # The first library is the same for all: the function that Python calls.
         libraries=tuple(dict.fromkeys(x for _, *libraries in found for x in libraries)),
         steps=steps,
     )
 
 
 def _named_by_content(name: str, text: bytes) -> tuple[str, bytes]:
-    """Returns a kernel under a name that tells what it computes; of the same kind as before."""
+    """Returns a kernel renamed after its content; the new name keeps the kind."""
     base, _, suffix = name.rpartition("_")
     written = f"@{name}".encode()
     digest = hashlib.sha256(base.encode() + text.replace(written, b"@")).hexdigest()[:15]
-    # Kernels that are counted round otherwise than those named by a digest (`roundings.py`).
+    # Kernels with a number in their name round differently from kernels named by a digest
+    # (`roundings.py`).
     symbol = f"{base}_{int(digest, 16)}" if suffix.isdigit() else f"{base}_k{digest}"
     return symbol, text.replace(written, f"@{symbol}".encode())
 
@@ -118,7 +121,7 @@ def _kept(key: str, text: bytes, is_quick: bool, run: Run) -> _Files | None:
 
 
 def _run_all(jobs: Mapping[str, tuple[int, _Job]]) -> dict[str, _Files | None]:
-    """Does all jobs, of so many bytes each, the largest ones first."""
+    """Runs all jobs, each with its size in bytes, the largest first."""
     pending = sorted(jobs, key=lambda name: jobs[name][0])
     made: dict[str, _Files | None] = {}
 

@@ -1,6 +1,6 @@
-"""Reads a module that is kernels only: which kernel runs on which memory, in which order.
+"""Reads a module that consists of kernels: which kernel runs on which memory, in which order.
 
-Elsewhere: the passes that make kernels of a module (`axir.passes.fuse.fuse_whole_programs`,
+Elsewhere: the passes that make kernels from a module (`axir.passes.fuse.fuse_whole_programs`,
 `fuse_islands`), and the steps (`step_writer.py`).
 """
 
@@ -38,16 +38,17 @@ from .step_writer import StepWriter, workgroups_of
 
 _CONSTANT = "stablehlo.constant"
 _IGNORED = (_CONSTANT, "func.return", "stablehlo.return", *ALIASES)
-# What slots are exchanged for begins with the space, which is there then.
+# The exchange of slots needs the space as its first array, so the space must exist.
 _LEAST_SPACE = 64
 
 
 @dataclass(frozen=True)
 class KernelSource:
-    """A module that is kernels only, read.
+    """A module that consists of kernels.
 
     Attributes:
-        kernels: The functions of each kernel, and those it calls; none if nothing is computed.
+        kernels: The functions of each kernel, and the functions that it calls; empty if nothing is
+            computed.
         program: The program, without machine code.
     """
 
@@ -65,12 +66,11 @@ class KernelSource:
 
 
 def read_kernels(module: ir.Module, most: int | None = None) -> KernelSource | str:
-    """Reads a module whose only public function calls kernels, and functions of the host, maybe in
-    loops and branches.
+    """Reads a module with one public function, which calls kernels and host functions.
 
-    Returns why it is none, if it is none.
+    The calls may stand in loops and branches. Returns the reason if the module is not such a one.
 
-    Nothing is wrong with a module that is more than kernels: IREE compiles it.
+    Such a module is not an error: IREE compiles it.
 
     Args:
         module: The module.
@@ -112,7 +112,7 @@ def _read(
     returned = {x: n for n, x in enumerate(dict.fromkeys(filter(is_made, ends)))}
     constants = dict.fromkeys(_constants_among(ends))
     constants.update(dict.fromkeys(_constants_among(structure.read)))
-    # In their order: calls give those of the user first, and what the function captures last.
+    # In the order of the call: the user's arguments first, and the function's captured arrays last.
     arguments = sorted({x.arg_number for x in structure.read if is_argument(x)})
     known = {
         x: (arguments.index(x.arg_number), 0)

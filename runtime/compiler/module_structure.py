@@ -1,7 +1,7 @@
-"""What the steps of a module read, and which of them is the last to do so.
+"""Finds the arrays that the steps of a module read, and the last step that reads each.
 
-A step is a kernel, a call of a function of the host, a loop or a branch. Elsewhere: where arrays
-lie, and what is done in which order (`step_writer.py`).
+A step is a kernel, a call of a host function, a loop or a branch. Elsewhere: the places of arrays,
+and the order of the steps (`step_writer.py`).
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from axir.passes.legalize.regions import ALIASES, BRANCHES, KERNEL, LOOP, operat
 
 
 class Structure:
-    """What a function consists of.
+    """The steps of a function, and their reads.
 
     Args:
         function: The function, of kernels and other steps only.
 
     Attributes:
         read: The arrays that steps read, each once, in order.
-        last_reader: For each array the last operation of its own block that reads it, or in which
-            something does.
-        reads: For each step what it and those in it read.
-        captured: The same of those in it alone.
+        last_reader: For each array, the last operation of the array's block that reads it, also in
+            a region.
+        reads: For each step, the arrays that it and the steps in it read.
+        captured: The same, but only for the steps in it.
     """
 
     def __init__(self, function: ir.Operation):
@@ -33,7 +33,7 @@ class Structure:
         self.last_reader: dict[ir.Value, ir.Operation] = {}
         self.reads: dict[ir.Operation, list[ir.Value]] = {}
         self.captured: dict[ir.Operation, set[ir.Value]] = {}
-        # Values that a loop carries, and no pass changes: those that it begins with.
+        # Carried values that no pass changes, with their initial values.
         self._same: dict[ir.Value, ir.Value] = {}
         [operations] = operations_of(function)
         self._find_unchanged(operations)
@@ -50,7 +50,7 @@ class Structure:
                 value = value.owner.operands[ir.OpResult(value).result_number]
 
     def is_last(self, value: ir.Value, step: ir.Operation) -> bool:
-        """Tells whether a step, which reads an array or makes it, is the last one to do so."""
+        """Tells whether a step that reads or makes an array is its last reader."""
         return self.last_reader.get(value, step) == step and block_of(value) == step.block
 
     def is_unchanged(self, loop: ir.Operation, number: int) -> bool:
@@ -74,7 +74,7 @@ class Structure:
                 self._find_unchanged(inner)
 
     def _visit(self, operations: list[ir.Operation]) -> dict[ir.Value, None]:
-        """Returns what the steps among operations read."""
+        """Returns the arrays from outside that the steps among operations read."""
         found: dict[ir.Value, None] = {}
         for step in operations:
             if not is_step(step):
@@ -91,7 +91,7 @@ class Structure:
             read.update(captured)
             self.captured[step] = set(captured)
             self.reads[step] = list(read)
-            # Of what is made inside this is of no interest, and nobody asks.
+            # The last reader of an array made inside this step is never asked for.
             outside = {x: None for x in read if not _is_inside(x, step)}
             self.last_reader.update(dict.fromkeys(outside, step))
             found.update(outside)
@@ -118,7 +118,7 @@ def is_step(operation: ir.Operation) -> bool:
 
 
 def is_made(value: ir.Value) -> bool:
-    """Tells whether a step makes an array."""
+    """Tells whether a step computes an array."""
     return not isinstance(value, ir.BlockArgument) and is_step(value.owner.operation)
 
 
@@ -128,7 +128,7 @@ def is_argument(value: ir.Value) -> bool:
 
 
 def block_of(value: ir.Value) -> ir.Block:
-    """Returns the block in which a value is made."""
+    """Returns the block that defines a value."""
     return value.owner if isinstance(value, ir.BlockArgument) else value.owner.operation.block
 
 
@@ -138,7 +138,7 @@ def inner_blocks(step: ir.Operation) -> list[list[ir.Operation]]:
 
 
 def operations_of_blocks(operations: list[ir.Operation]) -> Iterator[ir.Operation]:
-    """Yields operations, and those in the loops and branches among them."""
+    """Yields operations, and the operations in the loops and branches among them."""
     for operation in operations:
         yield operation
         for inner in inner_blocks(operation):
@@ -146,7 +146,7 @@ def operations_of_blocks(operations: list[ir.Operation]) -> Iterator[ir.Operatio
 
 
 def ties_of(step: ir.Operation) -> list[int]:
-    """Returns for each result of a step in which operand's place it is, -1 for none."""
+    """Returns the operand that each result of a step takes its place from, or -1."""
     if step.name != KERNEL:
         return [-1] * len(step.results)
     return [ir.IntegerAttr(x).value for x in ir.ArrayAttr(step.attributes["tied_operands"])]

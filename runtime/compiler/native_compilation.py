@@ -1,9 +1,9 @@
 """Programs as machine code without IREE: `compile_natively(module, name) -> KernelProgram`.
 
-What is one kernel of little work needs no compiler that looks for dispatches, and no queue of a
-device; other programs of kernels are served by these first. axir's own passes make the kernels, and
-a helper process makes object files of them. Elsewhere: machine code (`invocation/native.py`), what
-becomes of it (`runtime/native/`), and IREE (`compilation.py`).
+A program that is one kernel with little work needs no compiler that forms dispatches, and no device
+queue; other programs of kernels run this way until IREE's binary is ready. axir's own passes make
+the kernels, and a helper process compiles them to object files. Elsewhere: machine code
+(`invocation/native.py`), loading it (`runtime/native/`), and IREE (`compilation.py`).
 """
 
 from __future__ import annotations
@@ -50,30 +50,32 @@ from .slow_compilations import announced_if_slow
 _LOGGER = logging.getLogger(__name__)
 _UNFIT = b"unfit: "
 _ARCHITECTURES = ("x86_64", "aarch64")
-# What one kernel may do for long: loops whose ends are not known, and products of large matrices.
+# Operations that make one kernel run long: loops with unknown bounds, and products of large
+# matrices.
 _LASTING = (b"scf.while", b"@axir_product_", b"@axir_products_")
-# What takes longer than to read an element, and the stores of a loop and of what is left behind it.
+# Operations slower than reading an element; below, the most stores: one in the loop, one for the
+# rest.
 _SLOW = re.compile(
     rb"math\.(?!fma|absf|floor|ceil|copysign)|arith\.(?:div|rem)|scf\.while|memref\.alloca|"
     rb"vector\.reduction|call @"
 )
 _MOST_STORES = 2
-# Vectors put together of single elements: what one loop over neighbours has no need of.
+# Vectors assembled from single elements, which an efficient loop does not need.
 _APART = b"vector.from_elements"
-# The extents of arrays in memory, and the elements of one that a thread is done with before others
-# have begun.
+# The extents of arrays in memory, and the most elements that one thread finishes before other
+# threads have started.
 _ARRAY = re.compile(rb"memref<(\d+(?:x\d+)*)x[a-z]")
 _LITTLE = 1 << 16
 
 
 @dataclasses.dataclass(frozen=True)
 class NotNative:
-    """What a program is that does not become machine code here.
+    """The reason that a program does not become machine code here.
 
     Attributes:
-        reason: Why it does not.
-        left: The part of `legalize-for-iree` that its module has not gone through; None if that
-            has become a kernel, which IREE may not be able to run.
+        reason: The reason, as text.
+        left: The steps of `legalize-for-iree` that its module has not gone through; None if the
+            module has become a kernel, which IREE may not be able to run.
     """
 
     reason: str
@@ -84,9 +86,9 @@ def compile_natively(module: ir.Module, text: str, name: str) -> KernelProgram |
     """Makes machine code of a module for this machine's CPU, if it is one kernel.
 
     Args:
-        module: StableHLO, which becomes another module on the way.
-        text: What the module is, without source locations.
-        name: What the program is called in logs.
+        module: StableHLO; it is rewritten in place.
+        text: The module's text without source locations.
+        name: The program's name in logs.
     """
     here = _here()
     if here is None:
@@ -123,14 +125,14 @@ def compile_natively(module: ir.Module, text: str, name: str) -> KernelProgram |
 
 
 def _keep(key: str, made: KernelProgram, seconds: float) -> None:
-    """Puts a program into the cache, if the options want one that took so long to compile."""
+    """Puts a program into the cache, if it took long enough to compile."""
     content = made.to_bytes()
     if is_worth_keeping(content, seconds):
         program_cache().put(key, content)
 
 
 def _read(entry: bytes) -> KernelProgram | str:
-    """Returns what an entry of the cache says: a program, or why it is no kernel."""
+    """Decodes an entry of the cache: a program, or the reason that it is not one kernel."""
     if entry.startswith(_UNFIT):
         return entry[len(_UNFIT) :].decode()
     return KernelProgram.from_bytes(entry)
@@ -140,7 +142,7 @@ def find_kernels(text: str) -> KernelProgram | None:
     """Returns what `compile_kernels` made of a module, if the cache has it.
 
     Args:
-        text: What the module was before it was legalized.
+        text: The module's text before it was legalized.
     """
     key = _key_of_kernels(text)
     content = None if key is None or not may_skip_passes() else program_cache().get(key)
@@ -148,12 +150,12 @@ def find_kernels(text: str) -> KernelProgram | None:
 
 
 def compile_kernels(module: ir.Module, text: str, name: str) -> KernelProgram | None:
-    """Makes machine code of a module that is ready for IREE, if it computes the same then.
+    """Compiles a module that is ready for IREE to machine code, if it consists of kernels.
 
     Args:
-        module: Legalized and tuned; becomes another module on the way.
-        text: What it was before that.
-        name: What the program is called in logs.
+        module: Legalized and tuned; it is rewritten in place.
+        text: The module's text before that.
+        name: The program's name in logs.
     """
     key = _key_of_kernels(text)
     if key is None:
@@ -205,20 +207,21 @@ def _key_of_kernels(text: str, kind: str = "") -> str | None:
 
 
 def _stays() -> bool:
-    """Tells whether kernels run for good, and not only until IREE is done."""
+    """Tells whether kernels run for good, and not only until IREE's program is ready."""
     return config.axir_compiler == "native"
 
 
 def _kernel_of(module: ir.Module, has_complex: bool) -> KernelSource | str:
-    """Makes one kernel of a module; returns why it is none.
+    """Makes one kernel of a module; returns the reason if that is not possible.
 
-    `has_complex` tells whether it has complex numbers before it is legalized, which makes none.
+    `has_complex` tells whether the module has complex numbers before legalization, which introduces
+    none.
     """
     run_passes(module, [find_pass("legalize-for-iree").from_options({"part": "numbers"})])
     if not has_complex or "complex<" not in text_of(module):
         run_passes(module, [find_pass("fuse-whole-programs")()])
         return read_kernels(module, most=1)
-    # IREE, which would go on with the module, knows complex numbers as such.
+    # IREE handles complex numbers directly, so its module must keep them.
     with module.context:
         pairs = ir.Module.parse(text_of(module))
     run_passes(pairs, [find_pass("pair-complex-programs")(), find_pass("fuse-whole-programs")()])
@@ -270,8 +273,8 @@ def _compile(source: KernelSource, name: str, *, is_quick: bool = False) -> Kern
 def _suits_one_thread(source: KernelSource) -> bool:
     """Tells whether a program is faster on one thread than on two of IREE's.
 
-    It calls functions of the host for small arrays, or it is loops over arrays that take as long as
-    memory does: one of elementwise operations, or those of kernels that move elements.
+    True for a program that calls host functions for small arrays, and for loops over arrays that
+    are bound by memory: one loop of elementwise operations, or kernels that only move elements.
     """
     kinds = {name for name, _, _ in source.program.steps if name in KINDS}
     if HOST_CALL in kinds and kinds <= {HOST_CALL, COPY}:
@@ -326,11 +329,12 @@ _unavailable: list[str] = []
 
 
 def give_up_kernel(name: str, error: ObjectFileError) -> None:
-    """Says that IREE compiles a program whose machine code cannot be loaded.
+    """Logs that IREE compiles a program, because its machine code cannot be loaded.
 
     Args:
         name: The program.
-        error: Why not; where the system is the reason, IREE compiles all others as well.
+        error: The reason; if the system forbids such code, IREE compiles all other programs as
+            well.
     """
     if isinstance(error, ForbiddenCodeError):
         _forget_native(error.message)
@@ -339,14 +343,14 @@ def give_up_kernel(name: str, error: ObjectFileError) -> None:
 
 
 def _forget_native(reason: str) -> None:
-    """Takes IREE for all programs from now on, and says so once."""
+    """Uses IREE for all programs from now on, and logs that once."""
     if not _unavailable:
         _unavailable.append(reason)
         _LOGGER.warning("all programs are compiled by IREE, which takes longer: %s", reason)
 
 
 def _here() -> str | None:
-    """Returns what machine code depends on besides its kernel; None if none can be made here."""
+    """Returns the machine's part of a kernel's key; None if machine code cannot be made here."""
     if _unavailable:
         return None
     found = _environment()

@@ -2,8 +2,8 @@
 
 A pass is imported when it is first needed, since most programs need few, and those that come from
 the disk cache none. Where something is compiled, more will be: while a thread waits for that, the
-interpreter has nothing else to do. As soon as nobody waits any more, imports rest: they would take
-the interpreter from the program. Elsewhere: which passes there are
+interpreter has nothing else to do. As soon as no thread waits any more, the imports pause: they
+would take the interpreter from the program. Elsewhere: which passes there are
 (`axir.passes.framework.registry`).
 """
 
@@ -29,7 +29,7 @@ _importing = threading.Lock()
 
 @contextmanager
 def passes_imported_meanwhile() -> Iterator[None]:
-    """Has another thread import all passes on StableHLO, one by one, as long as this lasts."""
+    """Imports all passes on StableHLO in another thread, one by one, while the block runs."""
     global _waiting
     with _state:
         _waiting += 1
@@ -65,7 +65,7 @@ def _go_on() -> None:
     _importing.release()
 
 
-# A child would wait for a module that the thread, which it does not have, is importing.
+# The importing thread is missing in the child, which would wait for its module forever.
 def _begin_in_forked_child() -> None:
     global _somebody_waits, _waiting
     _somebody_waits, _waiting = threading.Event(), 0

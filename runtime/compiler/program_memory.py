@@ -1,6 +1,6 @@
-"""The memory of a program's own: which bytes of it are free, and which arrays it exchanges.
+"""The memory of a program: its free bytes, and the arrays that it exchanges.
 
-Elsewhere: which arrays lie where (`step_writer.py`).
+Elsewhere: the places of arrays (`step_writer.py`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ _ALIGNMENT = 64
 
 
 def rounded(size: int) -> int:
-    """Returns so many bytes, up to the next array.
+    """Returns a number of bytes, rounded up to the begin of the next array.
 
     >>> rounded(65)
     128
@@ -20,10 +20,10 @@ def rounded(size: int) -> int:
 
 
 class Space:
-    """Memory for arrays that only a program sees; one takes the place of others.
+    """Memory for arrays that only a program sees; arrays reuse the places of earlier ones.
 
     Attributes:
-        size: How many bytes are needed.
+        size: The bytes needed.
     """
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ class Space:
         self._free: list[tuple[int, int]] = []
 
     def take(self, size: int) -> int:
-        """Returns where so many bytes are free: the smallest place, or the end."""
+        """Returns a place with so many free bytes: the smallest free one, or the end."""
         fitting = [x for x in self._free if x[1] >= size]
         if not fitting:
             return self.take_new(size)
@@ -42,12 +42,12 @@ class Space:
         return start
 
     def take_new(self, size: int) -> int:
-        """Returns where so many bytes are that no array has been in."""
+        """Returns a place of so many bytes that has held no array."""
         start, self.size = self.size, self.size + size
         return start
 
     def give_back(self, start: int, size: int) -> None:
-        """Makes a place free, joined with those beside it."""
+        """Frees a place, and joins it with free neighbours."""
         for other in [x for x in self._free if x[0] + x[1] == start or start + size == x[0]]:
             self._free.remove(other)
             start, size = min(start, other[0]), size + other[1]
@@ -55,11 +55,12 @@ class Space:
 
 
 class Group:
-    """Places of arrays that loops exchange: all are free at once, for nobody knows which array lies
-    in which of them.
+    """Places of arrays that loops exchange.
+
+    They are freed together, because the place of each array is not known after the exchanges.
 
     Args:
-        space: Where they are.
+        space: The space that the places are in.
     """
 
     def __init__(self, space: Space):
@@ -70,11 +71,11 @@ class Group:
 
     @property
     def whole(self) -> Group:
-        """The group that this one has become part of, or itself."""
+        """The group that this one was merged into, or itself."""
         return self if self._other is None else self._other.whole
 
     def join(self, other: Group) -> None:
-        """Makes another group part of this one."""
+        """Merges another group into this one."""
         mine, others = self.whole, other.whole
         if mine is not others:
             mine._places += others._places
@@ -82,7 +83,7 @@ class Group:
             others._other = mine
 
     def take_new(self, size: int) -> int:
-        """Returns where so many bytes are that no array has been in."""
+        """Returns a place of so many bytes that has held no array."""
         start = self._space.take_new(size)
         self.add(start, size)
         return start
@@ -96,7 +97,7 @@ class Group:
         self.whole._holders += 1
 
     def let_go(self) -> None:
-        """Undoes `hold`; the last one makes the places free."""
+        """Undoes `hold`; the last call frees the places."""
         group = self.whole
         group._holders -= 1
         if not group._holders:
@@ -109,11 +110,11 @@ class Slots:
     """Places that change: code finds the address of each in a list, and exchanges addresses.
 
     Args:
-        first: The number of the first one.
+        first: The number of the first slot.
 
     Attributes:
-        places: Where they are at first.
-        exchanged: The numbers of those that do change.
+        places: Their initial places.
+        exchanged: The numbers of the slots that are exchanged.
     """
 
     def __init__(self, first: int):
@@ -123,15 +124,15 @@ class Slots:
         self._first = first
 
     def add(self, place: Place, size: int) -> Place:
-        """Makes a slot of a place of so many bytes, and returns where that is from now on."""
+        """Makes a slot of a place of so many bytes, and returns its place from now on."""
         self.places.append(place)
         self._sizes.append(size)
         return self._first + len(self.places) - 1, 0
 
     def move(self, number: int, place: Place) -> None:
-        """Has a slot be in another place at first."""
+        """Gives a slot another initial place."""
         self.places[number - self._first] = place
 
     def size_of(self, number: int) -> int:
-        """Returns how many bytes a slot has."""
+        """Returns the bytes of a slot."""
         return self._sizes[number - self._first]

@@ -1,4 +1,4 @@
-"""Arguments of programs for the memory of their results, for those who call kernels themselves.
+"""Gives programs arguments for the memory of their results, for callers that call kernels directly.
 
 Elsewhere: programs of the runtime, which allocate their results.
 """
@@ -15,7 +15,7 @@ from axir.passes.transforms.lower_to_stablehlo import DONATED
 
 
 def mark_donated(module: ir.Module, donated: Mapping[str, Set[int]]) -> None:
-    """Marks arguments, by function, whose memory the program may overwrite."""
+    """Marks the arguments, by function, that the program may overwrite."""
     with context():
         for function in _functions(module, donated):
             attributes = _argument_attributes(function)
@@ -25,11 +25,11 @@ def mark_donated(module: ir.Module, donated: Mapping[str, Set[int]]) -> None:
 
 
 def take_result_storage(module: ir.Module, without: Mapping[str, Set[int]]) -> None:
-    """Gives each public function an argument for each result, into whose memory it is written.
+    """Gives each public function an argument for each result; the result is written to its memory.
 
     Args:
         module: StableHLO, prepared for the compiler.
-        without: Numbers of results, by function, that have no such argument.
+        without: Numbers of results, by function, that get no such argument.
     """
     with context():
         for function in _functions(module, without):

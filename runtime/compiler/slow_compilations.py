@@ -1,4 +1,4 @@
-"""Says what is going on when a compilation takes long.
+"""Tells the user that a compilation takes long.
 
 Elsewhere: running the compiler (`compilation.py`).
 """
@@ -21,10 +21,10 @@ _LOCATION = b"#loc"
 
 @contextmanager
 def announced_if_slow(name: str, source: bytes) -> Iterator[None]:
-    """Logs a warning, once, if what it surrounds takes `axir_slow_compile_seconds` or longer.
+    """Logs a warning, once, if the block takes `axir_slow_compile_seconds` or longer.
 
     Args:
-        name: what the program is called.
+        name: the program's name.
         source: its module, as text or bytecode.
     """
     seconds = config.axir_slow_compile_seconds

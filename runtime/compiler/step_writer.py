@@ -1,9 +1,9 @@
-"""The steps of a program, and where its arrays lie: loops and branches become jumps.
+"""Writes the steps of a program and the places of its arrays: loops and branches become jumps.
 
-Arrays that only steps see lie in one space, where one takes the place of others that nobody needs
-any longer. What a loop carries has a slot, which is a place that changes: at the end of a pass the
-slots of what it carried and of what it made exchange their memory, and nothing is copied.
-Elsewhere: who reads an array last (`module_structure.py`).
+Arrays that only steps see lie in one space, and reuse the places of arrays that are no longer
+needed. A loop's carry has a slot, which is a place with changing memory: at the end of a pass the
+slots of the carry and of its next value exchange their memory, and nothing is copied. Elsewhere:
+the last reader of an array (`module_structure.py`).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from .program_memory import Group, Slots, Space, rounded
 
 @dataclass
 class _Loop:
-    """A loop that is being written: the memory of what it carries, and the slots of that."""
+    """A loop that is being written: the memory of its carry, and the carry's slots."""
 
     group: Group
     slots: set[int] = field(default_factory=set)
@@ -53,16 +53,16 @@ class StepWriter:
     """Writes steps.
 
     Args:
-        structure: What they read.
-        known: Where arguments and constants lie.
+        structure: The reads of the steps.
+        known: The places of arguments and constants.
         returned: The places of arrays that the program returns.
-        space: The number of the array that the space is.
-        workgroups: How many workgroups of each kernel run.
+        space: The number of the array that serves as the space.
+        workgroups: The number of workgroups of each kernel.
 
     Attributes:
         steps: The steps.
-        space: What they need.
-        slots: The slots that they exchange.
+        space: The bytes that the steps need.
+        slots: The slots that the steps exchange.
     """
 
     def __init__(
@@ -82,11 +82,12 @@ class StepWriter:
         self._workgroups = workgroups
         self._depth = 0
         self._places: dict[ir.Value, Place] = dict(known)
-        # Of arrays that lie in the space: the bytes there, or the group of their slot.
+        # For arrays in the space: their bytes there, or the group of their slot.
         self._bytes: dict[ir.Value, tuple[int, int]] = {}
         self._groups: dict[ir.Value, Group] = {}
         self._holders: set[ir.Value] = set()
-        # Where arrays are to be made: what a branch ends with, and what a pass of a loop does.
+        # Required places of the arrays that a branch yields, and loops of arrays that a pass ends
+        # with.
         self._targets: dict[ir.Value, Place] = {}
         self._kept: dict[ir.Value, _Loop] = {}
 
@@ -106,13 +107,13 @@ class StepWriter:
     # Kernels, and functions of the host ---------------------------------------------------------
 
     def _call(self, step: ir.Operation) -> None:
-        """Writes copies of what a step overwrites, and the step."""
+        """Writes a step, after copies of operands that it overwrites and that are needed later."""
         operands = list(map(self._structure.source, step.operands))
         places = [self._places[x] for x in operands]
         made: list[Place] = []
         for result, tie in zip(step.results, ties_of(step), strict=True):
             if tie >= 0 and self._may_overwrite(operands, tie, result, step):
-                # In the place of the operand, which is nobody else's from now on.
+                # In the operand's place, which has no other use from now on.
                 self._hand_over(operands[tie], result)
                 continue
             place = self._make(result)
@@ -155,7 +156,7 @@ class StepWriter:
             self._holders.add(new)
 
     def _make(self, result: ir.Value) -> Place:
-        """Finds memory for what a step makes."""
+        """Finds memory for a step's result."""
         size = hlo.bytes_of(result)
         if result in self._targets:
             place = self._targets.pop(result)
@@ -184,7 +185,7 @@ class StepWriter:
             self.steps.append((COPY, size, (target, source)))
 
     def _end(self, last: ir.Operation) -> None:
-        """Frees what the end of a block was the last one to read."""
+        """Frees the arrays that the end of a block was the last to read."""
         for x in {self._structure.source(x) for x in last.operands}:
             if self._structure.is_last(x, last):
                 self._free(x)
@@ -232,10 +233,10 @@ class StepWriter:
     def _begin(
         self, step: ir.Operation, loop: _Loop, changed: Sequence[int]
     ) -> dict[ir.Value, Place]:
-        """Finds slots for what a loop carries, and writes what it begins with there.
+        """Finds slots for a loop's carry, and writes the initial values there.
 
         Returns:
-            Where results have to be in the end, besides.
+            The places in which results have to be at the end, apart from the slots.
         """
         inits = [self._structure.source(x) for x in step.operands]
         results = [step.results[n] for n in changed]
@@ -246,7 +247,7 @@ class StepWriter:
             for n in changed
             if step.results[n] not in ends and self._may_take(inits[n], inits, step)
         }
-        # Slots that another loop exchanges as well stay as long as those of that one.
+        # Slots that another loop exchanges as well live as long as that loop's slots.
         joined = [self._groups[x] for x in free.values() if x in self._groups]
         joined += [self._kept[x].group for x in results if x in self._kept]
         for group in joined:
@@ -259,7 +260,7 @@ class StepWriter:
                 self._free(result)
                 place = self._places[result]
             elif init is not None and not joined and not self._depth:
-                # In another pass of a loop around it the slot would have another place.
+                # In another pass of an outer loop, the slot would have another place.
                 start, room = self._bytes.pop(init)
                 loop.group.add(start, room)
                 place = self.slots.add((self._number_of_space, start), size)
@@ -276,7 +277,7 @@ class StepWriter:
         return ends
 
     def _may_take(self, x: ir.Value, inits: Sequence[ir.Value], step: ir.Operation) -> bool:
-        """Tells whether a loop may change what it begins with where that lies."""
+        """Tells whether a loop may overwrite an initial value in place."""
         return (
             self._is_own(x)
             and self._structure.is_last(x, step)
@@ -291,7 +292,7 @@ class StepWriter:
         return place
 
     def _keep(self, values: set[ir.Value], last: ir.Operation, loop: _Loop) -> None:
-        """Has arrays made in slots that a pass ends with, and those whose place they may take."""
+        """Puts the values that a pass ends with, and operands that become them, into slots."""
         pending = list(values)
         while pending:
             x = pending.pop()
@@ -305,9 +306,10 @@ class StepWriter:
                 pending.append(self._structure.source(step.operands[tie]))
 
     def _pass_on(self, loop: _Loop, pairs: Sequence[tuple[ir.Value, ir.Value]]) -> None:
-        """Has the slots of what a loop carries hold what its pass ended with."""
+        """Makes the slots of a loop's carry hold the values that its pass ended with."""
         slots = {x: self._places[x][0] for x, _ in pairs}
-        # For a slot the one whose memory it gets. First come those that have it already.
+        # For each slot, the slot with the memory that it gets. Slots that already have it come
+        # first.
         given: dict[int, int] = {}
         moves = {pair: self._places[pair[1]] != self._places[pair[0]] for pair in pairs}
         for x, end in sorted(pairs, key=moves.__getitem__):
@@ -375,7 +377,7 @@ class StepWriter:
         return len(self.steps) - 1
 
     def _land(self, jump: int) -> None:
-        """Has a jump lead to the step that comes next."""
+        """Makes a jump lead to the next step."""
         kind, _, places = self.steps[jump]
         self.steps[jump] = kind, len(self.steps), places
 

@@ -14,10 +14,10 @@ Measured on two cores of an AMD Zen 5 (microseconds on local-task, compile secon
 | layer norm 1024x1024     | 450 (0.6)    | 230              | 230        | 230 (0.5)    |
 | threefry normal 1000²    | 5,200 (0.6)  | 3,400            | 3,370      | 3,370 (0.5)  |
 
-Hence level 2: `O2` for its reassociated reductions (these were measured with its fusion, which is
-off since it was found to be wrong), but global optimization at `O0`
-(at `O2` it moves transposes into matrix products, which halves the speed of an MLP), and data
-tiling only where a large matrix product gains from it and no large matrix-vector product loses.
+The result is level 2: `O2` for its reassociated reductions (these were measured with its fusion,
+which is off since it was found to be wrong), but global optimization at `O0` (at `O2` it moves
+transposes into matrix products, which halves the speed of an MLP), and data tiling only where a
+large matrix product gains from it and no large matrix-vector product loses.
 `--iree-llvmcpu-enable-ukernels=all` gained nothing on these; constant evaluation in the compiler
 costs 0.3 s of an MLP's 1.9 s and constants travel as arguments anyway.
 
@@ -31,8 +31,8 @@ with IREE's default (masked vectors) and with the rests peeled off, on an AMD Ze
 | 32 products 65x64x65     | 2.4    | 1.4    | matrix-vector 4096²      | 1.1    | 2.1    |
 | layer norm 1000x1001     | 0.92   | 0.87   | softmax 1024x1024        | 0.78   | 0.78   |
 
-What becomes slower, the matrix-vector product, is made faster by `spread-matvecs`. Programs of odd
-matrix products take up to twice as long to compile, others the same. Elsewhere: what is known of
+The matrix-vector product, which becomes slower, is made faster by `spread-matvecs`. Programs of odd
+matrix products take up to twice as long to compile, others the same. Elsewhere: the properties of
 CPUs (`architectures.py`), reading the module and running the compiler (`compiler/`), rewriting it
 for speed (`axir.passes`).
 """
@@ -58,13 +58,12 @@ from .invocation.invoker import UNVERIFIED
 # Programs for the first three run here, if the machine has such a device; vmvx is IREE's virtual
 # machine, which runs on any CPU, slowly.
 BACKENDS = ("cpu", "vulkan", "cuda", "rocm", "metal", "vmvx")
-# How the code of a CPU is put together: as a library that the system's loader links with the C
-# library of the process, as one that stands by itself and that IREE loads on any system, or as an
-# object file.
+# The form of a CPU's code: a library that the system's loader links with the C library of the
+# process, a self-contained library that IREE loads on any system, or an object file.
 LINKAGES = ("system", "embedded", "object")
 
-# IREE's fusion of operations that have several users, and its aggressive one, make programs that
-# are wrong, or that it then refuses ("operand does not dominate this use").
+# IREE's fusion of operations with several users, and its aggressive fusion, make programs that are
+# wrong, or that IREE then refuses ("operand does not dominate this use").
 _SINGLE_USE_FUSION = "--iree-dispatch-creation-fuse-multi-use=false"
 
 # The reassociation is implied by O2, but not after flags were set for the process (below).
@@ -74,11 +73,11 @@ _FUSION_FLAGS = (
     "--iree-dispatch-creation-enable-aggressive-fusion=false",
     _SINGLE_USE_FUSION,
 )
-# To look after each pass whether all operations are still legal takes a seventh to a quarter of the
-# compiler's time. What fails is compiled again without optimizations, and looked at.
+# Verifying all operations after each pass takes a seventh to a quarter of the compiler's time. A
+# module that fails is compiled again without optimizations, and verified.
 #
-# Looking for what depends on constants only takes time that grows exponentially where values are
-# read twice, and what axir traces has none of that: it is computed while it is traced.
+# The search for subexpressions of constants takes exponential time where values are read twice, and
+# axir's modules have no such subexpressions: tracing computes them.
 _UNHOISTED = "--iree-opt-const-expr-hoisting=false"
 _OPTIMIZATION_FLAGS: dict[int, tuple[str, ...]] = {
     0: ("--iree-opt-const-eval=false", _UNHOISTED, _SINGLE_USE_FUSION),
@@ -100,22 +99,22 @@ _OPTIMIZATION_FLAGS: dict[int, tuple[str, ...]] = {
 }
 
 
-# Flags that the compiler takes once for the whole process. Where the extents of an array are not
-# multiples of a vector, IREE masks vectors by default, and where it has to mask both rows and
-# columns computes element by element: a softmax of 1000x1000 takes 60 times as long as JAX's, a
-# matrix product of 999x999 8 times. With the rests peeled off these are 2.2 and 1.0. The tiles of
-# float64 products from 32x32 on, 32 KB, then exceed what IREE lets pass, though they are fast.
+# Flags that the compiler takes once for the whole process. If the extents of an array are not
+# multiples of a vector, IREE masks vectors by default, and if it has to mask both rows and columns,
+# it computes element by element: a softmax of 1000x1000 takes 60 times as long as JAX's, a matrix
+# product of 999x999 8 times. With the remainders peeled off, these factors are 2.2 and 1.0. The
+# tiles of float64 products from 32x32 on, 32 KB, then exceed IREE's limit, though they are fast.
 #
-# Dispatches that do not depend on each other may run at the same time by default. Where one reads
-# an array that another one changes in place, IREE knows the order, but not when it forms such
-# groups: what reads the array ran after what changed it.
+# Dispatches that do not depend on each other may run at the same time by default. If one dispatch
+# reads an array that another one changes in place, IREE knows the order, but ignores it when it
+# forms such groups: the read ran after the change.
 #
-# Where an array is used IREE finds out in rounds, about as many as operations follow one another; a
-# hundred, after which it gives up by default, a long program has ("failed to solve for affinity
-# analysis").
+# IREE finds the users of arrays in rounds, about as many as operations follow one another. By
+# default it gives up after a hundred ("failed to solve for affinity analysis"), which a long
+# program exceeds.
 #
-# What axir never uses of the compiler is switched off: passes look through the operations of all
-# that is on, which takes some 5% of the compilation of a small program.
+# Plugins that axir never uses are switched off: passes look through the operations of all active
+# plugins, which takes some 5% of the compilation of a small program.
 _UNUSED_PLUGINS = ("input_torch", "input_tosa")
 PROCESS_FLAGS = (
     "--iree-llvmcpu-vector-pproc-strategy=peel",
@@ -125,16 +124,18 @@ PROCESS_FLAGS = (
     *(f"--iree-plugin=-{name}" for name in _UNUSED_PLUGINS),
 )
 
-# What a program for the CPU does without: passes look through the operations of GPUs, too, and make
-# rewrite patterns for them, another 6%. Constant evaluation chooses among all targets.
+# Parts of the compiler that a program for the CPU does not need: passes look through the operations
+# of GPUs, too, and make rewrite patterns for them, another 6%. Constant evaluation chooses among
+# all targets.
 _OTHER_TARGETS = ("cuda", "rocm", "metal_spirv", "vulkan_spirv", "vmvx")
 _FOR_CPU_ALONE = {
     "--iree-hal-local-target-device-backends=llvm-cpu",
     "--iree-opt-const-eval=false",
 }
 
-# IREE has command buffers recorded once, and run again with other arrays. Its driver of Vulkan does
-# not keep those arrays while the device works on them: loops had others' numbers in their results.
+# By default, IREE records a command buffer once, and runs it again with other arrays. Its driver of
+# Vulkan does not keep those arrays alive while the device works on them: the results of loops had
+# numbers of other arrays.
 _RECORDS_ANEW = "--iree-hal-memoization=false"
 
 
@@ -152,7 +153,7 @@ def process_flags(flags: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def needs_own_process(flags: tuple[str, ...]) -> bool:
-    """Tells whether a session's flags go with others of the process than this one's can have.
+    """Tells whether a session's flags need other process-wide flags than this process can have.
 
     >>> needs_own_process(Target("vulkan").flags()), needs_own_process(Target().flags())
     (True, False)
@@ -160,7 +161,8 @@ def needs_own_process(flags: tuple[str, ...]) -> bool:
     return _RECORDS_ANEW in process_flags(flags)
 
 
-# What IREE compiles for, and the flag that names the machine, with what most machines can run.
+# IREE's name of each target, the flag that names the machine, and a value that most machines can
+# run.
 _GPUS = {
     "vulkan": ("vulkan", "--iree-vulkan-target", "ampere"),
     "rocm": ("hip", "--iree-rocm-target", "gfx942"),
@@ -179,18 +181,18 @@ class Target:
         opt_level: 0 keeps the order of floating-point reductions and compiles fastest; 1 may
             reorder them; 2 also fuses; 3 also evaluates constant expressions while compiling.
         data_tiling: whether matrix products pack their operands; None decides by the module.
-        gpu_architecture: what IREE calls the GPU: "sm_80", "ampere", "rdna3"; None for one that
-            most machines can run.
-        gpu_features: what the GPU says of itself, if it is one of this machine; goes before
+        gpu_architecture: IREE's name of the GPU: "sm_80", "ampere", "rdna3"; None for one that most
+            machines can run.
+        gpu_features: the properties that a GPU of this machine reports; they go before
             `gpu_architecture`.
-        checks_arguments: whether programs look at what they are called with; one that does not
-            ends the process if an argument is of another type than declared.
-        triple: what LLVM calls another kind of machine: "aarch64-linux-gnu",
-            "riscv64-linux-gnu", "x86_64-linux-gnu"; None for this one's.
-        linkage: "system", "embedded" or "object", for CPUs; None for what fits: "system" on this
+        checks_arguments: whether programs check their arguments; one that does not ends the process
+            if an argument is of another type than declared.
+        triple: LLVM's name of another kind of machine: "aarch64-linux-gnu", "riscv64-linux-gnu",
+            "x86_64-linux-gnu"; None for this machine's.
+        linkage: "system", "embedded" or "object", for CPUs; None for the default: "system" on this
             kind of machine, "embedded" for another one.
-        marks_dispatches: whether programs tell when each of their dispatches begins and ends, for
-            whoever wants to see where time goes; it takes some.
+        marks_dispatches: whether programs mark the begin and the end of each dispatch, for
+            profilers; that takes some time.
 
     >>> Target(opt_level=2).flags()[0]
     '--iree-input-type=stablehlo'
@@ -241,12 +243,12 @@ class Target:
 
     @property
     def architecture(self) -> str:
-        """What kind of CPU a program for CPUs runs on: "x86_64", "aarch64", "riscv64"."""
+        """The architecture of the target CPU: "x86_64", "aarch64", "riscv64"."""
         return architecture_of(self.triple) if self.triple else host_architecture()
 
     @property
     def has_c_library(self) -> bool:
-        """Whether code may call functions such as `sin` of doubles, which are linked to it."""
+        """Whether code may call functions of the C library, such as `sin` of doubles."""
         if self.backend in ("vulkan", "metal"):
             return False
         return self.backend != "cpu" or self._linkage != "embedded"
@@ -264,7 +266,7 @@ class Target:
         """Returns the flags of `iree-compile`, save for the path of the linker.
 
         Args:
-            wants_data_tiling: what to do when `data_tiling` leaves it open.
+            wants_data_tiling: the choice if `data_tiling` leaves it open.
         """
         # 64-bit types are never silently narrowed: f64 in the module is f64 on the device.
         common = ("--iree-input-type=stablehlo", "--iree-input-demote-f64-to-f32=false")
@@ -277,7 +279,7 @@ class Target:
             architecture = self.gpu_architecture or usual
             return (*common, f"--iree-hal-target-device={device}", f"{flag}={architecture}")
         if self.backend == "metal":
-            # What makes libraries of its source code runs on a Mac only.
+            # The tool that makes libraries of Metal source code runs on a Mac only.
             metal = ("--iree-hal-target-device=metal", "--iree-metal-compile-to-metallib=false")
             return common + metal
         local = ("--iree-hal-target-device=local", "--iree-hal-local-target-device-backends=")
@@ -300,7 +302,7 @@ class Target:
 
     @staticmethod
     def of_device(device: Device, opt_level: int = 2, checks_arguments: bool = True) -> Target:
-        """Returns the target whose programs run on a device of this machine."""
+        """Returns the target of programs for a device of this machine."""
         return Target(
             device.platform,
             opt_level=opt_level,
@@ -310,12 +312,12 @@ class Target:
 
     @property
     def plain(self) -> Target:
-        """The same machine without optimizations, which are what compilers fail at."""
+        """The same machine without optimizations, which cause most failures of the compiler."""
         return dataclasses.replace(self, opt_level=0, data_tiling=False)
 
     @property
     def vector_bits(self) -> int:
-        """How wide the CPU's vectors are, of those that kernels are made for: 128, 256 or 512.
+        """The width of the CPU's vectors, as kernels use them: 128, 256 or 512 bits.
 
         >>> Target(cpu="x86-64-v3").vector_bits
         256
@@ -324,7 +326,7 @@ class Target:
 
     @property
     def machine(self) -> str:
-        """What the binary depends on besides names: this machine's CPU or GPU, if for that."""
+        """The machine's part of the binary's key: this machine's CPU or GPU if it is the target."""
         if self.gpu_features is not None:
             return hashlib.sha256(" ".join(self.gpu_features.flags()).encode()).hexdigest()[:16]
         if self.backend != "cpu":

@@ -32,9 +32,10 @@ def emit_model(
     """Compiles functions and writes them as C++.
 
     Args:
-        functions: By the names of the methods. What they capture is passed as arguments.
-        describe: Returns what users see, given the callbacks that the functions call.
-        donated: For each function the arguments whose memory becomes that of a result.
+        functions: By the names of the methods. Their captures are passed as arguments.
+        describe: Returns the model's interface, given the callbacks that the functions call.
+        donated: For each function, the arguments that are donated, with the numbers of the results
+            that take their memory.
         targets: The CPUs to compile for, of one architecture.
         name: The name of the model.
         embed_limit: As for `model_files`.
@@ -44,7 +45,7 @@ def emit_model(
 
     Raises:
         CompileError: if IREE cannot compile the functions.
-        CppEmissionError: if the program does something that cannot be written as C++.
+        CppEmissionError: if the program has an operation that cannot be written as C++.
     """
     calls: list[HostCall] = []
     variants, constants = [], list[bytes]()

@@ -4,7 +4,7 @@ A buffer is a reference to an IREE buffer view plus the type it shares with all 
 shape, dtype and device, so that making one costs a fraction of a microsecond. IREE counts the
 references: memory lives as long as a buffer, a running program or a NumPy view needs it. A result
 of a program may share its memory with an argument (a program that returns its argument copies
-nothing), so only memory that nobody else refers to may be overwritten. Elsewhere: devices
+nothing), so memory may only be overwritten if it has no other references. Elsewhere: devices
 (`devices.py`), calls (`runtime/calls/executable.py`).
 """
 
@@ -30,7 +30,7 @@ _Element = iree_runtime.HalElementType
 # Kernels load with aligned vector instructions: a misaligned buffer is a crash, not a slow load.
 ALIGNMENT = 64
 
-# IREE's view of a program's types is signless, so i32 is INT_32 rather than SINT_32.
+# In IREE's declaration of a program, types are signless, so i32 is INT_32 rather than SINT_32.
 ELEMENT_TYPES: dict[Dtype, iree_runtime.HalElementType] = {
     np.dtype(np.bool_): _Element.BOOL_8,
     np.dtype(np.int8): _Element.INT_8,
@@ -57,7 +57,7 @@ _DTYPES = {int(element): dtype for dtype, element in ELEMENT_TYPES.items()} | {
 
 
 def element_type(dtype: Dtype) -> iree_runtime.HalElementType:
-    """Returns IREE's element type of a dtype; raises DTypeError if there is none."""
+    """Returns IREE's element type of a dtype; raises DTypeError if IREE lacks it."""
     try:
         return ELEMENT_TYPES[dtype]
     except KeyError:
@@ -68,9 +68,9 @@ def element_type(dtype: Dtype) -> iree_runtime.HalElementType:
 
 
 class BufferType:
-    """What all buffers of a kind share: shape, dtype and device.
+    """The common properties of buffers of a kind: shape, dtype and device.
 
-    `is_borrowed` tells that the memory is also a host array's, which others may still read.
+    `is_borrowed` tells that the memory also belongs to a host array, which others may still read.
     """
 
     __slots__ = ("_borrowed", "device", "dtype", "is_borrowed", "shape")
@@ -85,7 +85,7 @@ class BufferType:
         self._borrowed: BufferType | None = None
 
     def borrowed(self) -> BufferType:
-        """Returns the type of such buffers whose memory host arrays share."""
+        """Returns the type of buffers that share their memory with host arrays."""
         if self.is_borrowed:
             return self
         if self._borrowed is None:
@@ -129,7 +129,7 @@ class Buffer:
 
     @property
     def device(self) -> Device:
-        """The device whose memory this is."""
+        """The device that holds this memory."""
         return self.type.device
 
     @property
@@ -174,7 +174,7 @@ class Buffer:
         return True
 
     def block_until_ready(self) -> Buffer:
-        """Returns at once: the contents are there.
+        """Returns at once, because the contents are computed.
 
         Raises DeletedArrayError after `delete`.
         """
@@ -220,7 +220,7 @@ class Buffer:
 
 
 def aligned_empty(shape: tuple[int, ...], dtype: DTypeLike) -> HostArray:
-    """Returns an uninitialized host array whose memory devices can use without a copy.
+    """Returns an uninitialized host array that devices can use without a copy.
 
     >>> aligned_empty((2, 3), "float32").__array_interface__["data"][0] % ALIGNMENT
     0
@@ -234,7 +234,7 @@ def aligned_empty(shape: tuple[int, ...], dtype: DTypeLike) -> HostArray:
 def borrowable_bytes(array: HostArray) -> HostArray | None:
     """Returns the memory of a read-only, contiguous, aligned array as writable bytes.
 
-    Whoever marks an array read-only promises that nobody writes to its memory any more. IREE
+    A caller that marks an array read-only promises that its memory is not written to any more. IREE
     wants writable memory, but writes to it only if the program was compiled to overwrite that
     argument. None when the array cannot be used without a copy.
     """

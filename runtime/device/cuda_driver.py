@@ -1,7 +1,7 @@
-"""What NVIDIA's driver says of the GPUs of this machine, asked through ctypes.
+"""Asks NVIDIA's driver for the properties of this machine's GPUs, through ctypes.
 
 IREE's driver lists GPUs, but tells neither their compute capability nor the driver's version.
-Elsewhere: what follows for compiling (`gpu_features.py`).
+Elsewhere: the compiler's flags for them (`gpu_features.py`).
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ class CudaDriverError(Exception):
 
 
 def cuda_features() -> list[CudaFeatures]:
-    """Returns what each GPU says of itself, in the driver's order.
+    """Returns the properties of each GPU, in the driver's order.
 
     Raises:
-        CudaDriverError: there is no driver, or it fails.
+        CudaDriverError: the driver is missing or fails.
     """
     try:
         library = ctypes.CDLL(_LIBRARY)

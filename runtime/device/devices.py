@@ -1,11 +1,12 @@
-"""Devices: what can run programs, and the memory that programs read and write.
+"""Devices: they run programs, and hold the memory that programs read and write.
 
-The CPU is one device, or as many as `jax_num_cpu_devices` says, over the same memory. A `CpuDevice`
+The CPU is one device, or as many as `jax_num_cpu_devices` says, with the same memory. A `CpuDevice`
 owns two IREE drivers: `local-sync` runs a program on the calling thread (2 us a call), `local-task`
-on a pool of threads (15 us a call, and all cores). A buffer made by one is passed to the other's
-programs as it is; `runtime/calls/executable.py` chooses per program. Devices live as long as the
-process; handles of IREE are made when first needed, and anew in a forked child. Elsewhere: GPUs
-(`gpu_devices.py`), compiling (`compiler/`), calls (`runtime/calls/executable.py`).
+on a pool of threads (15 us a call, and all cores). A buffer made by one driver is passed to the
+other's programs without a copy; `runtime/calls/executable.py` chooses the driver for each program.
+Devices live as long as the process; handles of IREE are made when first needed, and anew in a
+forked child. Elsewhere: GPUs (`gpu_devices.py`), compiling (`compiler/`), calls
+(`runtime/calls/executable.py`).
 """
 
 from __future__ import annotations
@@ -66,11 +67,11 @@ BORROWED_BYTES = 1 << 15
 
 @dataclass(frozen=True)
 class Client:
-    """What runs programs on the devices of a platform.
+    """The software that runs programs on the devices of a platform.
 
     Attributes:
         platform: The platform.
-        platform_version: What computes.
+        platform_version: The name and version of that software.
         runtime_type: The same, in a word.
     """
 
@@ -84,8 +85,8 @@ class Memory:
     """A memory of a device that programs can address.
 
     Attributes:
-        kind: What it is called: `device`.
-        device: Whose it is.
+        kind: Its name: `device`.
+        device: The device that it belongs to.
     """
 
     kind: str
@@ -102,9 +103,9 @@ class Device:
     platform: ClassVar[str]
     is_spread: ClassVar[bool] = False
     _class_name: ClassVar[str]
-    # Whether its memory is not the host's, so that ops on arrays there run there.
+    # Whether its memory is separate from the host's, so that ops on its arrays run on it.
     is_remote: ClassVar[bool] = False
-    # What a GPU says of itself, which programs are compiled for; None for a CPU.
+    # The properties of a GPU, as the target of compiled programs; None for a CPU.
     features: GpuFeatures | None = None
 
     def __init__(
@@ -125,7 +126,7 @@ class Device:
 
     @property
     def client(self) -> Client:
-        """What runs programs on the device."""
+        """The software that runs programs on the device."""
         return Client(self.platform)
 
     def addressable_memories(self) -> list[Memory]:
@@ -133,7 +134,7 @@ class Device:
         return [self.default_memory()]
 
     def default_memory(self) -> Memory:
-        """Returns the memory where arrays lie."""
+        """Returns the memory that arrays lie in."""
         return Memory("device", self)
 
     @property
@@ -146,11 +147,11 @@ class Device:
 
         Args:
             driver: One of `drivers`, by default the first.
-            threads: How many threads it has, if it is one that has threads.
+            threads: The number of its threads, if the driver has threads.
         """
         if driver is None and self._main_handle is not None:
             return self._main_handle
-        # What threads a driver has stays as it was made.
+        # The threads of a driver are fixed when it is made.
         workers = (threads, config.axir_cpu_ids) if driver == "local-task" else (1, None)
         key = (driver or self.driver, *workers)
         handle = self._handles.get(key)
@@ -190,7 +191,8 @@ class Device:
     def close(self) -> None:
         """Gives IREE's devices back: they end when no program and no buffer is left on them.
 
-        Those that are asked for afterwards are new ones, which cannot read what lies on the old.
+        Devices that are asked for afterwards are new ones, which cannot read buffers of the old
+        ones.
         """
         with self._lock:
             self._handles = {}
@@ -200,7 +202,7 @@ class Device:
         """Copies a host array to the device.
 
         Args:
-            array: any shape and layout, of a dtype that devices have.
+            array: an array of any shape and layout, of a dtype that devices have.
 
         Raises:
             DTypeError: devices have no such dtype.
@@ -211,11 +213,11 @@ class Device:
         return Buffer(view.ref, BufferType(array.shape, array.dtype, self))
 
     def put_copy(self, array: HostArray) -> Buffer:
-        """Copies a host array, of any layout, to memory of its own; see `put`."""
+        """Copies a host array, of any layout, to new memory; see `put`."""
         return self.put(array)
 
     def settle(self, array: ConcreteArray) -> None:
-        """Lets an array that nobody has committed lie here from now on."""
+        """Puts an uncommitted array into this device's memory from now on."""
         if array.dtype != float0:
             host = bytes_of(words_of(array.host())).view()
             host.flags.writeable = False
@@ -261,8 +263,9 @@ class Device:
 class CpuDevice(Device):
     """The CPU, or one of several that it is divided into: two drivers, and the host's memory.
 
-    Each has a handle of `local-sync` of its own. That of `local-task` is that of the process's
-    first: its threads are as many as there are cores, which all devices share.
+    Each has a separate handle of `local-sync`. The handle of `local-task` is the handle of the
+    process's first CPU device: it has as many threads as there are cores, and all devices share
+    them.
     """
 
     drivers = ("local-sync", "local-task")
@@ -280,14 +283,14 @@ class CpuDevice(Device):
                 return with_workers(
                     threads, lambda: _binding.create_hal_driver(driver).create_default_device()
                 )
-        # Not the wheel's cached drivers: after a fork those belong to the parent.
+        # Not the wheel's cached drivers, because after a fork these belong to the parent.
         return _binding.create_hal_driver(driver).create_default_device()
 
     def put(self, array: HostArray) -> Buffer:
         """Makes a host array usable by the device.
 
         A large array that is read-only, contiguous and aligned to 64 bytes (`aligned_empty`) is
-        used where it lies and kept alive; any other is copied.
+        used without a copy and kept alive; any other is copied.
         """
         element = element_type(array.dtype)
         if array.nbytes >= BORROWED_BYTES:
@@ -298,7 +301,7 @@ class CpuDevice(Device):
         return super().put(array)
 
     def put_copy(self, array: HostArray) -> Buffer:
-        """Copies a host array, of any layout, to memory of its own: once."""
+        """Copies a host array, of any layout, to new memory: once."""
         if array.flags.c_contiguous:
             return super().put(array)
         memory = aligned_empty(array.shape, array.dtype)
@@ -331,8 +334,8 @@ class CpuDevice(Device):
             host = np.zeros(shape, dtype)
             host.flags.writeable = False
             return host
-        # What keeps the mapping alive hangs on the array that IREE returns, and NumPy's views of
-        # views forget the array in between; they do not look behind a memoryview.
+        # The array that IREE returns keeps the mapping alive, and NumPy's views of views drop the
+        # reference to the array in between; a memoryview keeps it.
         memory = view.map().asarray((size,), _BYTE)
         host = np.frombuffer(memoryview(memory), dtype).reshape(shape)
         host.flags.writeable = False
@@ -340,9 +343,9 @@ class CpuDevice(Device):
 
 
 _ALIASES = {"gpu": "cuda", "nvidia": "cuda"}
-# By platform, what finds its devices: see `offer_platform`.
+# By platform, the function that finds its devices: see `offer_platform`.
 _platforms: dict[str, Callable[[], tuple[Device, ...]]] = {}
-# By platform; a device is made once, for it is the same only as itself.
+# By platform; a device is made once, because devices are compared by identity.
 _devices: dict[str, tuple[Device, ...]] = {}
 # By the option `jax_platforms`, the first device of this process.
 _first_devices: dict[str | None, Device] = {}
@@ -374,7 +377,7 @@ def cpu_device_count() -> int:
 
 
 def are_made() -> bool:
-    """Tells whether devices have been asked for: what they are is settled then."""
+    """Tells whether devices have been asked for; they do not change afterwards."""
     return bool(_devices)
 
 
@@ -384,16 +387,16 @@ def known_devices() -> list[Device]:
 
 
 def forget() -> None:
-    """Forgets which devices there are, for processes begin to compute together, or end to."""
+    """Clears the list of devices, because processes begin to compute together, or stop."""
     _devices.clear()
     _first_devices.clear()
 
 
 def _count_of_flags() -> int:
-    """Returns how many devices XLA's flags ask for, by which programs of JAX do.
+    """Returns the number of CPU devices in XLA's flags, which programs of JAX set.
 
     Raises:
-        ConfigError: it is no such number.
+        ConfigError: the value is not a number of devices.
     """
     found = _FLAG.findall(os.environ.get("XLA_FLAGS", ""))
     if not found:
@@ -403,7 +406,7 @@ def _count_of_flags() -> int:
 
 
 def offer_platform(platform: str, find: Callable[[], tuple[Device, ...]]) -> None:
-    """Lets `devices` know a platform.
+    """Registers a platform for `devices`.
 
     Args:
         platform: Its name.
@@ -423,7 +426,7 @@ def devices(backend: str | None = None) -> list[Device]:
             platform of the option `jax_platforms`, by default the CPU.
 
     Raises:
-        DeviceNotFoundError: there is no such platform, no driver for it, or no device.
+        DeviceNotFoundError: the platform is unknown, or its driver or its devices are missing.
 
     >>> devices("cpu")
     [CpuDevice(id=0)]
@@ -445,7 +448,7 @@ def devices(backend: str | None = None) -> list[Device]:
 
 
 def _device(platform: str, device_id: int) -> Device:
-    """Returns a device by what it is pickled as."""
+    """Returns a device by its pickled form: platform and id."""
     return devices(platform)[device_id]
 
 
@@ -460,7 +463,7 @@ def local_devices(
         host_id: The older name of `process_index`.
 
     Raises:
-        ParameterError: there is no such process.
+        ParameterError: the process does not exist.
     """
     asked = host_id if process_index is None else process_index
     processes = current()
@@ -495,8 +498,8 @@ def default_device() -> Device:
 
 @functools.cache
 def _export_libm() -> None:
-    """Lets compiled programs find the C library's f64 functions."""
+    """Exports the C library's f64 functions to compiled programs."""
     try:
         ctypes.CDLL("libm.so.6", ctypes.RTLD_GLOBAL)
-    except OSError:  # another C library, whose functions are global already
+    except OSError:  # another C library: its functions are global already
         return

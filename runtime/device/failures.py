@@ -1,4 +1,4 @@
-"""What went wrong on a device, as our errors: out of memory, device lost, else what IREE says."""
+"""Converts the runtime's failures to axir's errors: out of memory, device lost, and others."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def device_failure(
     where: str | None = None,
     way_out: str = "Check the driver: other programs must run on the device.",
 ) -> RuntimeExecutionError:
-    """Returns what to raise for an exception of IREE's runtime.
+    """Returns the exception to raise for an exception of IREE's runtime.
 
     Args:
         error: The exception, or NumPy's where an array of the host is too large.
         device: Where it happened.
-        what: What was tried, the beginning of a sentence.
-        where: The user's line; by default that of the calling thread.
-        way_out: What to do about anything but lost memory and lost devices.
+        what: The operation that failed, as the beginning of a sentence.
+        where: The user's line; by default the calling thread's.
+        way_out: The advice for failures other than lost memory and lost devices.
     """
     text = str(error)
     if isinstance(error, MemoryError) or _OUT_OF_MEMORY.search(text):
@@ -63,7 +63,7 @@ def device_failure(
 
 
 def short_status(error: BaseException) -> str:
-    """Returns what an exception of IREE's runtime says, without its file names and stack.
+    """Returns the message of an exception of IREE's runtime, without file names and stack.
 
     >>> short_status(ValueError("Error invoking function: c/a.c:103: NOT_FOUND; no such; stack"))
     'not found: no such'

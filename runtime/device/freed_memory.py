@@ -1,7 +1,7 @@
-"""What becomes of memory that programs have freed: the C library keeps it for the next call.
+"""Memory that programs have freed: the C library is told to keep it for the next call.
 
-IREE's driver `local-sync` takes the temporary arrays of each call from `malloc`. glibc gives freed
-memory back to the system by default, a few megabytes excepted, which then hands out each page anew,
+IREE's driver `local-sync` takes the temporary arrays of each call from `malloc`. By default, glibc
+returns all but a few megabytes of freed memory to the system, which then allocates each page anew,
 cleared: a training step of a small transformer spent two thirds of its time there.
 """
 
@@ -13,24 +13,25 @@ import os
 
 from axir.dialect.core.config import config
 
-# glibc's names: what is trimmed is free memory at the end of the heap, and larger pieces than the
-# other limit get pages of their own, which are given back at once; 32 MiB is the most it takes.
+# glibc's names. The trim threshold limits the free memory at the end of the heap. Allocations above
+# the mmap threshold get separate pages, which are returned to the system at once; 32 MiB is its
+# largest value.
 _M_TRIM_THRESHOLD = -1
 _M_MMAP_THRESHOLD = -3
 _LARGEST_IN_HEAP = 32 << 20
 _MIB = 1 << 20
 _LARGEST_INT = (1 << 31) - 1
-# Who sets one of these has an opinion of their own.
+# If the user sets one of these, glibc's limits stay as they are.
 _VARIABLES = ("MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_", "GLIBC_TUNABLES")
 
 
 @functools.cache
 def keep_freed_memory() -> bool:
-    """Has the C library keep as much freed memory as the option `axir_kept_memory` says.
+    """Makes the C library keep as much freed memory as the option `axir_kept_memory` says.
 
     Returns:
-        Whether it does: not where the option is 0, a variable of the environment sets glibc's own
-        limits, or the C library has none.
+        Whether it does: not if the option is 0, an environment variable sets glibc's own limits, or
+        the C library lacks such limits.
     """
     mib = config.axir_kept_memory
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)

@@ -1,9 +1,9 @@
-"""GPUs: devices behind IREE's Vulkan and CUDA drivers, and how bytes get there and back.
+"""GPUs: devices behind IREE's Vulkan and CUDA drivers, and the transfer of bytes to and from them.
 
-The host cannot address a GPU's memory, so what is read or written goes through memory that both
-can: for few bytes a piece that is kept, for many the array's own, pages of which the driver takes
-as they are (`import_host_allocation`). Elsewhere: what GPUs can do (`gpu_features.py`), the list of
-platforms (`devices.py`).
+The host cannot address a GPU's memory, so transfers go through memory that both can address. Small
+transfers use a piece that is kept; large ones use the array's own memory, because the driver can
+import its pages (`import_host_allocation`). Elsewhere: the properties of GPUs (`gpu_features.py`),
+the list of platforms (`devices.py`).
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ _STAGING_MEMORY = (
 _TRANSFER = int(iree_runtime.BufferUsage.TRANSFER)
 _STAGING_USAGE = _TRANSFER | int(iree_runtime.BufferUsage.MAPPING)
 _BYTE = np.dtype(np.uint8)
-# What is read goes through kept memory up to this size. From the second on, pages of the array are
-# lent to the driver: it takes as long for 1 MB, and half as long for 64 MB (lavapipe).
+# Reads of up to this size go through kept memory. From the second size on, the array's pages are
+# imported into the driver: that takes as long for 1 MB, and half as long for 64 MB (lavapipe).
 _KEPT_BYTES = 1 << 16
 _IMPORTED_BYTES = 1 << 20
 _PAGE = mmap.PAGESIZE
@@ -54,10 +54,10 @@ class _Found:
     """A GPU that a driver has listed, in this process or in another one.
 
     Attributes:
-        number: Which of the machine's it is.
-        name: What it is.
-        path: What the driver calls it; nothing if it belongs to another process.
-        features: What it can; None if it belongs to another process.
+        number: Its number on the machine.
+        name: The GPU's name.
+        path: The driver's name of it; empty if it belongs to another process.
+        features: Its properties; None if it belongs to another process.
     """
 
     number: int
@@ -99,9 +99,9 @@ class GpuDevice(Device):
             self._kept = None
 
     def memory_stats(self) -> dict[str, int]:
-        """Returns how many bytes of the device's memory this process has.
+        """Returns the bytes of the device's memory that this process uses.
 
-        `bytes_in_use` now, `peak_bytes_in_use` at most so far.
+        `bytes_in_use` is the present number, `peak_bytes_in_use` the highest so far.
         """
         counted = self.handle().allocator.statistics
         allocated, freed = counted["device_bytes_allocated"], counted["device_bytes_freed"]
@@ -126,7 +126,7 @@ class GpuDevice(Device):
     def _copy_in_pages(
         self, array: HostArray, element: iree_runtime.HalElementType
     ) -> iree_runtime.HalBufferView:
-        """Copies from pages that hold the array: its own, if it begins and ends with a page."""
+        """Copies from the pages that hold the array: its own pages, if it fills them."""
         size = _whole_pages(array.nbytes)
         memory = array.reshape(-1).view(_BYTE)
         if size != array.nbytes or _address(memory) % _PAGE or not memory.flags.writeable:
@@ -218,16 +218,18 @@ _WAYS_OUT = {
 
 
 def gpu_devices(platform: str) -> tuple[GpuDevice, ...]:
-    """Returns the GPUs of a platform that programs can run on: those of all processes of a job.
+    """Returns the GPUs of a platform that can run programs, of all processes of a job.
 
-    They are numbered process by process. All processes of a job have to ask, each waits for all.
+    They are numbered process by process. All processes of a job have to call this, and each waits
+    for all.
 
     Args:
         platform: "vulkan" or "cuda".
 
     Raises:
-        DeviceNotFoundError: there is no driver, or no GPU, or none of those that are to be used.
-        DeviceUnfitError: no GPU that there is has what programs need.
+        DeviceNotFoundError: the driver is missing, or the machine has no GPU or none of the
+            selected ones.
+        DeviceUnfitError: no GPU has the features that programs need.
     """
     own: list[_Found] = []
     reason: DeviceNotFoundError | DeviceUnfitError | None = None
@@ -247,7 +249,7 @@ def gpu_devices(platform: str) -> tuple[GpuDevice, ...]:
 
 
 def _own_gpus(platform: str) -> list[_Found]:
-    """Returns the GPUs of this process; raises what `gpu_devices` does if it has none."""
+    """Returns the GPUs of this process; raises as `gpu_devices` does if it finds no GPU."""
     try:
         found = iree_runtime.get_driver(platform).query_available_devices()
         features = _features(platform, [info.get("path", "") for info in found])
@@ -275,10 +277,10 @@ def _own_gpus(platform: str) -> list[_Found]:
 
 
 def _visible(platform: str, count: int) -> list[int]:
-    """Returns the numbers of the GPUs that this process is to use, of so many.
+    """Returns the numbers of the GPUs, of so many, that this process uses.
 
     Raises:
-        DeviceNotFoundError: the option names others.
+        DeviceNotFoundError: the option names a GPU that does not exist.
     """
     option = VISIBLE_DEVICES[platform]
     text = config.read(option)
@@ -294,7 +296,7 @@ def _visible(platform: str, count: int) -> list[int]:
 
 
 def _features(platform: str, paths: list[str]) -> list[VulkanFeatures | CudaFeatures | None]:
-    """Returns what the devices can that IREE lists at these paths."""
+    """Returns the properties of the devices that IREE lists at these paths."""
     if platform == "cuda":
         in_order = cuda_features()
         return [in_order[n] if n < len(in_order) else None for n in range(len(paths))]

@@ -1,6 +1,6 @@
-"""What a GPU can do, as far as compiling for it depends on that: `VulkanFeatures`, `CudaFeatures`.
+"""The properties of a GPU that compilation depends on: `VulkanFeatures`, `CudaFeatures`.
 
-Both say what IREE's compiler is told (`flags`) and what programs on such a GPU cannot hold
+Both give the compiler's flags (`flags`) and the types that programs on such a GPU cannot use
 (`missing_types`). Elsewhere: asking a machine's drivers (`vulkan_loader.py`, `cuda_driver.py`).
 """
 
@@ -16,17 +16,18 @@ _NEWEST_SPIRV = "v1.6"
 
 @dataclass(frozen=True)
 class VulkanFeatures:
-    """What a Vulkan device says of itself.
+    """The properties that a Vulkan device reports.
 
     Attributes:
-        name: What the driver calls it.
+        name: The driver's name of it.
         version: The version of Vulkan, major and minor.
         vendor: The vendor's number.
-        subgroup_size: How many threads step together.
+        subgroup_size: The number of threads that step together.
         floats: Widths in bits of the floating-point numbers that it computes with.
-        integers: Likewise of integers.
+        integers: The same for integers.
         storage: Widths of the elements that it reads and writes in memory.
-        subgroup_operations: Of `shuffle` and `arithmetic`, what threads of a subgroup do together.
+        subgroup_operations: The operations among threads of a subgroup, of `shuffle` and
+            `arithmetic`.
         has_integer_dot: Whether it multiplies and adds vectors of bytes.
         max_workgroup_size: Largest extents of a workgroup.
         max_threads: Most threads of a workgroup.
@@ -56,8 +57,8 @@ class VulkanFeatures:
     def flags(self) -> tuple[str, ...]:
         """Returns the compiler's flags: a target of just this device.
 
-        IREE knows targets by the names of products, whose subgroups, memory and types are those of
-        the product. A reduction compiled for other subgroups than the device's is wrong.
+        IREE knows targets by the names of products, with the product's subgroup size, memory and
+        types. A reduction compiled for other subgroups than the device's is wrong.
         """
         types = [f"fp{bits}" for bits in sorted(self.floats, reverse=True)]
         types += [f"int{bits}" for bits in sorted(self.integers, reverse=True)]
@@ -89,14 +90,14 @@ class VulkanFeatures:
         return (f"--iree-hal-target-device=__device_0={device}",)
 
     def missing_types(self) -> tuple[str, ...]:
-        """Returns which of MLIR's types of numbers programs for the device must not have.
+        """Returns MLIR's number types that programs for the device must not use.
 
-        IREE computes with wider or narrower integers where the device lacks some.
+        IREE replaces integers of widths that the device lacks by wider or narrower ones.
         """
         return tuple(f"f{bits}" for bits in (16, 64) if bits not in self.floats)
 
     def unmet_need(self) -> str | None:
-        """Returns what axir's programs need and the device lacks, or None."""
+        """Returns the feature that axir's programs need and the device lacks, or None."""
         if self.version < (1, 1):
             return f"it has Vulkan {self.version[0]}.{self.version[1]}, and 1.1 is needed"
         if 32 not in self.floats or 32 not in self.integers:
@@ -118,8 +119,9 @@ _CUDA_TARGETS = (
     ((12, 0), 87),
     ((12, 1), 88),
 )
-# What tensor cores multiply, from which capability on, in IREE's words. IREE's own table gives
-# those of the second line to 7.0 and 7.5 as well, where PTX does not have them.
+# The matrix operations of tensor cores, and the least capability for each, by IREE's names. IREE's
+# own table lists the operations of the second line for 7.0 and 7.5 as well, where PTX does not have
+# them.
 _TENSOR_CORES = (
     ((7, 0), ("NV_WMMA_F32_16x16x16_F16", "NV_WMMA_F16_16x16x16_F16")),
     ((8, 0), ("NV_MMA_SYNC_F32_16x8x16_F16", "NV_MMA_SYNC_F16_16x8x16_F16")),
@@ -127,7 +129,7 @@ _TENSOR_CORES = (
     ((8, 9), ("NV_MMA_SYNC_F32_16x8x32_F8E4M3FN", "NV_MMA_SYNC_F32_16x8x32_F8E5M2")),
 )
 _BYTE_PRODUCTS = (6, 1)
-# What every GPU has for the threads of a workgroup to share.
+# The shared memory of a workgroup that every GPU has.
 _LEAST_SHARED_MEMORY = 48 << 10
 # The driver's version, as CUDA counts it, and the newest PTX that it translates.
 _PTX_OF_DRIVERS = (
@@ -155,10 +157,10 @@ _PTX_OF_DRIVERS = (
 
 @dataclass(frozen=True)
 class CudaFeatures:
-    """What an NVIDIA GPU and its driver say.
+    """The properties that an NVIDIA GPU and its driver report.
 
     Attributes:
-        name: What the driver calls the GPU.
+        name: The driver's name of the GPU.
         capability: Its compute capability.
         driver: The newest version of CUDA that the driver knows.
         shared_memory: Bytes that the threads of a workgroup can share.
@@ -175,7 +177,7 @@ class CudaFeatures:
 
     @property
     def ptx(self) -> int:
-        """The newest PTX that the driver translates, of those that the compiler writes."""
+        """The newest PTX that both the driver and the compiler know."""
         return next((ptx for driver, ptx in _PTX_OF_DRIVERS if self.driver >= driver), 0)
 
     @property
@@ -195,8 +197,8 @@ class CudaFeatures:
     def flags(self) -> tuple[str, ...]:
         """Returns the compiler's flags: a target of just this GPU.
 
-        By name IREE knows few, none of capability 9.0 or 10.0, and gives some of them more memory
-        than they have.
+        IREE knows few GPUs by name, none of capability 9.0 or 10.0, and assumes too much memory for
+        some of them.
         """
         assert self._target is not None  # or else programs are not compiled for it
         return cuda_flags(self._target, self.ptx, self.shared_memory)
@@ -206,7 +208,7 @@ class CudaFeatures:
         return ()
 
     def unmet_need(self) -> str | None:
-        """Returns what axir's programs need and the GPU or its driver lacks, or None."""
+        """Returns the feature that programs need and the GPU or its driver lacks, or None."""
         if self.capability < _CUDA_TARGETS[0][0]:
             major, minor = self.capability
             return f"its compute capability is {major}.{minor}, and 6.0 is needed"

@@ -1,4 +1,4 @@
-"""IREE's archives of parameters, `.irpa`: what is in them, where it lies."""
+"""IREE's archives of parameters, `.irpa`: the arrays in them, and their offsets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def read_parameter_archive(path: Path) -> dict[str, HostArray]:
     """Returns the content of an archive by name, as bytes: it knows no other types.
 
     Raises:
-        WeightsError: if it is none.
+        WeightsError: if the file is not such an archive.
     """
     index = iree.runtime.ParameterIndex()
     try:

@@ -1,8 +1,8 @@
-"""What the Vulkan loader says of the devices of this machine, asked through ctypes.
+"""Asks the Vulkan loader for the properties of this machine's devices, through ctypes.
 
 IREE's driver lists devices, but does not tell which types of numbers they compute with. The layouts
-are those of the Vulkan specification 1.3 (`vulkan_core.h`); structs are read at offsets, where what
-stands before is of no interest. Elsewhere: what follows for compiling (`gpu_features.py`).
+follow the Vulkan specification 1.3 (`vulkan_core.h`); structs are read at offsets, because the
+fields before are not needed. Elsewhere: the compiler's flags for them (`gpu_features.py`).
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ class VulkanLoaderError(Exception):
 
 @functools.cache
 def vulkan_features() -> dict[str, VulkanFeatures]:
-    """Returns what each Vulkan device says of itself, by its UUID in hexadecimal digits.
+    """Returns the properties of each Vulkan device, by its UUID in hexadecimal digits.
 
     Raises:
-        VulkanLoaderError: there is no Vulkan loader, or it has no driver.
+        VulkanLoaderError: the Vulkan loader is missing, or it has no driver.
     """
     library = _library()
     instance = _instance(library)

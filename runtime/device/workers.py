@@ -17,17 +17,16 @@ from axir.dialect.core.options import ConfigError
 
 _TASKS = "/proc/self/task"
 _SECONDS_TO_START = 5.0
-# Bytes of a worker's stack, as many as the first thread of a process has: of a long kernel, what
-# the registers do not hold lies there, and IREE's 128 KB have ended processes. Only what is used
-# takes memory.
+# Bytes of a worker's stack, as many as the first thread of a process has: a long kernel spills
+# registers there, and IREE's 128 KB have ended processes. Only the used part takes memory.
 _STACK = 8 << 20
 
 
 def thread_count() -> int:
-    """Returns how many threads compute a program on the CPU.
+    """Returns the number of threads that compute a program on the CPU.
 
-    The option `axir_num_threads` says it, else there is one for each core of `axir_cpu_ids`, or of
-    this process.
+    It is the option `axir_num_threads`, or else one for each core of `axir_cpu_ids`, or of this
+    process.
     """
     if config.axir_num_threads is not None:
         return config.axir_num_threads
@@ -75,7 +74,7 @@ def cpu_ids() -> tuple[int, ...]:
 def with_workers(
     threads: int, open_device: Callable[[], iree_runtime.HalDevice]
 ) -> iree_runtime.HalDevice:
-    """Returns a device with so many threads, each on a core of its own where there are enough.
+    """Returns a device with so many threads, each on a separate core if there are enough.
 
     IREE pins workers to cores if it chooses these itself, up to a limit; a fixed number of workers
     it leaves to the system, which may keep two of them on one core. Where the process may not use
@@ -102,7 +101,7 @@ def _allowed() -> set[int]:
 
 
 def worker_threads() -> set[int]:
-    """Returns the identifiers of the threads that IREE has made to compute."""
+    """Returns the identifiers of the threads that IREE has made for computing."""
     found = set()
     for task in os.listdir(_TASKS) if os.path.isdir(_TASKS) else ():
         try:
@@ -116,7 +115,7 @@ def worker_threads() -> set[int]:
 
 
 def _pin(before: set[int], threads: int, chosen: tuple[int, ...]) -> None:
-    """Gives the workers made since `before` their cores, in turn; those that start late, later."""
+    """Pins the workers made since `before` to cores, in turn; late ones are pinned later."""
     end = time.monotonic() + _SECONDS_TO_START
     new = sorted(worker_threads() - before)
     while len(new) < threads and time.monotonic() < end:

@@ -10,4 +10,4 @@ class ObjectFileError(LoadError):
 
 
 class ForbiddenCodeError(ObjectFileError):
-    """The system runs no code that does not lie in files."""
+    """The system refuses to run code that is not in a file."""

@@ -27,12 +27,12 @@ class Entry(Protocol):
 
 
 class HostStep:
-    """A function of the host.
+    """A host function.
 
     Args:
         call: The function.
         places: The memory of its operands, and of its results behind them.
-        read_only: How many arrays of a call nobody writes to: the first ones.
+        read_only: The number of arrays of a call that are never written to: the first ones.
     """
 
     def __init__(self, call: HostCall, places: Sequence[Place], read_only: int):
@@ -43,10 +43,10 @@ class HostStep:
         self._read_only = read_only
 
     def run(self, arrays: Sequence[HostArray], control: HostArray) -> None:
-        """Calls the function, and writes what it gives to the memory of a call.
+        """Calls the function, and writes its results to the memory of a call.
 
         Args:
-            arrays: Those of the call.
+            arrays: The arrays of the call.
             control: Two words, and the addresses of the arrays and slots.
         """
         operands = []
@@ -61,16 +61,16 @@ class HostStep:
             _view(arrays, control, place, kind)[...] = result
 
 
-# Seconds of calls: a fifth of what IREE takes for most programs.
+# Seconds of calls after which IREE's compilation begins: a fifth of its time for most programs.
 _ENOUGH = 0.1
 
 
 class Overtaking:
-    """How a program gives way to a faster one, which takes long to make.
+    """The handover from a running program to a faster one, which takes long to compile.
 
     Attributes:
-        is_due: Whether that is there, so that calls in a loop need not end.
-        waiting: What begins to make it, until that has begun.
+        is_due: Whether the faster program is ready, so that calls in a loop need not end.
+        waiting: The function that begins its compilation, until that has begun.
     """
 
     def __init__(self) -> None:
@@ -84,33 +84,32 @@ class Overtaking:
         self.consider()
 
     def consider(self, seconds: float = 0.0) -> None:
-        """Begins to make the faster program if all calls together have taken long enough.
+        """Begins to compile the faster program if all calls together have taken long enough.
 
-        It costs more than few calls ever gain.
+        Its compilation costs more than a few calls ever gain.
 
         Args:
-            seconds: What a call has taken that is under way.
+            seconds: The time so far of a call that is under way.
         """
         if self.waiting and self._seconds + seconds >= _ENOUGH:
-            # Another thread may have taken it; where no thread can begin, the program goes on.
+            # Another thread may have taken it; if no thread can start, the program goes on.
             with contextlib.suppress(IndexError, RuntimeError):
                 self.waiting.pop()()
 
 
 class OvertakenError(Exception):
-    """A call has ended before it was done, and nothing has happened: a faster program is there."""
+    """A call has stopped before its end, without effects: a faster program is ready."""
 
 
 def with_stops(
     entry: Entry, steps: Sequence[HostStep], slots: int, overtaking: Overtaking
 ) -> Entry:
-    """Returns code that stops, for functions of the host and so that Python can look for signals,
-    as one function.
+    """Returns one function of code that stops for host functions, and for Python's signals.
 
     Args:
         entry: The code; takes one more array of words (`invocation/native_entry.py`).
-        steps: The functions of the host: where there are some, a call is not made twice.
-        slots: How many slots the code has.
+        steps: The host functions: a call with some is not run a second time.
+        slots: The number of slots of the code.
         overtaking: Tells when calls raise OvertakenError.
     """
 
@@ -135,7 +134,7 @@ def with_stops(
 
 
 def only_host_steps(steps: Sequence[HostStep]) -> Entry:
-    """Returns functions of the host, one after the other, as one function."""
+    """Returns a sequence of host functions as one function."""
 
     def run(*arrays: HostArray) -> HostArray | None:
         if not all(map(_is_usable, arrays)):
@@ -174,7 +173,7 @@ def _view(
 
 
 def checked_results(call: HostCall, results: HostArrays) -> list[HostArray]:
-    """Returns what a function gave, after a look at its number, shapes and dtypes."""
+    """Returns a function's results, after checking their number, shapes and dtypes."""
     expected = call.result_types
     arrays = [np.asarray(x) for x in results]
     if len(arrays) != len(expected) or any(

@@ -1,7 +1,7 @@
 """`KernelProgram`: a program that is kernels only, as plain data.
 
-Elsewhere: how a module becomes one, and who makes machine code of it (`runtime/compiler/`), and
-calls (`programs.py`).
+Elsewhere: making one from a module, and its machine code (`runtime/compiler/`); calling it
+(`programs.py`).
 """
 
 from __future__ import annotations
@@ -10,19 +10,18 @@ import dataclasses
 import marshal
 from dataclasses import dataclass
 
-# Where an array is from, and which one of these: an argument of the program, a constant of its, an
-# array that the program makes.
+# The origin of an array, with its number: an argument of the program, a constant, an array that the
+# program makes.
 ARGUMENT, CONSTANT, RESULT = range(3)
 Origin = tuple[int, int]
 # Memory: the number of an array that the code takes, and a byte in it from which on.
 Place = tuple[int, int]
-# A kernel, how many workgroups of it run, and the memory of its bindings. Or one of these:
-# a copy: how many bytes, where they go and where they come from;
-# a function of the host: its number, the memory of its operands, and that of its results;
-# a jump to the step of a number, from the end of a loop to its begin, or where a truth value does
-# not hold, which lies in a place;
-# a choice among so many jumps that follow, by a number, of 32 bits, that lies in a place;
-# an exchange: pairs of slots, of which the first one has the address of the second one from now on.
+# A kernel, its number of workgroups, and the memory of its bindings. The other kinds are: a copy:
+# its number of bytes, its target and its source; a host function: its number, the memory of its
+# operands, and the memory of its results; a jump: the number of the next step, either from the end
+# of a loop to its begin, or conditional on the truth value at a place being false; a choice: the
+# number of jumps that follow it, and the place of a 32-bit number that selects one; an exchange:
+# pairs of slots, in which the first slot gets the address of the second one.
 Step = tuple[str, int, tuple[Place, ...]]
 COPY, HOST_CALL, JUMP, AGAIN = "", "host call", "jump", "again"
 UNLESS, CHOOSE, EXCHANGE = "unless", "choose", "exchange"
@@ -43,10 +42,10 @@ class KernelProgram:
         results: Names of dtypes and shapes of the arrays that it makes, which it takes then.
         space: Bytes of memory for its own use, which it takes last, if it is not 0.
         returns: Where the results of the program are from, in order.
-        steps: What runs, in order, from the first one on.
+        steps: The steps to run, in order, from the first one on.
         may_last: Whether it may run for long.
-        libraries: Object files of what programs share: the function that Python calls, and those
-            that the machine code calls.
+        libraries: Object files that programs share: the function that Python calls, and the
+            functions that the machine code calls.
         slots: Places that steps exchange: they count as arrays, behind the last one.
         suits_one_thread: Whether two threads of IREE's do not make it faster.
     """

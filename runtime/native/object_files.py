@@ -1,9 +1,10 @@
 """`load_object`: the code of an object file (ELF), in this process's memory and ready to run.
 
 The system's linker and loader do the same in 4 ms and two files. An object of one kernel needs
-little of them: its sections lie behind each other, its references are filled in, and what it calls
-of the C library is looked up in this process. The format is that of the System V ABI, with the
-supplement for AMD64 (gitlab.com/x86-psABIs) or AArch64 (github.com/ARM-software/abi-aa).
+little of them: its sections are placed one after another, its relocations are filled in, and the
+functions of the C library that it calls are looked up in this process. The format is defined by the
+System V ABI, with the supplement for AMD64 (gitlab.com/x86-psABIs) or AArch64
+(github.com/ARM-software/abi-aa).
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ _MACHINES = {62: "x86_64", 183: "aarch64"}
 _BEGIN, _RELOCATABLE = b"\x7fELF\2\1\1", 1
 _SYMBOLS, _RELOCATIONS, _NO_BITS = 2, 4, 8
 _WRITABLE, _ALLOCATED = 1, 2
-# What is written to by who loads it, and by nobody else.
+# A section that only the loader writes to.
 _ADDRESSES = ".data.rel.ro"
-# References reach so far, in four bytes.
+# The range of references, which have four bytes.
 _MOST_BYTES = 1 << 31
 _UNDEFINED, _LEAST_RESERVED = 0, 0xFF00
 _READ_AND_RUN = mmap.PROT_READ | mmap.PROT_EXEC
@@ -110,8 +111,8 @@ class _Memory:
         self.pages[start : start + len(content)] = content
 
     def make_runnable(self) -> None:
-        """Lets nobody write any more, and the processor run what is there."""
-        if host_machine() == "aarch64":  # whose caches of code and of data are apart
+        """Makes the memory read-only and executable."""
+        if host_machine() == "aarch64":  # its caches of code and of data are separate
             libgcc = ctypes.CDLL("libgcc_s.so.1")
             libgcc.__clear_cache(
                 ctypes.c_void_p(self.start), ctypes.c_void_p(self.start + self._size)
@@ -128,10 +129,11 @@ def load_object(content: bytes, symbols: Mapping[str, int]) -> LoadedCode:
 
     Args:
         content: The file.
-        symbols: Addresses of what it refers to, by name; others are functions of the C library.
+        symbols: Addresses of external symbols, by name; other symbols are functions of the C
+            library.
 
     Raises:
-        ObjectFileError: it is damaged, for another machine, or refers to what is not there.
+        ObjectFileError: it is damaged, for another machine, or refers to an unknown symbol.
         ForbiddenCodeError: the system does not let this process run it.
 
     >>> load_object(b"no object", {})
@@ -187,7 +189,7 @@ class _Loader:
             place = memory.start + stubs + number * (_JUMP_BYTES + _POINTER)
             address = struct.pack("<Q", self._address_of(name))
             jump = _JUMP[self._machine]
-            # The address lies right behind the jump, which reads it.
+            # The address follows the jump, which reads it.
             memory.put(place, jump + address)
             self._stubs[name], self._slots[name] = place, place + len(jump)
         for section in self._sections:
@@ -221,7 +223,7 @@ class _Loader:
         return offsets, -(-end // _JUMP_BYTES) * _JUMP_BYTES
 
     def _is_of_lines(self, section: _Section) -> bool:
-        """Tells whether a section says how to walk the stack, which nobody does."""
+        """Tells whether a section describes how to unwind the stack, which is never done."""
         return self._name_of(section).startswith(".eh_frame")
 
     def _name_of(self, section: _Section) -> str:
@@ -340,7 +342,7 @@ _REFERENCES: dict[str, dict[int, tuple[str, Write]]] = {
 
 
 def host_machine() -> str:
-    """Returns what kind of processor runs this process."""
+    """Returns the architecture of this process."""
     return platform.machine()
 
 
@@ -353,7 +355,7 @@ def _protect() -> Callable[[int, int, int], int]:
 
 @cache
 def _function_of_c(name: str) -> int | None:
-    """Returns the address of a function of the C library, or of what is loaded for Python."""
+    """Returns the address of a function of the C library, or of a loaded library."""
     for library in (None, "libm.so.6"):
         try:
             function = getattr(ctypes.CDLL(library), name)

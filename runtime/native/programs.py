@@ -1,8 +1,7 @@
 """`NativeProgram`: machine code of kernels, called with arrays of the host.
 
-Arrays go in and come out as NumPy arrays: nothing is copied, queued or looked up. Elsewhere: who
-decides that a program is run so (`runtime/compiler/`), and calls with axir's arrays
-(`runtime/calls/`).
+Arrays go in and come out as NumPy arrays: nothing is copied, queued or looked up. Elsewhere: the
+decision to run a program so (`runtime/compiler/`), and calls with axir's arrays (`runtime/calls/`).
 """
 
 from __future__ import annotations
@@ -56,18 +55,18 @@ class NativeProgram:
     """A program of kernels, loaded.
 
     Args:
-        program: What to load.
+        program: The program.
         kinds: Shapes and dtypes of its results.
-        host_calls: Functions of the host that it calls, by number.
+        host_calls: Host functions that it calls, by number.
         overtaking: As for `with_stops`.
 
     Attributes:
         size: Of the machine code, in bytes.
-        entry: The kernel as a function of Python: takes the arrays that it reads, those of
-            `constants`, and those that it writes. It returns None if an array is of another kind
-            than kernels read, and has done nothing then.
+        entry: The kernel as a function of Python: takes the arrays that it reads, then `constants`,
+            then the arrays that it writes. If an array is of a kind that kernels cannot read, it
+            returns None and has done nothing.
         arguments: Numbers of the program's arguments that the kernel reads, in order.
-        constants: What it reads besides.
+        constants: The other arrays that it reads.
         written: Shapes and dtypes of the results that it writes.
         is_direct: Whether these are the results, all of them in order.
         handed_on: Numbers of the arguments that are results.
@@ -89,7 +88,8 @@ class NativeProgram:
         self.arguments = program.arguments
         constants = self.constants = tuple(_constant(*x) for x in program.constants)
         written = [(shape, np.dtype(name)) for name, shape in program.results]
-        # What becomes a result is made as such: words of keys as keys, bytes as what they mean.
+        # Arrays that become results are allocated with the result's dtype: words of keys as keys,
+        # for example.
         for (kind, number), result in zip(program.returns, kinds, strict=True):
             if kind == RESULT:
                 written[number] = result
@@ -103,7 +103,7 @@ class NativeProgram:
         ]
         self.handed_on = tuple(n for kind, n in program.returns if kind == ARGUMENT)
         self.makes = tuple(kind == RESULT for kind, _ in program.returns)
-        # Memory for the code's own use, which calls take in turns.
+        # Scratch memory of the code, which calls reuse.
         self._space = program.space
         self._spaces: list[HostArray] = []
         self._codes: list[LoadedCode] = []
@@ -135,7 +135,7 @@ class NativeProgram:
         return with_stops(entry, host_steps, len(program.slots), self._overtaking)
 
     def _plan(self, program: KernelProgram) -> bytes:
-        """Returns what the entry reads: the number of arrays, and for each step where they go.
+        """Returns the plan that the entry reads: its number of arrays, and the places of each step.
 
         First that number, the most places of a step, whether other threads may run, whether the
         code stops, and the number of slots; for each slot its place. Then for each step the address
@@ -181,7 +181,7 @@ class NativeProgram:
         return self.returned(arguments, written)
 
     def make_room(self) -> list[HostArray]:
-        """Returns arrays for the code to write: the results, and what it needs for itself."""
+        """Returns arrays for the code to write: the results, and its scratch memory."""
         written = [np.empty(*kind) for kind in self.written]
         if self._space:
             try:
@@ -191,7 +191,7 @@ class NativeProgram:
         return written
 
     def give_back(self, written: Sequence[HostArray]) -> None:
-        """Lets the next call have what the code needed for itself."""
+        """Keeps the scratch memory of a call until the next call."""
         if self._space:
             self._spaces.append(written[-1])
 
@@ -200,14 +200,14 @@ class NativeProgram:
         arguments: Sequence[HostArray] | Mapping[int, HostArray],
         written: Sequence[HostArray],
     ) -> list[HostArray]:
-        """Returns the results, of the arguments and what the kernel has written."""
+        """Returns the results, given the arguments and the arrays that the kernel has written."""
         results = []
         for kind, x, result in self._returns:
             if isinstance(x, np.ndarray):
                 results.append(x)
                 continue
             returned = arguments[x] if kind == ARGUMENT else written[x]
-            # One array may be several results, in other shapes or as bytes of another meaning.
+            # One array may be several results, in other shapes or dtypes.
             if returned.shape != result[0] or returned.dtype != result[1]:
                 returned = _as_kind(returned, result)
             results.append(returned)
@@ -227,18 +227,18 @@ def _constant(name: str, shape: tuple[int, ...], content: bytes) -> HostArray:
 
 @cache
 def _library(content: bytes) -> LoadedCode:
-    """Loads functions that several programs call, once for all of them."""
+    """Loads functions that several programs share, once."""
     return load_object(content, _python_symbols())
 
 
 def _nothing(*arrays: HostArray) -> HostArray | None:
-    """Does what a program without a kernel does."""
+    """Does nothing, as the entry of a program without a kernel."""
     return _NOTHING
 
 
 @cache
 def _python_symbols() -> dict[str, int]:
-    """Returns the addresses of what entries refer to: see `invocation/native_entry.py`."""
+    """Returns the addresses of the symbols that entries use: see `invocation/native_entry.py`."""
     python = ctypes.pythonapi
     names = ("Py_IncRef", "PyEval_SaveThread", "PyEval_RestoreThread")
     functions = {
@@ -248,11 +248,11 @@ def _python_symbols() -> dict[str, int]:
 
 
 def _as_function(address: int, plan: bytes) -> tuple[Entry, _MethodDefinition]:
-    """Returns the code at an address as a function of Python, and what must live as long.
+    """Returns the code at an address as a function of Python, and an object that must live as long.
 
     Args:
-        address: Of the entry.
-        plan: What it is called with as `self`, which it reads.
+        address: The entry's address.
+        plan: The plan, which the entry gets as its `self`.
     """
     definition = _MethodDefinition(b"kernel", address, _FAST_CALL, None)
     make = ctypes.pythonapi.PyCFunction_NewEx

@@ -1,1 +1,1 @@
-"""Processes that compute together: who they are, how they meet, and how they notice a loss."""
+"""Processes that compute together: their identities, how they meet, and how they notice a loss."""

@@ -1,8 +1,8 @@
 """The coordinator: a thread of process 0 that all processes talk to, and that notices a loss.
 
-It collects what `all_gather` is called with, passes on who fails or ends, and tells all of a
-process whose connection breaks, or that says nothing for too long. Elsewhere: the processes' side
-(`member.py`), and the elements of arrays, which do not pass through here.
+It collects the arguments of `all_gather`, reports to all processes that one fails or ends, and
+reports a process as lost when its connection breaks or it is silent for too long. Elsewhere: the
+processes' side (`member.py`), and the elements of arrays, which do not pass through here.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from axir.dialect.core.annotations import UserObject
 
 from .wire import Connection, Message
 
-# How often who is silent is looked for, in seconds.
+# The interval between checks for silent processes, in seconds.
 _LOOK_SECONDS = 0.2
 
 
@@ -37,15 +37,15 @@ class _Gathering:
 
 
 class Coordinator:
-    """What all processes talk to.
+    """The process that all others connect to.
 
     Args:
-        server: A socket that waits for them.
-        count: How many there are.
-        silence: Seconds after which a process that says nothing counts as lost.
+        server: A socket that listens for them.
+        count: The number of processes.
+        silence: Seconds of silence after which a process counts as lost.
 
     Attributes:
-        port: Where it listens.
+        port: The port that it listens on.
     """
 
     def __init__(self, server: socket.socket, count: int, silence: float):
@@ -86,10 +86,10 @@ class Coordinator:
     def _accept(self) -> None:
         try:
             found, _ = self._server.accept()
-        except OSError:  # it has given up in the meantime
+        except OSError:  # it has closed the connection meanwhile
             return
         found.setblocking(True)
-        # Who does not read must not stop all others.
+        # A process that does not read must not block all others.
         found.settimeout(self._silence)
         peer = _Peer(Connection(found), time.monotonic())
         self._selector.register(peer.connection, selectors.EVENT_READ, peer)
@@ -104,7 +104,7 @@ class Coordinator:
             self._lose(peer, "its connection has ended", error)
 
     def _lose(self, peer: _Peer, reason: str, error: BaseException | None = None) -> None:
-        """Gives up a connection, and tells all others if it was a process's."""
+        """Drops a connection; if it was a process's, reports the loss to all others."""
         try:
             self._selector.unregister(peer.connection)
         except (KeyError, ValueError):

@@ -1,6 +1,6 @@
-"""`current()`: the processes that compute together, of which a process alone is the only one.
+"""`current()`: the processes that compute together; a process without others is a group of one.
 
-Elsewhere: how several processes find each other (`coordination.py`).
+Elsewhere: how several processes find each other (`job.py`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ class Group(Protocol):
     Attributes:
         index: Which of them this is.
         count: How many there are.
-        infos: What is known of each: how many CPU `devices` it has.
+        infos: The information about each process: its number of CPU `devices`.
     """
 
     index: int
@@ -27,15 +27,15 @@ class Group(Protocol):
         """Returns what all processes pass, in their order; each waits for all.
 
         Args:
-            content: What this one has to say.
-            name: What is agreed on. Calls with different names do not wait for each other, those
-                with the same are told apart by their order.
+            content: This process's bytes.
+            name: The purpose of the exchange. Calls with different names do not wait for each
+                other; calls with the same name are matched by their order.
         """
         ...
 
 
 class Alone:
-    """A process that computes alone."""
+    """A process that computes without others."""
 
     def __init__(self) -> None:
         self.index = 0
@@ -43,7 +43,7 @@ class Alone:
         self.infos: list[dict[str, UserObject]] = [{}]
 
     def all_gather(self, content: bytes, name: str) -> list[bytes]:
-        """Returns what is passed, the only thing there is."""
+        """Returns a list with the argument."""
         return [content]
 
 
@@ -60,6 +60,6 @@ def current() -> Group:
 
 
 def become(group: Group) -> None:
-    """Makes processes those that compute together."""
+    """Makes a group the current one."""
     global _current
     _current = group

@@ -21,18 +21,18 @@ from .sockets import Sockets, SocketTransport
 from .transport import Transport
 from .wire import address, listening
 
-# Names of transports are numbers to MPI, which guarantees tags up to this one.
+# Transports are identified by MPI's tags; MPI guarantees tags up to this number.
 _TAGS = 1 << 15
 
 
 @dataclass(frozen=True)
 class Times:
-    """How long processes wait for each other, in seconds.
+    """Timeouts of processes, in seconds.
 
     Attributes:
-        setup: Until all are there.
-        silence: After which one that says nothing counts as lost.
-        shutdown: At the end, until all others have come to it.
+        setup: Until all have connected.
+        silence: Silence after which a process counts as lost.
+        shutdown: The wait at the end for all others.
     """
 
     setup: float = 300
@@ -45,10 +45,10 @@ class Job:
 
     Args:
         member: This process.
-        connect: Makes what carries bytes among some processes, given a name that all call it by.
+        connect: Makes the transport among some processes, given a name that all of them pass.
         shutdown_seconds: How long to wait at the end until all others have come to it.
-        coordinator: What all talk to, in process 0.
-        sockets: Where the others reach this one, if they do by sockets.
+        coordinator: The coordinator, in process 0.
+        sockets: The sockets at which the others reach this one, if they use sockets.
     """
 
     def __init__(
@@ -72,12 +72,12 @@ class Job:
         group.become(member)
 
     def _remember(self, kind: type[BaseException], error: BaseException, trace: Foreign) -> None:
-        """Keeps what ends the program, so that the others can be told."""
+        """Keeps the exception that ends the program, so that the others can be told."""
         self._reason = f"{kind.__name__}: {error}".splitlines()[0]
         self._hook(kind, error, trace)
 
     def end(self) -> None:
-        """Leaves the others: waits until all have come to the end, unless something failed."""
+        """Leaves the job: waits until all processes have come to the end, unless one failed."""
         if self._is_over:
             return
         self._is_over = True
@@ -104,14 +104,14 @@ def meet_by_sockets(
 
     Args:
         coordinator: `host:port` of process 0.
-        count: How many processes there are.
-        index: Which this is.
-        devices: How many devices its CPU is.
-        bind: `host:port` where process 0 listens; by default everywhere.
-        times: How long to wait.
+        count: The number of processes.
+        index: The number of this process.
+        devices: The number of devices that its CPU has.
+        bind: `host:port` that process 0 listens on; by default all addresses.
+        times: The timeouts.
 
     Raises:
-        DistributedSetupError: if they do not find each other.
+        DistributedSetupError: if the processes do not find each other.
     """
     place = _address(coordinator, "coordinator_address")
     service = None
@@ -140,11 +140,11 @@ def meet_by_mpi(devices: int, times: Times) -> Job:
     """Meets the other processes that `mpirun` has started, and begins to compute with them.
 
     Args:
-        devices: How many devices the CPU of this one is.
+        devices: The number of devices that this process's CPU has.
         times: How long to wait.
 
     Raises:
-        DistributedSetupError: if there is no MPI, or they do not find each other.
+        DistributedSetupError: if MPI is missing, or the processes do not find each other.
     """
     communicator = world()
     index, count = communicator.Get_rank(), communicator.Get_size()
@@ -188,7 +188,7 @@ def _info(port: int, devices: int) -> dict[str, str | int]:
 
 
 def _own_address() -> str:
-    """Returns the address by which other machines reach this one."""
+    """Returns the address at which other machines reach this one."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect(("192.0.2.1", 9))  # chooses an interface, and sends nothing

@@ -1,4 +1,4 @@
-"""What launchers of processes, such as `mpirun`, tell in the environment."""
+"""Reads the environment variables of process launchers, such as `mpirun`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Member`: one of several processes, as it sees the others, through the coordinator."""
+"""`Member`: this process's connection to the others, through the coordinator."""
 
 from __future__ import annotations
 
@@ -23,11 +23,12 @@ from .wire import Connection, Message
 
 _logger = logging.getLogger("axir.distributed")
 _RETRY_SECONDS = 0.1
-# After which a process that waits tells the coordinator in what.
+# Seconds after which a waiting process reports its wait to the coordinator.
 _TOLD_SECONDS = 1.0
-# How long the coordinator's word may take, once a connection has ended.
+# Seconds that the coordinator's report may take, once a connection has ended.
 _MOMENT_SECONDS = 1.0
-# How long what a process has sent may take after the word that it ends, by another connection.
+# How long the messages of a process may arrive after the message that it ends, which takes another
+# connection.
 _ARRIVAL_SECONDS = 0.5
 _MOST_BEAT_SECONDS = 5.0
 
@@ -39,17 +40,17 @@ class Member:
         place: Host and port of the coordinator.
         index: Which process this is.
         count: How many there are.
-        info: What the others should know of it, as JSON knows it; `pid` and `host` name it.
+        info: Information about this process for the others, as JSON data; `pid` and `host` name it.
         setup_seconds: How long to wait until all are there.
-        silence: Seconds after which who says nothing counts as lost.
+        silence: Seconds of silence after which a process counts as lost.
 
     Attributes:
-        infos: What is known of each process.
-        secret: What all processes of the job know, and nobody else.
-        connect: Makes what carries bytes among some processes, given a name; see `Transport`.
+        infos: The information about each process.
+        secret: A secret that only the processes of the job know.
+        connect: Makes the transport among some processes, given a name; see `Transport`.
 
     Raises:
-        DistributedSetupError: if they do not come, or do not fit together.
+        DistributedSetupError: if the others do not arrive, or do not fit together.
     """
 
     def __init__(
@@ -98,9 +99,9 @@ class Member:
                 time.sleep(_RETRY_SECONDS)
 
     def _welcomed(self, info: Message, deadline: float, seconds: float) -> None:
-        """Tells who this is, and waits until all others have."""
+        """Introduces this process, and waits until all others have done so."""
         connection = self._connection
-        # Where others reach it is where it reaches the coordinator from.
+        # Others reach it at the address from which it reaches the coordinator.
         info = {**info, "address": connection.socket.getsockname()[0]}
         try:
             connection.send(
@@ -127,15 +128,15 @@ class Member:
         connection.socket.settimeout(None)
         self.infos, self.secret = answer["infos"], str(answer["secret"])
 
-    # What others may ask -------------------------------------------------------------------------
+    # For callers ---------------------------------------------------------------------------------
 
     def name_of(self, index: int) -> str:
-        """Returns what errors call a process."""
+        """Returns the name of a process in errors."""
         info = self.infos[index]
         return f"process {index} (pid {info.get('pid')} on {info.get('host')})"
 
     def all_gather(self, content: bytes, name: str) -> list[bytes]:
-        """Returns what all processes pass, in their order; see `Group`.
+        """Returns the arguments of all processes, in their order; see `Group`.
 
         Raises:
             ProcessLostError: one of them is gone, or has ended.
@@ -156,12 +157,12 @@ class Member:
         return found
 
     def check(self) -> None:
-        """Raises the error for which these processes cannot go on."""
+        """Raises the error that ended the job, if there is one."""
         if self._failure is not None:
             raise self._failure()
 
     def ended(self, others: Sequence[int]) -> BaseException | None:
-        """Returns the error for which there is no use in waiting for others that have ended.
+        """Returns the error that ends the wait for processes that have ended.
 
         Args:
             others: The processes that this one waits for.
@@ -170,7 +171,7 @@ class Member:
         return None if index is None else self._left(index)
 
     def fail(self, failure: Callable[[], BaseException]) -> None:
-        """Keeps what went wrong: from now on everything that waits raises it."""
+        """Records a failure: from now on every wait raises it."""
         with self._changed:
             if self._failure is None:
                 self._failure = failure
@@ -178,7 +179,7 @@ class Member:
 
     @property
     def is_broken(self) -> bool:
-        """Whether something went wrong, so that these processes cannot go on."""
+        """Whether a failure has ended the job."""
         return self._failure is not None
 
     def abort(self, reason: str) -> None:
@@ -186,11 +187,11 @@ class Member:
         self._send({"kind": "abort", "reason": reason[:2000]})
 
     def tell_state(self, text: str) -> None:
-        """Tells what this process does now, for errors of others."""
+        """Reports this process's current activity, for errors of others."""
         self._send({"kind": "state", "text": text[:500]})
 
     def late(self, what: str, seconds: float, others: Sequence[int]) -> ProcessTimeoutError:
-        """Returns the error for others that do not come, with what each of them does."""
+        """Returns the error for others that do not come, with their current activities."""
         with self._changed:
             self._states = None
             self._send({"kind": "states"})
@@ -209,13 +210,13 @@ class Member:
         """Tells all others that this process ends, and waits until they do.
 
         Args:
-            reason: What ends it, if that is an error; then nobody is waited for.
+            reason: The error that ends it, or None; after an error it does not wait for the others.
             seconds: How long to wait at most.
         """
         self._is_leaving = True
         self._send({"kind": "bye", "reason": reason})
-        # Its own word comes back when all have it: before, process 0 would end the coordinator
-        # with the word unread, and the others would wait in vain.
+        # This process's message comes back once all have it. If it left before, process 0 would end
+        # the coordinator with the message unread, and the others would wait in vain.
         awaited = set(range(self.count)) if reason is None else {self.index}
         with self._changed:
             self._changed.wait_for(
@@ -274,7 +275,7 @@ class Member:
             self._ended[index] = message["reason"]
         elif kind == "lost":
             if not self._is_leaving:
-                # At once, for what has started the processes may end this one as well.
+                # At once, because the launcher of the processes may end this one as well.
                 _logger.critical("%s was lost: %s.", self.name_of(index), message["reason"])
             self._fail_with(lambda: self._lost(index, message["reason"]))
         elif kind == "abort" and index != self.index:
@@ -285,7 +286,7 @@ class Member:
             self._failure = failure
 
     def _lose_coordinator(self, reason: str) -> None:
-        # Once all have said that they end, process 0 closes the connection as it should.
+        # Once all have announced their end, process 0 closes the connection regularly.
         if not self._is_gone and len(self._ended) < self.count:
             self.fail(lambda: self._lost(0, reason))
 
@@ -317,8 +318,8 @@ class Patience:
 
     Args:
         member: This process.
-        what: In what it waits, for errors.
-        others: For whom it waits.
+        what: The operation that waits, for errors.
+        others: The processes that it waits for.
     """
 
     # How often it is worth looking.
@@ -332,7 +333,7 @@ class Patience:
         self._saw_end: float | None = None
 
     def look(self) -> None:
-        """Raises the error for which there is no use in waiting.
+        """Raises the error that ends the wait, if there is one.
 
         Raises:
             ProcessLostError: one of the others is gone, or has ended.
@@ -356,9 +357,9 @@ class Patience:
             raise error
 
     def listen(self) -> None:
-        """Gives the coordinator a moment to tell what became of a process whose connection ended.
+        """Gives the coordinator a moment to report on a process with a closed connection.
 
-        It had been told before, but by another connection, so its word may come later.
+        The coordinator was told before, but over another connection, so its report may come later.
 
         Raises:
             ProcessLostError, ProcessFailedError, ProcessTimeoutError: as `look` does.
@@ -369,6 +370,6 @@ class Patience:
             time.sleep(0.01)
 
     def end(self) -> None:
-        """Tells that there is nothing to wait for any more."""
+        """Reports that this process no longer waits."""
         if self._is_told:
             self._member.tell_state("")

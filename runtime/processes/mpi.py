@@ -1,4 +1,4 @@
-"""MPI through mpi4py: what carries bytes among processes that `mpirun` has started.
+"""MPI through mpi4py: carries bytes among processes that `mpirun` has started.
 
 Calls do not block, so that a process that waits notices the loss of another one. Elsewhere: how the
 loss is noticed (`coordinator.py`).
@@ -19,13 +19,13 @@ from axir.runtime.errors import DistributedSetupError
 
 from .member import Patience
 
-# As long a process asks again and again, and as long as so many bytes may take: MPI moves them when
-# it is asked. Then it rests in between, for others may need the core.
+# A process polls for this long, and for as long as so many bytes may take: MPI moves bytes only
+# while it is polled. Then it sleeps between polls, because others may need the core.
 _SPIN_SECONDS = 2e-3
 _BYTES_PER_SECOND = 5e8
 _REST_SECONDS = 5e-5
 _YIELD_SECONDS = 2e-5
-_yield = getattr(os, "sched_yield", lambda: None)  # not all systems let a program ask for it
+_yield = getattr(os, "sched_yield", lambda: None)  # not all systems have it
 
 
 def world() -> Foreign:
@@ -55,7 +55,8 @@ class MpiTransport:
 
     Args:
         processes: Which processes, ascending; all of them make one.
-        tag: What tells this transport from others that begin at the same time: a small number.
+        tag: A small number that distinguishes this transport from others that begin at the same
+            time.
 
     Attributes:
         processes: Which processes.
@@ -70,7 +71,7 @@ class MpiTransport:
         self._bytes = sys.modules["mpi4py.MPI"].BYTE
 
     def all_gather(self, part: HostArray, patience: Patience) -> HostArray:
-        """Returns what all processes pass, in their order; see `Transport`."""
+        """Returns the arguments of all processes, in their order; see `Transport`."""
         size = len(self.processes) * part.size
         if self._memory.size < size:  # fresh memory costs as much as the exchange
             self._memory = np.empty(size, np.uint8)
@@ -82,7 +83,7 @@ class MpiTransport:
     def all_to_all(
         self, parts: Sequence[HostArray], sizes: Sequence[int], patience: Patience
     ) -> list[HostArray]:
-        """Returns what each process has for this one, in their order; see `Transport`."""
+        """Returns the bytes that each process has for this one, in their order; see `Transport`."""
         sent = np.concatenate(parts) if len(parts) > 1 else parts[0]
         received = np.empty(sum(sizes), np.uint8)
         counts = [part.size for part in parts]
@@ -94,7 +95,7 @@ class MpiTransport:
         return np.split(received, _starts(sizes)[1:])
 
     def _wait(self, request: Foreign, size: int, patience: Patience) -> None:
-        """Waits until so many bytes have come."""
+        """Waits for a request of so many bytes."""
         test, spinning = request.Test, _SPIN_SECONDS + size / _BYTES_PER_SECOND
         now = began = time.monotonic()
         looked = began
@@ -106,7 +107,7 @@ class MpiTransport:
             if now - began > spinning:
                 time.sleep(_REST_SECONDS)
             elif now - began > _YIELD_SECONDS:
-                _yield()  # to the other process, if that has to share the core
+                _yield()  # to the other process, if it shares the core
         patience.end()
 
 

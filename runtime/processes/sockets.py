@@ -1,7 +1,7 @@
-"""Sockets: what carries bytes among processes that need nothing but a network.
+"""Sockets: carry bytes among processes that need nothing but a network.
 
-Each process waits for the others at an address that the coordinator has told; of two, the one with
-the larger number connects. Elsewhere: MPI (`mpi.py`).
+Each process waits for the others at an address that the coordinator has told; of two processes, the
+one with the larger number connects. Elsewhere: MPI (`mpi.py`).
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _PIECE = 1 << 20
 
 
 class Sockets:
-    """Where the processes of a job reach this one, and those that have.
+    """The address at which the processes of a job reach this one, and the accepted connections.
 
     Args:
-        host: Where to listen; empty for everywhere.
+        host: The address to listen on; empty for all.
 
     Attributes:
-        port: Where others may connect.
+        port: The port that others may connect to.
     """
 
     def __init__(self, host: str):
@@ -44,7 +44,7 @@ class Sockets:
         self._thread.start()
 
     def know(self, secret: str) -> None:
-        """Lets those in who know what only processes of the job do."""
+        """Admits connections that prove to know the job's secret."""
         with self._changed:
             self._secret = secret
             self._changed.notify_all()
@@ -58,7 +58,7 @@ class Sockets:
             threading.Thread(target=self._admit, args=(found,), daemon=True).start()
 
     def _admit(self, found: socket.socket) -> None:
-        """Takes a connection of a process of this job, and closes others."""
+        """Accepts a connection of a process of this job, and closes others."""
         connection = Connection(found)
         try:
             found.settimeout(10)
@@ -76,7 +76,7 @@ class Sockets:
             self._changed.notify_all()
 
     def connected(self, member: Member, other: int, name: str, patience: Patience) -> socket.socket:
-        """Returns a socket to another process, for a purpose that both name alike."""
+        """Returns a socket to another process; both sides name its purpose equally."""
         if other < member.index:
             info: Message = member.infos[other]
             connection = Connection(socket.create_connection((info["address"], info["port"]), 30))
@@ -94,10 +94,10 @@ class Sockets:
         return found
 
     def close(self) -> None:
-        """Waits for nobody any more, and closes what was connected."""
+        """Stops waiting for connections, and closes the open ones."""
         for found in [*self._used, *self._found.values()]:
             found.close()
-        # What waits in `accept` does not notice that the socket is closed.
+        # A thread that waits in `accept` does not notice that the socket is closed.
         try:
             self._server.shutdown(socket.SHUT_RDWR)
         except OSError:
@@ -111,9 +111,9 @@ class SocketTransport:
 
     Args:
         processes: Which processes, ascending; all of them make one.
-        name: What tells this transport from others: all call it the same.
+        name: A name that distinguishes this transport from others: all processes pass the same.
         member: This process.
-        sockets: Where they reach each other.
+        sockets: The sockets that connect the processes.
 
     Attributes:
         processes: Which processes.
@@ -134,7 +134,7 @@ class SocketTransport:
         patience.end()
 
     def all_gather(self, part: HostArray, patience: Patience) -> HostArray:
-        """Returns what all processes pass, in their order; see `Transport`."""
+        """Returns the arguments of all processes, in their order; see `Transport`."""
         found = np.empty((len(self.processes), part.size), np.uint8)
         found[self._place] = part
         self._exchange({place: part for place in self._sockets}, found, patience)
@@ -143,7 +143,7 @@ class SocketTransport:
     def all_to_all(
         self, parts: Sequence[HostArray], sizes: Sequence[int], patience: Patience
     ) -> list[HostArray]:
-        """Returns what each process has for this one, in their order; see `Transport`."""
+        """Returns the bytes that each process has for this one, in their order; see `Transport`."""
         found = [np.empty(size, np.uint8) for size in sizes]
         found[self._place] = parts[self._place]
         self._exchange({place: parts[place] for place in self._sockets}, found, patience)
@@ -155,7 +155,7 @@ class SocketTransport:
         received: Sequence[HostArray] | HostArray,
         patience: Patience,
     ) -> None:
-        """Sends to all and receives from all, whoever is ready."""
+        """Sends to all and receives from all, in the order in which they are ready."""
         to_send = {place: part.data for place, part in sent.items() if part.size}
         to_receive = {p: received[p].data for p in self._sockets if received[p].size}
         place_of = {self._sockets[place].fileno(): place for place in self._sockets}
@@ -181,7 +181,7 @@ class SocketTransport:
         move: object,
         patience: Patience,
     ) -> None:
-        """Moves some bytes, and forgets who has all."""
+        """Moves some bytes, and drops the processes that have all their bytes."""
         assert callable(move)
         try:
             count = move(left[place][:_PIECE])

@@ -1,4 +1,4 @@
-"""What carries bytes among the processes of a mesh; one for each mesh, used by one thread."""
+"""Carries bytes among the processes of a mesh: one transport for each mesh, used by one thread."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from .member import Patience
 
 
 class Transport(Protocol):
-    """What carries bytes among some processes, each of which calls the same in the same order.
+    """Carries bytes among some processes, which all make the same calls in the same order.
 
     Attributes:
-        processes: Which they are, ascending.
+        processes: Their numbers, ascending.
     """
 
     processes: tuple[int, ...]
@@ -24,7 +24,7 @@ class Transport(Protocol):
 
         Args:
             part: Bytes, the same number in each process.
-            patience: What is asked while this one waits.
+            patience: Called while this one waits; it raises if the others do not come.
 
         Returns:
             Bytes of shape `(processes, bytes)`, which the next call may overwrite.
@@ -34,11 +34,11 @@ class Transport(Protocol):
     def all_to_all(
         self, parts: Sequence[HostArray], sizes: Sequence[int], patience: Patience
     ) -> list[HostArray]:
-        """Returns what each process has for this one, in their order.
+        """Returns the bytes that each process has for this one, in their order.
 
         Args:
             parts: Bytes for each process.
             sizes: How many bytes come from each.
-            patience: What is asked while this one waits.
+            patience: Called while this one waits; it raises if the others do not come.
         """
         ...

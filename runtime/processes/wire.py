@@ -35,7 +35,7 @@ class Connection:
         """Sends a message.
 
         Raises:
-            OSError: the other side is gone.
+            OSError: the other side has closed.
         """
         header = json.dumps(message).encode()
         with self._lock:
@@ -45,7 +45,7 @@ class Connection:
         """Waits for a message, and returns it.
 
         Raises:
-            OSError: the other side is gone.
+            OSError: the other side has closed.
         """
         while (found := self.take()) is None:
             self.fill(self._missing())
@@ -62,7 +62,7 @@ class Connection:
         """Waits for bytes, and keeps them.
 
         Args:
-            most: How many to take at most: what follows a message may be for others.
+            most: The most bytes to take: the bytes after a message may be for others.
 
         Raises:
             OSError: the other side is gone.
@@ -76,7 +76,7 @@ class Connection:
         """Returns the next message of the bytes that have come; None if it is not all there.
 
         Raises:
-            ConnectionError: what has come is no message.
+            ConnectionError: the bytes are not a message.
         """
         received = self._received
         if len(received) < _LENGTHS.size:
@@ -100,7 +100,7 @@ class Connection:
         """Closes the socket."""
         try:
             self.socket.shutdown(socket.SHUT_RDWR)
-        except OSError:  # the other side has
+        except OSError:  # the other side has closed it
             self.socket.close()
             return
         self.socket.close()
@@ -110,7 +110,7 @@ def address(text: str, what: str) -> tuple[str, int]:
     """Returns host and port of `host:port`.
 
     Raises:
-        ValueError: if it is none.
+        ValueError: if the text has another form.
 
     >>> address("localhost:1234", "coordinator_address"), address("[::1]:80", "x")
     (('localhost', 1234), ('::1', 80))

@@ -1,1 +1,1 @@
-"""One program on several devices: what carries their parts to each other, and who runs it."""
+"""One program on several devices: exchanging the parts of arrays, and running the program."""

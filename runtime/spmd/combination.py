@@ -1,4 +1,4 @@
-"""What collectives compute, on the operands of one group: the members' parts in NumPy.
+"""The results of collectives, given the operands of one group: the members' parts in NumPy.
 
 Elsewhere: how the parts of a group come together (`engines.py`).
 """
@@ -17,9 +17,9 @@ from axir.runtime.device.buffers import aligned_empty
 _REDUCTIONS = {"psum": np.add, "pmax": np.maximum, "pmin": np.minimum}
 # Sums of narrow numbers are rounded once.
 _WIDE_SUMS = {np.dtype(np.float16): np.float32, np.dtype(ml_dtypes.bfloat16): np.float32}
-# What all operands of a reduction add in a pass: the partial result stays in the cache.
+# Bytes of the operands that a pass of a reduction adds: the partial result stays in the cache.
 _CHUNK_BYTES = 1 << 18
-# Arrays that are copied anyway, for that takes less time than aligning them.
+# Arrays up to this size are always copied, because that takes less time than aligning them.
 _SMALL_BYTES = 1 << 14
 
 
@@ -27,8 +27,8 @@ def combined(collective: Collective, operands: Sequence[HostArray]) -> list[Host
     """Returns what each member of a group gets, as read-only arrays that members may share.
 
     Args:
-        collective: What the group does.
-        operands: What its members give, in their order in the group.
+        collective: The collective.
+        operands: The members' parts, in their order in the group.
 
     >>> from axir.dialect.core.types import ShapedArray
     >>> part = ShapedArray((2,), np.float32)
@@ -57,7 +57,7 @@ def _empty(collective: Collective) -> HostArray:
 
 
 def partial_sum(kind: str, operands: Sequence[HostArray]) -> HostArray:
-    """Returns a reduction of some of its operands, in the dtype in which it is to go on."""
+    """Returns the reduction of some operands, in the dtype of the further reduction."""
     wide = _WIDE_SUMS.get(operands[0].dtype) if kind == "psum" else None
     if wide is not None:
         return reduced(kind, [x.astype(wide) for x in operands])
@@ -101,7 +101,7 @@ def _gathered(collective: Collective, operands: Sequence[HostArray]) -> HostArra
 
 
 def scattered(collective: Collective, total: HostArray, count: int) -> list[HostArray]:
-    """Returns what each of so many members gets of a sum, for `reduce_scatter`."""
+    """Returns each member's part of a sum, for `reduce_scatter`."""
     pieces = np.split(total, count, axis=collective.dimension)
     if not collective.is_tiled:
         pieces = [np.squeeze(x, collective.dimension) for x in pieces]
@@ -121,7 +121,7 @@ def _exchanged(collective: Collective, operands: Sequence[HostArray]) -> list[Ho
 
 
 def _permuted(collective: Collective, operands: Sequence[HostArray]) -> list[HostArray]:
-    """Sends arrays as pairs say; who is sent nothing gets zeros."""
+    """Sends arrays as pairs say; a member that receives nothing gets zeros."""
     sources = {receiver: sender for sender, receiver in collective.permutation}
     results = []
     for receiver in range(len(operands)):
@@ -135,7 +135,7 @@ def _permuted(collective: Collective, operands: Sequence[HostArray]) -> list[Hos
 
 
 def _copied(collective: Collective, part: HostArray) -> HostArray:
-    """Copies a part: what its owner gave is its program's memory, used again afterwards."""
+    """Copies a part: its owner's program uses its memory again afterwards."""
     result = _empty(collective)
     np.copyto(result, part)
     return result

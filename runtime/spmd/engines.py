@@ -1,11 +1,11 @@
-"""Engines: what carries the parts of collectives from device to device while a program runs.
+"""Engines: they carry the parts of collectives from device to device while a program runs.
 
 An engine serves one run of one program. Each device's thread calls `communicate` for every
 collective that its program comes to, and `finish` at the end. `ThreadEngine` is the engine of
 devices in one process, where all memory is shared: the last member of a group to arrive computes
 for all. Devices that do not run the same collectives in the same order never wait forever: as soon
-as nobody could go on, all of them get an error that says where each one is. Elsewhere: what
-collectives compute (`combination.py`), and who runs programs (`program.py`).
+as all remaining devices wait, all of them get an error that says where each one is. Elsewhere: the
+results of collectives (`combination.py`), and running programs (`program.py`).
 """
 
 from __future__ import annotations
@@ -27,40 +27,40 @@ from .combination import combined
 
 
 class Engine(Protocol):
-    """What carries the parts of one run of a program. Devices are positions in the mesh."""
+    """Carries the parts of one run of a program. Devices are positions in the mesh."""
 
     def communicate(self, collective: Collective, position: int, operand: HostArray) -> HostArray:
-        """Gives a device's part and returns what it gets, a read-only array that others may share.
+        """Takes a device's part and returns its result, a read-only array that others may share.
 
         Args:
-            collective: What all devices of the group do now.
-            position: Which device this is.
-            operand: Its part, of the type that the collective says; read until this returns.
+            collective: The collective that all devices of the group run now.
+            position: The position of this device.
+            operand: Its part, of the collective's operand type; it is read until this returns.
 
         Raises:
-            UnequalProgramsError: other devices do something else.
-            CollectiveTimeoutError: they do not come.
+            UnequalProgramsError: other devices run another collective.
+            CollectiveTimeoutError: the other devices do not arrive in time.
             CollectiveAbortedError: one of them has failed.
         """
         ...
 
     def finish(self, position: int) -> None:
-        """Tells that a device's program has ended: it will not communicate any more."""
+        """Reports that a device's program has ended, and will not communicate any more."""
         ...
 
     def abort(self, error: BaseException) -> None:
-        """Tells that a device has failed: all that wait, or come to wait, get an error."""
+        """Reports that a device has failed: all devices that wait, now or later, get an error."""
         ...
 
 
 class _Meeting:
-    """Members of a group who do a collective together.
+    """A collective that members of a group are running.
 
     Attributes:
-        collective: What they do.
-        operands: What those who are here have given, by position.
-        results: What each gets, by position, once all are here.
-        waiting: A lock for each that waits, released when it is to go on.
+        collective: The collective.
+        operands: The parts of the members that have arrived, by position.
+        results: The result of each member, by position, once all have arrived.
+        waiting: A lock for each member that waits, released when the member may go on.
     """
 
     __slots__ = ("collective", "operands", "results", "waiting")
@@ -81,7 +81,7 @@ class ThreadEngine:
         size: Number of devices.
         time_limit: Seconds that a device waits for others, by default as the option
             `axir_collective_timeout` says; 0 is no limit.
-        name_of: What errors call the device at a position.
+        name_of: Returns the name of the device at a position for errors.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class ThreadEngine:
         self._size = size
         self._time_limit = config.axir_collective_timeout if time_limit is None else time_limit
         self._name_of = name_of
-        # Guards all that follows; nobody computes or waits while holding it.
+        # Guards all that follows; it is never held during a computation or a wait.
         self._lock = threading.Lock()
         self._meetings: dict[tuple[int, ...], _Meeting] = {}
         self._waits_in: dict[int, _Meeting] = {}
@@ -101,7 +101,7 @@ class ThreadEngine:
         self._failure: BaseException | None = None
 
     def communicate(self, collective: Collective, position: int, operand: HostArray) -> HostArray:
-        """Gives a device's part and returns what it gets; see `Engine`."""
+        """Takes a device's part and returns its result; see `Engine`."""
         group = self._who_meets(collective, position)
         if len(group) == 1:
             return self._alone(collective, group, position, operand)
@@ -118,7 +118,7 @@ class ThreadEngine:
             is_last = len(meeting.operands) == len(group)
             if is_last:
                 del self._meetings[group]
-                # They have not gone on yet, but nobody has to wait for them.
+                # They have not gone on yet, but they no longer wait for another device.
                 for other in meeting.waiting:
                     del self._waits_in[other]
             else:
@@ -135,7 +135,7 @@ class ThreadEngine:
     def _alone(
         self, collective: Collective, group: tuple[int, ...], position: int, operand: HostArray
     ) -> HostArray:
-        """Computes for a device that meets no other one in this process."""
+        """Computes for a device that has no other member of its group in this process."""
         if self._failure is not None:
             raise self._aborted()
         try:
@@ -145,20 +145,20 @@ class ThreadEngine:
             raise
 
     def finish(self, position: int) -> None:
-        """Tells that a device's program has ended; see `Engine`."""
+        """Reports that a device's program has ended; see `Engine`."""
         with self._lock:
             self._finished.add(position)
             if self._failure is None and self._is_stuck():
                 self._fail(self._unequal())
 
     def abort(self, error: BaseException) -> None:
-        """Tells that a device has failed; see `Engine`."""
+        """Reports that a device has failed; see `Engine`."""
         with self._lock:
             if self._failure is None:
                 self._fail(error)
 
     def _compute(self, meeting: _Meeting, group: tuple[int, ...], position: int) -> HostArray:
-        """Computes for all members, and lets them go on."""
+        """Computes for all members, and wakes them."""
         try:
             meeting.results = self._combined(meeting.collective, group, meeting.operands)
         except BaseException as error:
@@ -176,7 +176,7 @@ class ThreadEngine:
     def _combined(
         self, collective: Collective, group: tuple[int, ...], operands: Mapping[int, HostArray]
     ) -> dict[int, HostArray]:
-        """Returns what each of the devices that have met gets."""
+        """Returns the results of the devices that have met."""
         results = combined(collective, [operands[p] for p in group])
         return dict(zip(group, results, strict=True))
 
@@ -192,18 +192,18 @@ class ThreadEngine:
                 if self._failure is None and position in self._waits_in:
                     self._fail(self._late(meeting, position))
                     raise self._failure_of_own()
-            gate.acquire()  # the last one has come in the meantime, and computes
+            gate.acquire()  # the last member has come, and is computing
         if position not in meeting.results:
             raise self._aborted()
         return meeting.results[position]
 
     def _is_stuck(self) -> bool:
-        """Tells whether some wait and nobody is left who could come."""
+        """Tells whether some devices wait and all others have finished."""
         waiting = len(self._waits_in)
         return bool(waiting) and waiting + len(self._finished) == self._size
 
     def _fail(self, error: BaseException) -> None:
-        """Keeps what went wrong, and lets all who wait go on, to fail as well."""
+        """Records an error, and wakes all waiting devices, which fail as well."""
         self._failure = error
         gates = [meeting.waiting[p] for p, meeting in self._waits_in.items()]
         self._waits_in.clear()

@@ -1,7 +1,7 @@
-"""Functions of whole arrays as programs of parts: on which mesh, and what each device does.
+"""Converts functions of whole arrays to programs on parts: the mesh, and each device's program.
 
-A function runs on a mesh if its arguments lie on one, if its results are to, or if an operation in
-it names one (`shard_map`, `sharding_constraint`). Elsewhere: how a function is cut into parts
+A function runs on a mesh if its arguments lie on one, if its results must, or if an operation in it
+names one (`shard_map`, `sharding_constraint`). Elsewhere: cutting a function into parts
 (`passes/partition/`), and running it (`program.py`).
 """
 
@@ -29,7 +29,7 @@ Place = Device | Placement | None
 
 @dataclass(frozen=True)
 class DeviceMesh:
-    """The devices that run a program, and what the axes are called along which they stand.
+    """The devices that run a program, and the names of the axes that they are arranged along.
 
     Attributes:
         devices: The devices; the last axis counts fastest.
@@ -40,13 +40,13 @@ class DeviceMesh:
     axes: MeshAxes
 
     def layout_at(self, place: Place, ndim: int) -> Layout:
-        """Returns how an array of a placement is cut along these axes; whole if it has others."""
+        """Returns the layout of an array's placement on these axes; whole if it has other axes."""
         if not isinstance(place, Placement) or place.axes != self.axes:
             return replicated(ndim)
         return (*place.layout, *replicated(ndim - len(place.layout)))
 
     def place_of(self, layout: Layout) -> Placement:
-        """Returns where arrays of a layout lie."""
+        """Returns the placement of arrays with a layout."""
         return Placement(self.devices, self.axes, layout)
 
     def __str__(self) -> str:
@@ -54,13 +54,13 @@ class DeviceMesh:
 
 
 def device_name(device: Device) -> int | str:
-    """Returns what ops call a device: its number, on the default platform, or else a name."""
+    """Returns a device's name in ops: its number, on the default platform, or else a name."""
     is_default = device.platform == devices()[0].platform
     return device.id if is_default else f"{device.platform}:{device.id}"
 
 
 def _devices_named(names: DeviceNames, common: Place) -> tuple[Device, ...] | None:
-    """Returns the devices that an op names, None if there are not so many here."""
+    """Returns the devices that an op names, None if fewer exist here."""
     found = []
     for name in names:
         platform, _, number = name.partition(":") if isinstance(name, str) else (None, "", name)
@@ -74,11 +74,11 @@ def _devices_named(names: DeviceNames, common: Place) -> tuple[Device, ...] | No
 
 
 def device_for(function: Function, common: Place) -> Place:
-    """Returns where a function runs that is on no mesh of several devices: None if nothing says.
+    """Returns the device of a function that is on no mesh of several devices; None if it is open.
 
     Args:
         function: The function, which may name a mesh of one device.
-        common: Where its arguments are committed to lie.
+        common: The place that its arguments are committed to.
 
     Raises:
         IncompatibleDevicesError: the function names another device than its arguments.
@@ -101,7 +101,7 @@ def device_for(function: Function, common: Place) -> Place:
 def meshes_named_in(function: Function) -> list[tuple[DeviceNames, MeshAxes]]:
     """Returns names of devices and axes of the meshes that a function names.
 
-    Of those with the same devices the first stands for all.
+    If several have the same devices, only the first is returned.
     """
     found: dict[DeviceNames, MeshAxes] = {}
     for equation in function.equations:
@@ -121,8 +121,8 @@ def mesh_for(
 
     Args:
         function: The function.
-        common: Where its arguments are committed to lie; see `common_place`.
-        result_places: Where its results are to lie, where that is said.
+        common: The place that its arguments are committed to; see `common_place`.
+        result_places: The required places of its results, where they are given.
 
     Raises:
         IncompatibleDevicesError: the function, its arguments and results name different devices.
@@ -152,18 +152,18 @@ def mesh_for(
 
 
 def _meshes(what: str, places: Sequence[Place]) -> list[tuple[str, DeviceMesh]]:
-    """Returns the meshes among places, each with what is to be said about it."""
+    """Returns the meshes among places, each with words that describe its place in an error."""
     return [(what, DeviceMesh(p.devices, p.axes)) for p in places if isinstance(p, Placement)]
 
 
 @dataclass(frozen=True)
 class LocalProgram:
-    """What each device of a mesh does.
+    """The program of each device of a mesh.
 
     Attributes:
-        function: From its parts of the arguments to its parts of the results.
-        in_layouts: How the arguments are cut.
-        out_layouts: How the results are.
+        function: A function from a device's parts of the arguments to its parts of the results.
+        in_layouts: The layouts of the arguments.
+        out_layouts: The layouts of the results.
     """
 
     function: Function
@@ -178,13 +178,13 @@ def local_program(
     in_layouts: tuple[Layout | None, ...],
     out_layouts: tuple[Layout | None, ...],
 ) -> LocalProgram:
-    """Returns what each device does of a function of whole arrays.
+    """Returns the program of each device for a function of whole arrays.
 
     Args:
         function: The function, without captures.
         axes: The axes of the mesh.
-        in_layouts: How the arguments lie; None leaves that open.
-        out_layouts: How the results are to lie, likewise.
+        in_layouts: The layouts of the arguments; None leaves a layout open.
+        out_layouts: The required layouts of the results; None leaves a layout open.
     """
     alone = _shard_map_alone(function, axes)
     if alone is not None and not any(layout is not None for layout in out_layouts):
@@ -194,9 +194,9 @@ def local_program(
 
 
 def _shard_map_alone(function: Function, axes: MeshAxes) -> LocalProgram | None:
-    """Returns the body of a function that is one map over the mesh and nothing else.
+    """Returns the body of a function that consists of one map over the mesh.
 
-    Its arguments are brought to where it wants them before, without the program.
+    Its arguments are moved to the required places before, without the program.
     """
     if len(function.equations) != 1:
         return None
@@ -208,7 +208,7 @@ def _shard_map_alone(function: Function, axes: MeshAxes) -> LocalProgram | None:
         return None
     if not _same(equation.results, function.outputs):
         return None
-    body = unit_of(body_to_run(**params))  # what it captured are operands of the map
+    body = unit_of(body_to_run(**params))  # its captures are operands of the map
     return LocalProgram(body, params["in_layouts"], params["out_layouts"])
 
 

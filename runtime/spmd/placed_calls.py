@@ -1,4 +1,4 @@
-"""Calls of traced functions where their arguments lie: on one device, or on those of a mesh.
+"""Calls traced functions where their arguments lie: on one device, or on the devices of a mesh.
 
 Elsewhere: programs for one device (`runtime/calls/compiled_function.py`) and for several
 (`program.py`).
@@ -49,16 +49,16 @@ def placed(
         function: The function.
         places: Where each argument is committed to lie.
         common: Where all of them are: one of `places`, or where to run if none says.
-        donated: Indices of arguments whose memory the program may overwrite.
+        donated: Indices of arguments that the program may overwrite.
         waits: As for `compiled`.
-        result_places: Where results are to lie, where that is said.
+        result_places: The required places of results, where they are given.
 
     Raises:
         IncompatibleDevicesError: the function, its arguments and results name different devices.
     """
     if mesh_for(function, common, result_places) is None:
         device = device_for(function, common)
-        assert not isinstance(device, Placement)  # or else there is a mesh
+        assert not isinstance(device, Placement)  # otherwise it has a mesh
         return compiled(function, device or default_device(), donated, waits)
     key = config.cache_key
     return _on_mesh(function, places, common, donated, result_places, key)
@@ -96,7 +96,7 @@ def _on_mesh(
     found = [mesh.place_of(layout) for layout in local.out_layouts]
     for number, wanted in enumerate(result_places):
         if wanted is not None and wanted == found[number]:
-            found[number] = wanted  # it has the user's name for it
+            found[number] = wanted  # with the user's sharding
     return MeshProgram(
         local.function,
         mesh.devices,

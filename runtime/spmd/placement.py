@@ -1,7 +1,7 @@
 """Placements: which part of an array each device of a mesh holds, and buffers made of such parts.
 
-Elsewhere: the shardings that users write, which become placements (`frontend/_devices/`), and
-programs on parts (`program.py`).
+Elsewhere: users' shardings, which become placements (`frontend/_devices/`), and programs on parts
+(`program.py`).
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class Placement:
     Args:
         devices: The devices, in the order of the mesh: its last axis counts fastest.
         axes: Names and extents of the axes of the mesh.
-        layout: For each dimension of the array the axes along which it is cut, the first of which
+        layout: For each dimension of the array, the axes along which it is cut; the first axis
             counts slowest. Dimensions at the end may be left out: they are whole.
-        sharding: What the user calls it.
+        sharding: The user's sharding that it comes from.
 
     >>> from axir.runtime.device.devices import devices
     >>> cpu = devices("cpu")[0]
@@ -127,7 +127,7 @@ class Placement:
         return tuple(index)
 
     def whole_shape(self, part_shape: Sequence[int]) -> tuple[int, ...]:
-        """Returns the shape of an array whose parts have a shape."""
+        """Returns the shape of the whole array, given the shape of its parts."""
         sizes = dict(self.axes)
         counts = [math.prod(sizes[name] for name in names) for names in self.layout]
         counts += [1] * (len(part_shape) - len(counts))
@@ -154,16 +154,17 @@ class Placement:
 
 
 class ShardedBuffer:
-    """An array in the memory of several devices, each of which holds a part.
+    """An array in the memory of several devices, one part on each.
 
     Args:
         kind: Shape and dtype of the whole, and the placement as its device.
-        parts: What each device of this process holds, in the order of the placement.
+        parts: The parts on the devices of this process, in the order of the placement.
     """
 
     __slots__ = ("__weakref__", "_are_dropped", "parts", "type")
 
-    # Programs for one device take IREE's reference from a buffer: here is none, so that they ask.
+    # Programs for one device read IREE's reference from a buffer: it is None here, so that they
+    # ask.
     ref = None
 
     def __init__(self, kind: BufferType, parts: Sequence[Buffer]):
@@ -173,7 +174,7 @@ class ShardedBuffer:
 
     @property
     def device(self) -> Placement:
-        """The devices, and what each of them holds."""
+        """The placement: the devices, and their parts."""
         place: Foreign = self.type.device
         return place
 
@@ -194,7 +195,7 @@ class ShardedBuffer:
 
     @property
     def is_deleted(self) -> bool:
-        """Whether the memory has been given back, on any device."""
+        """Whether the memory has been freed, on any device."""
         return self._are_dropped or any(part.is_deleted for part in self.parts)
 
     @property
@@ -230,7 +231,7 @@ class ShardedBuffer:
         return whole
 
     def block_until_ready(self) -> ShardedBuffer:
-        """Waits for all parts; raises what went wrong on a device."""
+        """Waits for all parts; raises the error of a device."""
         for part in self.parts:
             part.block_until_ready()
         return self
@@ -260,7 +261,7 @@ def sharded_type(shape: tuple[int, ...], dtype: Dtype, place: Placement) -> Buff
 
 
 def spread(array: ConcreteArray, place: Placement) -> ShardedBuffer:
-    """Returns an array's parts on the devices of a placement; copies only what is not there."""
+    """Returns an array's parts on the devices of a placement; copies only the absent ones."""
     buffer: Foreign = array._buffer
     if type(buffer) is ShardedBuffer and not buffer.is_deleted:
         if buffer.device == place:

@@ -1,15 +1,16 @@
 """`ProcessEngine`: the engine of devices in several processes.
 
-The devices of a process meet first, as in `ThreadEngine`; collectives among them alone end there.
-For others, the last to come talks to the other processes for all:
+The devices of a process meet first, as in `ThreadEngine`; collectives within one process end there.
+For others, the last device to arrive talks to the other processes for all:
 
-1. Every process tells what it has come to, in a slot of fixed size, which also carries what it has
-   to say if that is little. So unequal programs are found before anything else is exchanged.
-2. Larger parts follow, each to who needs it.
+1. Every process sends the collective that it has come to, in a slot of fixed size, which also
+   carries its part if that is small. So unequal programs are found before anything else is
+   exchanged.
+2. Larger parts follow, each to the processes that need it.
 
 A reduction adds the parts of a process first, then the sums of the processes in their order; of
 large arrays each process adds a piece, and all gather the pieces. Results are equal in all bits on
-all devices. Elsewhere: what carries bytes (`axir.runtime.processes`).
+all devices. Elsewhere: the transport of bytes (`axir.runtime.processes`).
 """
 
 from __future__ import annotations
@@ -34,12 +35,13 @@ from axir.runtime.processes.transport import Transport
 from .combination import combined, partial_sum, reduced, scattered
 from .engines import Engine, ThreadEngine
 
-# The first slot, in bytes: what this much carries takes one exchange. With many processes the slots
-# of all would be much.
+# The first slot, in bytes: parts of up to this size take one exchange. With many processes, the
+# slots of all processes would take much memory.
 _SLOT_BYTES = 4096 + 64
 _SMALL_SLOT_BYTES = 64
 _MANY_PROCESSES = 16
-# What stands first in it: the number of the run, that of the step in it, what is done.
+# The begin of a slot: the number of the run, the number of the step in the run, the collective's
+# digest.
 _PLACE = struct.Struct("<qq16s")
 _DIGEST_BYTES = 16
 _TEXT_BYTES = 512
@@ -57,8 +59,8 @@ class _Plan:
         is_everywhere: Whether each process has members in each group.
         is_one_each: Whether it is a reduction over a device of each process.
         text: The collective in words.
-        digest: What tells the collective from others.
-        slot: Memory for what this process says first. One thread at a time speaks for it.
+        digest: A digest that identifies the collective.
+        slot: Memory for this process's first message. One thread at a time sends for the process.
     """
 
     def __init__(self, collective: Collective, process_of: Sequence[int], me: int):
@@ -86,7 +88,7 @@ class _Plan:
 
 
 def _connected(sets: Sequence[set[int]], start: int) -> tuple[int, ...]:
-    """Returns all that are in a set with `start`, or with one of those, and so on."""
+    """Returns the union of all sets that are connected to `start` by common members."""
     together = {start}
     while more := [s for s in sets if s & together and not s <= together]:
         together = together.union(*more)
@@ -94,12 +96,12 @@ def _connected(sets: Sequence[set[int]], start: int) -> tuple[int, ...]:
 
 
 class Mesh:
-    """Devices of several processes, and what carries bytes among these.
+    """Devices of several processes, and the transports between the processes.
 
     Args:
         process_of: For each position in the mesh the process that its device belongs to.
         member: This process.
-        connect: Makes what carries bytes among some processes, which all call it.
+        connect: Makes the transport among some processes, which all call it.
 
     Attributes:
         local: The positions of the devices of this process.
@@ -133,7 +135,7 @@ class Mesh:
         return found
 
     def transport(self, processes: tuple[int, ...]) -> Transport:
-        """Returns what carries bytes among some processes, made when first asked for."""
+        """Returns the transport among some processes, made when first asked for."""
         found = self._transports.get(processes)
         if found is None:
             found = self._transports[processes] = self._connect(processes)
@@ -174,7 +176,7 @@ class ProcessEngine(ThreadEngine):
 
     Args:
         mesh: The devices.
-        name_of: What errors call the device at a position.
+        name_of: Returns the name of the device at a position for errors.
     """
 
     def __init__(self, mesh: Mesh, name_of: Callable[[int], str] = "device {}".format):
@@ -190,7 +192,7 @@ class ProcessEngine(ThreadEngine):
         return self._mesh.local
 
     def abort(self, error: BaseException) -> None:
-        """Tells that a device has failed, to the other processes too; see `Engine`."""
+        """Reports that a device has failed, to the other processes too; see `Engine`."""
         is_first = self._failure is None
         super().abort(error)
         if is_first and not self._mesh.member.is_broken:
@@ -208,7 +210,7 @@ class ProcessEngine(ThreadEngine):
 
 
 class _Exchange:
-    """One collective of several processes; `run` and `step` tell how far this one has come."""
+    """One collective of several processes; `run` and `step` are this process's position."""
 
     def __init__(
         self, mesh: Mesh, plan: _Plan, operands: Mapping[int, HostArray], run: int, step: int
@@ -221,7 +223,7 @@ class _Exchange:
         self._me = plan.processes.index(mesh.member.index)
 
     def run(self) -> dict[int, HostArray]:
-        """Does it, and returns what each device of this process gets."""
+        """Runs the collective; returns the result of each device of this process."""
         kind = self._collective.kind
         if self._plan.is_one_each:
             return self._reduce_one_each()
@@ -234,7 +236,7 @@ class _Exchange:
     # Reductions ----------------------------------------------------------------------------------
 
     def _reduce(self) -> dict[int, HostArray]:
-        """Adds what this process has of each group, and then what the processes have."""
+        """Adds this process's parts of each group, and then the sums of the processes."""
         collective, groups = self._collective, self._plan.groups
         kind = collective.kind if collective.kind in REDUCTIONS else "psum"
         partial = [
@@ -272,7 +274,7 @@ class _Exchange:
         return {position: total}
 
     def _all_reduced(self, kind: str, own: HostArray) -> HostArray:
-        """Returns what the arrays of the processes are together, the same in all bits in all."""
+        """Returns the reduction of the processes' arrays, with equal bits in all processes."""
         count = len(self._plan.processes)
         content = np.ascontiguousarray(own).view(_BYTE)
         slots, is_inside = self._meet(content)
@@ -293,7 +295,7 @@ class _Exchange:
     # Others --------------------------------------------------------------------------------------
 
     def _gather_all(self) -> dict[int, HostArray]:
-        """Gathers the parts of all devices, and computes from them what those here get."""
+        """Gathers the parts of all devices, and computes the results of this process's devices."""
         content = self._joined(self._plan.positions[self._me])
         widest = max(map(len, self._plan.positions)) * self._part_bytes
         content = np.concatenate([content, np.zeros(widest - content.size, _BYTE)])
@@ -321,7 +323,7 @@ class _Exchange:
         return self._results(parts)
 
     def _needed(self, receivers: Sequence[int]) -> set[int]:
-        """Returns the positions whose parts devices need."""
+        """Returns the positions that the given devices need parts from."""
         needed: set[int] = set()
         for group in self._plan.groups:
             members = [p for p in group if p in receivers]
@@ -333,7 +335,7 @@ class _Exchange:
         return needed
 
     def _results(self, parts: Mapping[int, HostArray]) -> dict[int, HostArray]:
-        """Returns what the devices of this process get, of all parts that they need."""
+        """Returns the results of this process's devices, given all parts that they need."""
         results: dict[int, HostArray] = {}
         nothing = np.zeros(self._collective.operand_type.shape, self._collective.operand_type.dtype)
         for group in self._plan.groups:
@@ -361,13 +363,13 @@ class _Exchange:
         }
 
     def _meet(self, content: HostArray) -> tuple[HostArray, bool]:
-        """Tells what this process has come to, and what it has to say if that is little.
+        """Sends the collective that this process has come to, and its part if that is small.
 
         Returns:
-            What all have to say, and whether that was little.
+            The parts of all processes, and whether they were small.
 
         Raises:
-            UnequalProgramsError: if others have come to something else.
+            UnequalProgramsError: if other processes have come to another collective.
         """
         slot = self._plan.slot
         _PLACE.pack_into(slot.data, 0, self._run, self._step, self._plan.digest)
@@ -382,7 +384,7 @@ class _Exchange:
         return found[:, _PLACE.size : end] if is_inside else found, is_inside
 
     def _unequal(self) -> UnequalProgramsError:
-        """Says what each process has come to."""
+        """Returns the error that names the collective of each process."""
         place = f"step {self._step} of run {self._run}"
         text = f"has come to {place}: {self._collective}".encode()[:_TEXT_BYTES]
         slot = np.frombuffer(text.ljust(_TEXT_BYTES, b"\0"), _BYTE)

@@ -1,9 +1,9 @@
 """`MeshProgram`: one compiled program that every device of a mesh runs on its parts.
 
-The function is that of the parts of one device, in which collectives name axes of the mesh. It is
-compiled once for each kind of device. A call queues it on the devices, each of which has a thread
-of its own, and returns arrays whose parts are yet to come. Elsewhere: how a function of whole
-arrays becomes one of parts (`passes/partition/`), and how devices communicate (`engines.py`).
+The function computes on the parts of one device, and its collectives name axes of the mesh. It is
+compiled once for each kind of device. A call queues it on the devices, each with a separate thread,
+and returns arrays with parts that are yet to be computed. Elsewhere: how a function of whole arrays
+becomes one of parts (`passes/partition/`), and how devices communicate (`engines.py`).
 """
 
 from __future__ import annotations
@@ -60,15 +60,15 @@ class MeshProgram:
     """A function of parts, compiled for the devices of a mesh.
 
     Args:
-        function: What each device computes, of its parts of the arguments: an input for each of
+        function: The computation of each device on its parts of the arguments: an input for each of
             `places`. Its captures are arrays, which every device holds whole.
         devices: The devices, in the order of the mesh.
         axes: Names and extents of the axes of the mesh.
         places: Where the arguments are to lie.
         result_places: Where the results lie.
-        donated: Indices of arguments whose memory the program may overwrite.
+        donated: Indices of arguments that the program may overwrite.
         further: The last arguments of all calls.
-        make_engine: What gives the engine of each run.
+        make_engine: Returns the engine of each run.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class MeshProgram:
         captured = [as_array(x) for x in function.captured]
         function = self.function = join_sums(unit_of(function))
         self.devices = tuple(devices)
-        # Positions of the devices of this process: others run the program on theirs.
+        # Positions of this process's devices; other processes run the program on theirs.
         self.local = tuple(p for p, device in enumerate(devices) if device.is_addressable)
         if not self.local:
             raise NotAddressableError(
@@ -110,7 +110,7 @@ class MeshProgram:
         self._make_engine = make_engine
         self.axes = tuple(axes)
         self._executables = self._compiled()
-        # The same program with marks of its dispatches, once somebody wanted to see them.
+        # The same program with marks of its dispatches, compiled when they are first asked for.
         self._marked: list[Executable] | None = None
         self._constants = [
             [x.parts[number] for x in constants] + [device.put(host_bytes(x)) for x in captured]
@@ -129,7 +129,7 @@ class MeshProgram:
 
     @property
     def code_size(self) -> int:
-        """Size of the compiled program in bytes; 0 if there is none."""
+        """Size of the compiled program in bytes; 0 before it is compiled."""
         return self._executables[0].program.size if self._executables else 0
 
     @property
@@ -138,7 +138,7 @@ class MeshProgram:
         return [self.devices[position] for position in self.local]
 
     def executables(self) -> list[Executable]:
-        """Returns the program on each device, with marks of its dispatches if somebody looks."""
+        """Returns the program on each device, with marks of its dispatches if these are traced."""
         if not timeline.shows_dispatches:
             return self._executables
         if self._marked is None:
@@ -154,7 +154,8 @@ class MeshProgram:
         function = self.function
         if not function.outputs and not has_effects(function):
             return []
-        # With a thread for each device there are cores to spare only if these are more.
+        # Each device has a thread, so cores are left over only if there are more cores than
+        # devices.
         threads = thread_count() if thread_count() > len(self.local) else 1
         work = largest_operation(function)
         binaries: dict[Target, tuple[bytes, list[HostCall]]] = {}
@@ -181,7 +182,7 @@ class MeshProgram:
         return self.run(arguments)
 
     def run(self, arguments: Sequence[ConcreteArray]) -> list[ConcreteArray]:
-        """Runs the program on all devices; returns arrays whose parts are yet to come.
+        """Runs the program on all devices; returns arrays with parts that are yet to be computed.
 
         Raises:
             DeletedArrayError: an argument has been deleted or donated.
@@ -228,9 +229,9 @@ def _part_type(variable: Var, device: Device, function: Function) -> BufferType:
 
 
 def _may_be_shared(variable: Var, function: Function) -> bool:
-    """Tells whether a result may lie in the memory in which all devices get what they exchange.
+    """Tells whether a result may lie in the memory that all devices of a group share.
 
-    It does if the collective comes last, or only ops after it that move nothing in memory.
+    It may if the collective comes last, or is followed only by ops that move nothing in memory.
     """
     made_by = next((e for e in function.equations if any(variable is x for x in e.results)), None)
     if made_by is None:
@@ -249,7 +250,7 @@ def _sharded_type(part: BufferType, place: Placement) -> BufferType:
 
 
 class Run:
-    """One run of a program: a queued call for each device, and what they communicate by."""
+    """One run of a program: a queued call for each device, and the engine between them."""
 
     def __init__(self, program: MeshProgram, engine: Engine):
         self.program = program
@@ -278,12 +279,12 @@ class Run:
                 for call in calls:
                     call.lane.add(call)
             except BaseException as interrupt:
-                self.engine.abort(interrupt)  # some devices would wait for the others
+                self.engine.abort(interrupt)  # some devices would wait forever
                 raise
         return results
 
     def failed(self, error: BaseException, device: Device) -> BaseException:
-        """Keeps the first failure of a device, stops all others, and returns it."""
+        """Keeps the first failure of a device, stops all other devices, and returns it."""
         with self.lock:
             if self.failure is None and not isinstance(error, CollectiveAbortedError):
                 self.failure = self._described(error, device)
@@ -324,7 +325,7 @@ class _DeviceCall(QueuedCall):
         self._run = run
 
     def compute(self, where: str) -> Sequence[iree_runtime.VmRef]:
-        """Runs the program; if that fails, the other devices do not wait for this one."""
+        """Runs the program; if that fails, stops the other devices' waits for this one."""
         run = self._run
         name, device = run.program.function.name, run.program.devices[self.position]
         try:
@@ -345,7 +346,7 @@ class _DeviceCall(QueuedCall):
         return refs
 
     def communicate(self, collective: Collective, operand: HostArray) -> HostArray:
-        """Meets the other devices; see `Channel`."""
+        """Runs a collective with the other devices; see `Channel`."""
         if not timeline.is_on:
             return self._run.engine.communicate(collective, self.position, operand)
         group = collective.group_of(self.position)
@@ -359,7 +360,7 @@ _lanes: dict[Device, Lane] = {}
 
 
 def _lane_of(device: Device) -> Lane:
-    """Returns the queue of a device, which a thread of its own works off in order."""
+    """Returns the queue of a device, which has a separate thread that runs its calls in order."""
     lane = _lanes.get(device)
     if lane is None:
         lane = _lanes[device] = Lane(needs_thread=True)

@@ -3,10 +3,9 @@
     python measure.py --axir PYTHON --jax PYTHON [names of programs, else all]
 
 PYTHON is the interpreter of an environment with the libraries, one with JAX, one with axir in its
-place. A program runs in both, on one core, once after the other, or `--rounds` times, of which the
-least counts.
-What is measured is kept in `measured.json`, and what JAX computed in `expected.json`.
-Without the two interpreters, the table is made of what is kept.
+place. A program runs in both, on one core, once after the other, or `--rounds` times; the least
+time counts. The measurements are kept in `measured.json`, and JAX's results in `expected.json`.
+Without the two interpreters, the table is made from the kept figures.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ print(json.dumps({x: m.version(names[x][0]) for x in sys.argv[1:]}))
 
 
 def used() -> float:
-    """Returns the processor time of all processes that have ended, once none is left."""
+    """Returns the processor time of all child processes that have ended, after waiting for them."""
     try:
         while True:
             os.wait()
@@ -51,7 +50,7 @@ def used() -> float:
 
 
 def measured(command: list[str]) -> tuple[dict[str, object], dict[str, float]]:
-    """Returns what a program computed, and how long it took; raises RuntimeError if it failed."""
+    """Returns a program's results, and its times; raises RuntimeError if it failed."""
     with tempfile.TemporaryDirectory() as cache:
         options = {"JAX_PLATFORMS": "cpu", "AXIR_CACHE_DIR": cache, "ECOSYSTEM_CALLS": CALLS}
         before, begun = used(), time.perf_counter()
@@ -87,7 +86,7 @@ def difference(results: dict[str, object], wanted: dict[str, object]) -> float:
 
 
 def measure(name: str, interpreters: dict[str, str], rounds: int) -> dict[str, object]:
-    """Runs a program on both, keeps what JAX computed, and returns what is kept of the times."""
+    """Runs a program on both, keeps JAX's results, and returns the times to keep."""
     program = str(FOLDER / "programs" / f"{name}.py")
     commands = {
         "jax": [interpreters["jax"], "-W", "ignore", program],
@@ -110,8 +109,8 @@ def measure(name: str, interpreters: dict[str, str], rounds: int) -> dict[str, o
 
 
 KEYS = ("step_processors", "total_processors", "memory")
-# JAX's threads that wait for each other on a busy machine use up processor time, and more by the
-# clock: where that is so much more, the ratio says nothing.
+# On a busy machine, JAX's threads wait for each other and use up processor time, and even more
+# wall-clock time. Where the latter is so much more, the ratio means nothing.
 WAITING = 1.3
 
 
@@ -152,7 +151,7 @@ def table(kept: dict[str, dict[str, list[float]]]) -> str:
 
 
 def main() -> None:
-    """Measures what the command line names, and writes the table."""
+    """Measures the programs that the command line names, and writes the table."""
     parser = argparse.ArgumentParser(description="Measures programs on JAX and on axir.")
     parser.add_argument("--axir", help="an interpreter with axir in the place of JAX")
     parser.add_argument("--jax", help="an interpreter with JAX")
@@ -160,7 +159,7 @@ def main() -> None:
     parser.add_argument("names", nargs="*")
     asked = parser.parse_args()
     ctypes.CDLL(None).prctl(ADOPTS_ORPHANS, 1)
-    # On one core no thread waits for another, whatever else the machine does.
+    # On one core no thread waits for another, whatever the machine's load.
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     for name in (asked.names or sorted(libraries.LIBRARIES)) if asked.jax and asked.axir else ():
         try:

@@ -1,4 +1,4 @@
-"""Runs the programs on JAX, and keeps what they computed in `expected.json`.
+"""Runs the programs on JAX, and keeps their results in `expected.json`.
 
 To be run where JAX and the libraries are installed. Names of programs choose some of them.
 """
@@ -15,7 +15,7 @@ FILE = FOLDER / "expected.json"
 
 
 def recorded(program: Path) -> dict[str, object]:
-    """Returns what a program reports."""
+    """Returns the results that a program reports."""
     command = [sys.executable, "-W", "ignore", program]
     finished = subprocess.run(command, capture_output=True, text=True, check=True)
     line = next(x for x in finished.stdout.splitlines() if x.startswith("RESULTS "))
@@ -34,7 +34,7 @@ def main() -> None:
 
 
 def write(kept: dict[str, dict[str, object]]) -> None:
-    """Writes what programs computed on JAX, a line a result."""
+    """Writes the programs' results on JAX, a line a result."""
     lines = [
         f'  "{name}": {{\n'
         + ",\n".join(f'    "{key}": {json.dumps(value)}' for key, value in results.items())

@@ -1,4 +1,4 @@
-"""What axir does through packages that it does not need: absl's flags, tensorstore's files."""
+"""Uses of optional packages: absl's flags, tensorstore's files."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Runs programs of JAX libraries, unchanged, in which `import jax` gives axir.
 
-What they compute is compared with what they computed on JAX, kept in `expected.json`
-(`record.py` writes it anew), or, where long computations are compiled, with what they compute when
-nothing is (`jax_disable_jit`). `make test-ecosystem` runs them all where JAX is not
-installed. Else those run whose libraries are there.
+Their results are compared with their results on JAX, kept in `expected.json` (`record.py` writes it
+anew), or, where long computations are compiled, with their results without compilation
+(`jax_disable_jit`). `make test-ecosystem` runs them all where JAX is not installed. Elsewhere, the
+programs run that have their libraries installed.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from ecosystem.libraries import LIBRARIES
 FOLDER = Path(__file__).parent
 PROGRAMS = FOLDER / "programs"
 EXPECTED = json.loads((FOLDER / "expected.json").read_text())
-# The interpreter of the environment with all libraries, if there is one.
+# The interpreter of the environment with all libraries, if that exists.
 PYTHON = os.environ.get("ECOSYSTEM_PYTHON", sys.executable)
-# Multiples of the largest element by which float32 results may differ. Steps that adapt, and
-# training, make more of the last bit of a number.
+# Multiples of the largest element by which float32 results may differ. Adaptive steps, and
+# training, amplify differences in the last bit.
 TOLERANCE = 2e-5
 TOLERANCES = {
     "bayex_optimization": 1e-3,
@@ -41,7 +41,7 @@ TOLERANCES = {
     "jaxley_cells": 1e-3,
     "s2fft_transforms": 1e-10,
 }
-# What is compared with what it computes when nothing is compiled.
+# Programs that are compared with their results without compilation.
 EVALUATED = (
     "diffrax_equations",
     "dynamax_models",
@@ -77,7 +77,7 @@ def skip_if_missing(name: str) -> None:
 
 @functools.cache
 def computed(name: str, disables_jit: bool = False) -> dict[str, Any]:
-    """Returns what a program computes, compiled or not."""
+    """Returns a program's results, compiled or not."""
     command = [PYTHON, "-W", "ignore", "-m", "axir.as_jax", PROGRAMS / f"{name}.py"]
     environment = {**os.environ, "JAX_DISABLE_JIT": str(int(disables_jit))}
     finished = subprocess.run(

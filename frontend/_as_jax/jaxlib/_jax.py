@@ -1,4 +1,4 @@
-"""The module `jaxlib._jax` where axir stands in for JAX: classes that libraries annotate with."""
+"""The module `jaxlib._jax` where axir stands in for JAX: classes for libraries' annotations."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The module `jax.lib` where axir stands in for JAX: the parts of it that documents of 2020 use.
 
-Elsewhere: XLA itself. `xla_client` has the builders of operations that translation rules are
-written with, and nothing that compiles or runs.
+Elsewhere: XLA itself. `xla_client` has the builders of operations for translation rules, and
+nothing that compiles or runs.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Names of JAX's of 2020 that today's JAX has no more, for the documents and programs of that time.
+"""Names of JAX's of 2020 that today's JAX lacks; documents and programs of that time use them.
 
-What has only another name today is an entry of `NAMES` or `MODULES`. Elsewhere: names that `axir`
-has for everybody, such as `axir.numpy.msort` or `axir.experimental.stax`.
+A name that was only renamed is an entry of `NAMES` or `MODULES`. Elsewhere: names that `axir`
+always has, such as `axir.numpy.msort` or `axir.experimental.stax`.
 """
 
 from __future__ import annotations
 
-# Modules, and the ones that have their names today.
+# Modules, and today's modules with their names.
 MODULES = {
     "jax.abstract_arrays": "axir._as_jax.older.abstract_arrays",
     "jax.ad": "axir.interpreters.ad",

@@ -8,10 +8,10 @@ __all__ = ["ShapedArray", "raise_to_shaped"]
 
 
 def raise_to_shaped(aval: ShapedArray, weak_type: bool | None = None) -> ShapedArray:
-    """Returns a type, which is one of shape and dtype already.
+    """Returns a type unchanged: it is one of shape and dtype already.
 
     Args:
         aval: The type.
-        weak_type: Whether the dtype gives way to others; None leaves it as it is.
+        weak_type: Whether the dtype yields to others; None leaves it as it is.
     """
     return aval if weak_type is None else aval.update(weak_type=weak_type)

@@ -1,4 +1,4 @@
-"""`device_buffer` of arrays: where they are, before arrays told so themselves."""
+"""`device_buffer` of arrays: an object with an array's place, which arrays now have themselves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Derivatives as they were given before `custom_jvp` and `custom_vjp`."""
+"""The way to define derivatives before `custom_jvp` and `custom_vjp`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["custom_transforms", "defjvp", "defjvp_all", "defvjp", "defvjp_all"]
 
 
 class custom_transforms:
-    """A function whose derivative may be given by `defjvp`, `defvjp` and their kin.
+    """A function with a derivative that may be given by `defjvp`, `defvjp` and similar functions.
 
     >>> import axir
     >>> f = custom_transforms(lambda x: x ** 2)
@@ -45,7 +45,7 @@ def defjvp(fun: custom_transforms, *jvprules: UserFunction | None) -> None:
 
 
 def defvjp_all(fun: custom_transforms, custom_vjp_rule: UserFunction) -> None:
-    """Defines `(*primals) -> (output, pullback)`; the pullback gives a tuple of cotangents."""
+    """Defines `(*primals) -> (output, pullback)`; the pullback returns a tuple of cotangents."""
     fun.with_rule = custom_gradient(custom_vjp_rule)
 
 

@@ -18,7 +18,7 @@ def host_ids() -> list[int]:
 
 
 class Computation:
-    """A program as text. It is StableHLO, where XLA's own form was then."""
+    """A program as text. It is StableHLO; in 2020 it was XLA's own form."""
 
     def __init__(self, lowered: Lowered):
         self._lowered = lowered
@@ -31,7 +31,7 @@ class Computation:
 
 
 def xla_computation(fun: UserFunction, static_argnums: int | tuple[int, ...] = ()) -> UserFunction:
-    """Returns a function of example arguments that gives the program of `fun`.
+    """Returns a function of example arguments that returns the program of `fun`.
 
     Args:
         fun: Function of arrays or trees of arrays.

@@ -1,6 +1,6 @@
-"""What libraries use of `jax._src`: names of JAX's that are not public, and cost nothing here.
+"""The names of `jax._src` that libraries use: they are not public in JAX, and cost nothing here.
 
-Modules whose names are public elsewhere are rows of `MODULES`. The others have the names that a
+Modules with names that are public elsewhere are rows of `MODULES`. The others have the names that a
 library in use asks for.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 from types import ModuleType
 
-# Modules of `jax._src`, and the public ones that have their names.
+# Modules of `jax._src`, and the public modules that have their names.
 MODULES = {
     "api": "axir",
     "basearray": "axir",
@@ -87,7 +87,7 @@ def load(package: str, name: str) -> ModuleType:
         name: The module in it.
 
     Raises:
-        AttributeError: if there is none.
+        AttributeError: if the package has no such module.
     """
     path = f"{package}.{name}".removeprefix(f"{__name__}.")
     try:
@@ -97,5 +97,5 @@ def load(package: str, name: str) -> ModuleType:
 
 
 def __getattr__(name: str) -> ModuleType:
-    # JAX imports all of these by itself.
+    # JAX imports all of these eagerly.
     return load(__name__, name)

@@ -1,4 +1,4 @@
-"""Names of `jax._src.array`: the class of arrays, and what makes them of parts."""
+"""`jax._src.array`: the class of arrays, and functions that make them from parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of `jax._src.checkify`: those of `jax.experimental.checkify`, and the classes of errors."""
+"""`jax._src.checkify`: the names of `jax.experimental.checkify`, and the classes of errors."""
 
 from __future__ import annotations
 

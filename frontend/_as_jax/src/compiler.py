@@ -1,4 +1,4 @@
-"""Names of `jax._src.compiler`: what compiles, which libraries replace to forbid it."""
+"""`jax._src.compiler`: the function that compiles; libraries replace it to forbid compilation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of `jax._src.dispatch`: waiting for what runs, and applying a primitive."""
+"""`jax._src.dispatch`: waiting for running computations, and applying a primitive."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of `jax._src.distributed`: the state of one process that computes alone."""
+"""`jax._src.distributed`: the state of one process without others."""
 
 from __future__ import annotations
 

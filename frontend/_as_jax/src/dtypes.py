@@ -1,4 +1,4 @@
-"""Names of `jax._src.dtypes`: dtypes, how they promote, and those that are not NumPy's."""
+"""`jax._src.dtypes`: dtypes, their promotion, and the dtypes that are not NumPy's."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def to_numeric_dtype(dtype: DTypeLike) -> np.dtype:
 
 
 def to_inexact_dtype(dtype: DTypeLike) -> np.dtype:
-    """Returns the dtype of floats or complex numbers in which integers are computed with.
+    """Returns the dtype of floats or complex numbers that integers are converted to.
 
     >>> to_inexact_dtype("int8"), to_inexact_dtype("float16")
     (dtype('float32'), dtype('float16'))
@@ -78,7 +78,7 @@ def to_inexact_dtype(dtype: DTypeLike) -> np.dtype:
 
 
 def to_complex_dtype(dtype: DTypeLike) -> np.dtype:
-    """Returns the dtype of complex numbers whose parts hold those of a dtype.
+    """Returns the complex dtype with parts that hold the values of a dtype.
 
     >>> to_complex_dtype("int8")
     dtype('complex64')
@@ -115,7 +115,7 @@ def default_float_dtype() -> np.dtype:
 
 
 def itemsize_bits(dtype: DTypeLike) -> int:
-    """Returns how many bits a number of a dtype has.
+    """Returns the number of bits of a dtype.
 
     >>> itemsize_bits("int4"), itemsize_bits("float32")
     (4, 32)

@@ -1,7 +1,7 @@
-"""Names of `jax._src.literals`: classes of numbers and arrays that tracing makes of literals.
+"""`jax._src.literals`: classes of numbers and arrays for literals in tracing.
 
-Here such arrays are of the class of all arrays, so nothing is an instance of these. Libraries have
-rules for them.
+Here such arrays are of the class of all arrays, so no object is an instance of these. Libraries
+have rules for them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Names of `jax._src.monitoring`: those of `axir.monitoring`."""
+"""`jax._src.monitoring`: the names of `axir.monitoring`."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def text(s: str, annotation: str | None = None) -> Doc:
 
 
 def concat(docs: Sequence[Doc]) -> Doc:
-    """Returns documents one behind the other."""
+    """Returns documents in sequence."""
     return Doc("".join(doc.content for doc in docs))
 
 

@@ -1,4 +1,4 @@
-"""Names of `jax._src.public_test_util`: what tests of libraries compare with."""
+"""`jax._src.public_test_util`: the comparisons in tests of libraries."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from axir._trees import tree
 from axir.dialect.core.annotations import ArrayLike, PyTree
 from axir.test_util import *  # noqa: F403
 
-# How far numbers may differ, relatively and absolutely, by the dtype of the coarser of them.
+# Relative and absolute tolerances, by the dtype of lower precision.
 _TOLERANCES = {"float64": 1e-15, "complex128": 1e-15, "float32": 1e-6, "complex64": 1e-6}
 _COARSE = 1e-2
 
@@ -24,9 +24,9 @@ def check_close(
 
     Args:
         xs, ys: The trees.
-        atol, rtol: How far elements may differ, absolutely and relatively to those of `ys`; by
-            default as far as their dtypes are exact.
-        err_msg: What to tell besides.
+        atol, rtol: How far elements may differ, absolutely and relatively to the elements of `ys`;
+            by default within the precision of their dtypes.
+        err_msg: A text to add to the error.
 
     >>> check_close({"a": np.float32(1.0)}, {"a": np.float32(1.0000001)})
     """

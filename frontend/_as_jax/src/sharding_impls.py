@@ -1,4 +1,4 @@
-"""Names of `jax._src.sharding_impls`: those of `axir.sharding`, and places that are not named."""
+"""`jax._src.sharding_impls`: the names of `axir.sharding`, and shardings without names."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def canonicalize_sharding(
     """Returns a sharding over a mesh as it is, and a specification as one over the mesh in use.
 
     Raises:
-        TypeError: for something else.
-        MissingMeshError: for a specification where no mesh is in use.
+        TypeError: for other objects.
+        MissingMeshError: for a specification if no mesh is in use.
     """
     if sharding is None or (isinstance(sharding, NamedSharding) and sharding.mesh.empty):
         return None

@@ -16,11 +16,11 @@ from axir.tree_util import flatten_one_level as flatten_one_level
 
 
 class RegistryEntry(NamedTuple):
-    """How containers of a class come apart and together.
+    """How containers of a class are flattened and rebuilt.
 
     Attributes:
-        to_iter: From a container to its children and what it is besides.
-        from_iter: From that, and children, to a container.
+        to_iter: From a container to its children and its auxiliary data.
+        from_iter: From the auxiliary data, and children, to a container.
     """
 
     to_iter: UserFunction
@@ -35,7 +35,7 @@ class _Registry(Container[type]):
         return kind in known(namespace=NAMESPACE)
 
     def __getitem__(self, kind: type) -> RegistryEntry:
-        if kind is dict:  # whose keys optree keeps in an object that cannot be hashed
+        if kind is dict:  # optree keeps its keys in an object that cannot be hashed
             return RegistryEntry(
                 lambda x: (tuple(x[key] for key in sorted(x)), tuple(sorted(x))),
                 lambda keys, children: dict(zip(keys, children, strict=True)),
@@ -51,10 +51,11 @@ class _Registry(Container[type]):
 
 
 _registry = _Registry()
-# What says where a child of one of JAX's own containers is.
+# The key of a child in one of JAX's own containers.
 BuiltInKeyEntry: TypeAlias = SequenceKey | DictKey | GetAttrKey | FlattenedIndexKey
 
-# What keeps a tree from being a prefix of another: functions that make an error of its name.
+# Returns the reasons that a tree is no prefix of another: functions that make an error, given a
+# name.
 prefix_errors: Callable[..., list[Callable[[str], ValueError]]] = partial(
     optree.prefix_errors, namespace=NAMESPACE
 )

@@ -27,7 +27,7 @@ class HashablePartial:
     """A function with its first arguments and some by name, equal to another one of the same.
 
     Args:
-        f: The function; those of one code are the same.
+        f: The function; functions with the same code are equal.
         *args: First arguments, hashable.
         **kwargs: Arguments by name, hashable.
 
@@ -68,7 +68,7 @@ def unzip3(triples: Iterable[Sequence[UserObject]]) -> tuple[tuple[UserObject, .
 
 
 def split_list(items: Sequence[Item], lengths: Sequence[int]) -> list[list[Item]]:
-    """Returns the first items, the next ones, and so on, and what is left.
+    """Returns the first items, the next ones, and so on, and the rest.
 
     >>> split_list([1, 2, 3, 4], [1, 2])
     [[1], [2, 3], [4]]
@@ -81,7 +81,7 @@ def split_list(items: Sequence[Item], lengths: Sequence[int]) -> list[list[Item]
 
 
 def partition_list(marks: Sequence[bool], items: Sequence[Item]) -> tuple[list[Item], list[Item]]:
-    """Returns the items that are not marked, and those that are.
+    """Returns the unmarked items, and the marked items.
 
     >>> partition_list([True, False], ["a", "b"])
     (['b'], ['a'])
@@ -93,7 +93,7 @@ def partition_list(marks: Sequence[bool], items: Sequence[Item]) -> tuple[list[I
 def wraps(
     wrapped: UserFunction, namestr: str | None = None, docstr: str | None = None
 ) -> Callable[[UserFunction], UserFunction]:
-    """Gives a function the name and docstring of another one, or what is made of these.
+    """Gives a function the name and docstring of another one, or texts made of them.
 
     Args:
         wrapped: The other function.

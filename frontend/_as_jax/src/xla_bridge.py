@@ -17,5 +17,5 @@ __all__ = [
     "process_index",
 ]
 
-# Objects of XLA's, of which there are none.
+# XLA's backends; there is never one here.
 _backends: dict[str, UserObject] = {}

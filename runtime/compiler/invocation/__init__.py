@@ -1,7 +1,7 @@
-"""Running IREE's compiler: the one implementation, for this process and for helper processes.
+"""Runs IREE's compiler: the one implementation, in this process and in helper processes.
 
-A helper process loads this folder alone, under a name of its own: nothing here imports what stands
-outside the folder, but for the compiler. Elsewhere: whether to use a helper, and the life of one
+A helper process loads only this folder, under a separate module name: the files here import nothing
+from outside the folder except the compiler. Elsewhere: whether to use a helper, and a helper's life
 (`helpers.py`).
 """
 

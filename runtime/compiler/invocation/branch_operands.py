@@ -1,22 +1,23 @@
-"""Keeps what branches pass on: references and numbers that IREE's bytecode would lose.
+"""Keeps references and numbers that branches pass and that IREE's bytecode would lose.
 
-The facts (IREE 3.12 and 3.13), both about the moves between registers that a branch stands for:
+The facts (IREE 3.12 and 3.13), both about the moves between registers that a branch becomes:
 
-* Where a branch passes one reference to several arguments of a block, as after a condition whose
-  results lie in one allocation, and one of the arguments is given the register in which the
-  reference already is, the bytecode moves the reference out of this register into that of another.
-  The argument is null from then on. A null buffer ends the program ("indirect buffer reference slot
-  0 is out range"); a null fence lets it go on before what it needs is there.
+* A branch may pass one reference to several arguments of a block, as after a condition with several
+  results in one allocation. If one of these arguments has the register in which the reference
+  already is, the bytecode moves the reference out of this register into another argument's
+  register. The argument is null from then on. A null buffer ends the program ("indirect buffer
+  reference slot 0 is out range"); a null fence lets the program go on before its operands are
+  ready.
 * A number of 64 bits takes two registers of 32. The moves are ordered so that no register is
   overwritten before it is read, but as if the second half of a pair were no register. Where a block
   takes numbers of both sizes, one that is still needed may be lost.
 
-So no reference is passed twice to one block: the second and later occurrences are replaced by the
-result of an operation whose value is the same, the choice between the reference, if it is not
-null, and null. Such a copy is made where control has already chosen the block: one that is made
-before and not passed on is never released, and what it refers to stays in memory for good.
-And numbers of 32 bits are passed as 64 bits to blocks that also take such. Elsewhere: running the
-compiler (`invoker.py`).
+So no reference is passed twice to one block: the second and later occurrences are replaced by a
+copy, the result of an operation with the same value (it selects the reference if it is not null,
+and null otherwise). Such a copy is made after the control flow has chosen the block, because a copy
+that is made earlier and not passed on is never released, and its buffer stays in memory for good.
+Numbers of 32 bits are passed as 64 bits to blocks that also take numbers of 64 bits. Elsewhere:
+running the compiler (`invoker.py`).
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ def _part_references(branch: ir.Operation) -> int:
         values, passed = passed[: len(block.arguments)], passed[len(block.arguments) :]
         references = [x for x in values if _is_reference(x.type)]
         if len(set(references)) < len(references):
-            # What is made before the choice is never released where it is not passed on.
+            # A copy that is made before the choice, and not passed on, is never released.
             edge = branch.block.create_after()
             with ir.InsertionPoint(edge), branch.location:
                 jump = ir.Operation.create("vm.br", operands=values, successors=[block])
@@ -115,7 +116,7 @@ def _part_passed(branch: ir.Operation) -> int:
 
 
 def _is_reference(type_: ir.Type) -> bool:
-    # The bindings have no classes for types of the VM.
+    # The bindings have no classes for the VM's types.
     return str(type_).startswith("!vm.ref<")
 
 
@@ -131,7 +132,7 @@ def _copy(value: ir.Value, before: ir.Operation) -> ir.Value:
 
 
 def _pass_one_width(branches: list[ir.Operation], others: list[ir.Operation]) -> int:
-    """Widens numbers of 32 bits that are passed beside numbers of 64."""
+    """Widens numbers of 32 bits that are passed together with numbers of 64 bits."""
     entries: dict[ir.Block, _Entries] = {}
     for branch in branches:
         first = 1 if branch.name == "vm.cond_br" else 0

@@ -1,9 +1,9 @@
-"""Keeps the functions of kernels as functions: LLVM would write each call of them out.
+"""Keeps LLVM from inlining the functions that kernels call.
 
 A kernel that needs a formula of a hundred operations hundreds of times calls a function instead
-(`dialect/builders/kernels/functions.py`). LLVM's inliner takes such a function for small, and the
-code that it makes of hundreds of calls keeps the passes after it busy for seconds. Elsewhere: when
-the compiler stops for this (`invoker.py`).
+(`dialect/builders/kernels/functions.py`). LLVM's inliner considers such a function small, and the
+code of hundreds of inlined calls keeps the later passes busy for seconds. Elsewhere: when the
+compiler stops for this (`invoker.py`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def keep_functions(module: ir.Operation) -> int:
     """Forbids LLVM to inline the functions of kernels, in the phase `executable-targets`.
 
     Returns:
-        How many there are.
+        The number of functions marked.
     """
     functions: list[ir.Operation] = []
 

@@ -1,10 +1,10 @@
-"""Lets a program tell when each of its dispatches begins and ends, and which lines it comes from.
+"""Marks the begin and the end of each dispatch of a program, and its source lines.
 
-IREE traces tensors: where a program has a `flow.tensor.trace`, it waits until the tensor is there,
-and hands it to whoever runs the program. Before each dispatch stands one of an element of its first
-operand, behind it one of an element of its first result, whose keys say which dispatch it is. One
-element, because what is traced is copied. A mark takes 10 to 15 us. Elsewhere: who asks for marks
-(`compilation.py`), who reads them (`axir.runtime.calls.marked_programs`).
+IREE can trace tensors: at a `flow.tensor.trace` the program waits until the tensor is computed, and
+passes it to a callback of the runtime. A trace of one element of the first operand stands before
+each dispatch, and a trace of one element of the first result behind it; their keys name the
+dispatch. It is one element only, because traced tensors are copied. A mark takes 10 to 15 us.
+Elsewhere: requesting marks (`compilation.py`), reading them (`axir.runtime.calls.marked_programs`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def mark_dispatches(module: ir.Operation) -> int:
     """Puts marks around all dispatches of a module in the phase `flow`, in place.
 
     Returns:
-        How many dispatches there are.
+        The number of dispatches.
     """
     dispatches: list[ir.Operation] = []
 
@@ -50,7 +50,7 @@ def _mark(
 ) -> None:
     """Traces an element of one of the values, before an operation."""
     value = next(filter(_is_plain, values), None)
-    if value is None:  # a dispatch without operands: it begins when the one before it ends
+    if value is None:  # no operands: it begins when the dispatch before it ends
         return
     place = ir.InsertionPoint(following)
     with following.context, location, place:
@@ -85,7 +85,7 @@ def _element(value: ir.Value, rank: int) -> ir.Value:
 
 
 def _is_plain(value: ir.Value) -> bool:
-    """Tells whether an element of a value can be read: it lies in memory as its type says."""
+    """Tells whether an element of a value can be read: its type determines its layout in memory."""
     if not isinstance(value.type, ir.RankedTensorType):
         return False
     kind = ir.RankedTensorType(value.type)
@@ -122,9 +122,10 @@ def _kernels(module: ir.Operation) -> Iterator[tuple[str, ir.Operation]]:
 
 
 def _lines(dispatch: ir.Operation, kernel: ir.Operation | None) -> list[str]:
-    """Returns `file:line` of what a dispatch computes: its own line, and those fused into it.
+    """Returns the `file:line` places of a dispatch: its own line, and the lines fused into it.
 
-    Equal kernels are one, with the lines of the first: they count if the dispatch's is among them.
+    Equal kernels are merged and have the lines of the first; these lines count if the dispatch's
+    own line is among them.
     """
     own = _line(dispatch.location)
     fused: dict[str, None] = {}

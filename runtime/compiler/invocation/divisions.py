@@ -1,12 +1,13 @@
-"""Division of vectors of integers in floating point, for which processors have instructions.
+"""Divides vectors of integers in floating point, for which processors have vector instructions.
 
-They divide single integers only, and LLVM takes vectors apart for that: 1.9 ns an element, and
-0.5 ns in this way (AMD EPYC with AVX-512). A quotient that is no integer differs from the next one
-by one part of the divisor or more, which is 2**-32 of its size where the dividend has 32 bits; its
-rounding to f64 changes it by 2**-53 of its size, hence does not reach that integer.
+Processors divide single integers only, and LLVM splits a vector into its elements for that: 1.9 ns
+an element, and 0.5 ns in this way (AMD EPYC with AVX-512). A quotient that is not an integer
+differs from the next integer by one part of the divisor or more, which is 2**-32 of its size where
+the dividend has 32 bits. Rounding to f64 changes it by 2**-53 of its size, so it does not reach
+that integer.
 
-IREE's LLVM does the same; that of llvmlite is older. Elsewhere: what is divided by zero, or
-overflows, which kernels exclude (`axir.passes.fuse.elementwise`).
+IREE's LLVM does the same; llvmlite's LLVM is older. Elsewhere: division by zero, and overflow,
+which kernels exclude (`axir.passes.fuse.elementwise`).
 """
 
 from __future__ import annotations

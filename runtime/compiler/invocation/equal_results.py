@@ -1,13 +1,13 @@
-"""Keeps IREE from taking one result of a dispatch for another one.
+"""Keeps IREE from mistaking one result of a dispatch for another.
 
-IREE computes numbers that stand side by side in one dispatch, in which it finds out that some are
-equal, such as a number and what is left of it when it is made wider and narrow again. It drops the
-results that are there twice, but lets whoever reads one of them read the dispatch's first result
-(`dropUnusedAndRedundantDispatchRegionResults`). So such dispatches are made here, before the phase
-that would make them, with all that makes equal results one but the pattern that does it wrongly.
-Every result that is there twice is given up for its equal; then nothing is left to be dropped.
-Other dispatches have one result, or results that are operations' of their own. Elsewhere: when the
-compiler stops for this (`invoker.py`).
+IREE computes independent scalars in one dispatch, and finds there that some are equal, such as a
+number and the same number converted to a wider type and back. It drops the duplicate results, but
+makes the users of each of them read the dispatch's first result
+(`dropUnusedAndRedundantDispatchRegionResults`). So axir makes such dispatches here, before the
+phase that would make them, with all the rewrites that merge equal results, except the one wrong
+pattern. Each duplicate result is replaced by its equal; then no result is left to be dropped. Other
+dispatches have one result, or results of different operations. Elsewhere: when the compiler stops
+for this (`invoker.py`).
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ _FUSE = (
 )
 _FUSE_PRODUCERS = """iree-dispatch-creation-fuse-multi-use-elementwise-producer{
     intra-dispatch=true num-iterations=32}"""
-# What is computed twice in an operation that came of several becomes one value.
+# Equal computations in a region that was merged from several become one value.
 _TIDY_DISPATCHES = """cse, canonicalize{
     disable-patterns=mlir::iree_compiler::IREE::Flow::DispatchRegionDropUnusedResults}, cse"""
-# The passes of the next phase up to the one that makes dispatches of numbers, which then finds none
-# left, and the one that fuses what is in a dispatch.
+# The passes of the next phase up to the one that forms dispatches of scalars, which then finds no
+# scalars left, and the one that fuses operations within a dispatch.
 _PASSES = f"""
     {_TIDY},
     iree-dispatch-creation-fusion-preprocessing, {_TIDY},
@@ -55,16 +55,16 @@ _PIPELINE = f"""builtin.module(
 
 
 def part_equal_results(module: ir.Operation) -> int:
-    """Has no dispatch of numbers return one value twice, in the phase `global-optimization`.
+    """Merges equal results of dispatches of scalars, in the phase `global-optimization`.
 
     Returns:
-        How many results were given up for their equals.
+        The number of results that were replaced by their equals.
     """
     if not _has_numbers(module):
         return 0
     with module.context:
         manager = PassManager.parse(_PIPELINE)
-        manager.enable_verifier(False)  # of what IREE's own passes make here, as elsewhere
+        manager.enable_verifier(False)  # IREE's own passes are not verified, as elsewhere
         manager.run(module)
     regions: list[ir.Operation] = []
 
@@ -104,7 +104,7 @@ def _is_of_numbers(operation: ir.Operation) -> bool:
 
 
 def _give_up_equals(region: ir.Operation) -> int:
-    """Lets whoever reads a value that a dispatch returns again read its first return."""
+    """Makes the users of a value that a dispatch returns twice read its first result."""
     *_, returned = region.regions[0].blocks[0].operations
     first: dict[object, ir.Value] = {}
     count = 0
@@ -117,9 +117,10 @@ def _give_up_equals(region: ir.Operation) -> int:
 
 
 def _computed(value: ir.Value) -> object:
-    """Returns what is the same for two values that are equal.
+    """Returns a key that is the same for two equal values.
 
-    Results of one operation are if it yields one value for both, in the same order of elements.
+    Two results of one operation are equal if it yields one value for both, with the same indexing
+    map and type.
     """
     if isinstance(value, ir.BlockArgument) or value.owner.name != _GENERIC:
         return value

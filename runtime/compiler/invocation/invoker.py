@@ -1,6 +1,6 @@
 """Calls the compiler: StableHLO in, bytecode of IREE's virtual machine out.
 
-Elsewhere: what is compiled with which flags (`compilation.py`).
+Elsewhere: the choice of flags (`compilation.py`).
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ from .stream_passes import STREAM_PHASE
 
 BYTECODE_MAGIC = b"ML\xefR"
 
-# Sessions hold uniqued types and attributes for good; a fresh one costs 3 ms.
+# A session holds uniqued types and attributes until it ends; a fresh one costs 3 ms.
 _COMPILATIONS_PER_SESSION = 200
 _ERROR_SEVERITY = 2
 MARK = "mark"
-# A flag of the tool `iree-compile`, not of a session: the C API has a function for it.
+# A flag of the tool `iree-compile`, not of a session: the C API sets it by a function.
 UNVERIFIED = "--verify=false"
-# A flag of this folder: what works in place works on a copy.
+# A flag of this folder: each operation that works in place works on a copy.
 KEEP_COPIES = "--axir-keep-copies"
 # The compiler stops after these. In the second to last, executables are translated to machine code,
 # side by side.
@@ -86,7 +86,7 @@ def _set_process_flags(flags: tuple[str, ...]) -> None:
 
 
 class Invoker:
-    """Compiles in this process; threads may compile side by side, each in a session of its own.
+    """Compiles in this process; threads may compile at the same time, each in a separate session.
 
     Args:
         process_flags: flags that the compiler takes once for the whole process.
@@ -108,18 +108,18 @@ class Invoker:
 
         Args:
             source: the module.
-            flags: those of the session, and perhaps `UNVERIFIED`.
-            report: called with each error that the compiler diagnoses, and with why nothing is
-                known of what the program reads (`UNPROVEN`), if so.
-            option: whether the program looks at what it is called with; or `MARK`, if it tells when
-                its dispatches begin and end, and looks.
+            flags: the session's flags, and perhaps `UNVERIFIED`.
+            report: called with each error that the compiler diagnoses; also with the reason
+                (`UNPROVEN`) if it cannot be proven which memory the program reads.
+            option: whether the program checks its arguments; or `MARK`, if it marks the begin and
+                end of its dispatches, and checks them.
 
         Returns:
             The binary; None if there are errors.
 
         Raises:
             RejectedFlagsError: the flags are not legal.
-            WrongMemoryError: the program would read something else than it means.
+            WrongMemoryError: the program would read memory with wrong contents.
         """
         verifies, keeps_copies, flags = _own_flags(flags)
         with (
@@ -135,20 +135,20 @@ class Invoker:
                     return None
                 return _bytecode(invocation, checks_arguments=bool(option))
             except (ir.MLIRError, ValueError, RuntimeError) as error:
-                # A pass made what is not legal, or the bytecode cannot be written.
+                # A pass made illegal IR, or the bytecode cannot be written.
                 report(str(error))
                 return None
 
     def compile_object(
         self, source: bytes, flags: tuple[str, ...], report: Callable[[str], None], prefix: str
     ) -> tuple[bytes, bytes] | None:
-        """Compiles a module's kernels to an object file, for whoever links them himself.
+        """Compiles a module's kernels to an object file, which the caller links.
 
         Args:
             source: the module.
-            flags: those of the session, with a path for the object file.
+            flags: the session's flags, with a path for the object file.
             report: called with each error that the compiler diagnoses.
-            prefix: what symbols of the object file begin with.
+            prefix: the prefix of the object file's symbols.
 
         Returns:
             The program that calls the kernels, as text of the phase `executable-targets` without
@@ -156,7 +156,7 @@ class Invoker:
 
         Raises:
             RejectedFlagsError: the flags are not legal.
-            WrongMemoryError: the program would read something else than it means.
+            WrongMemoryError: the program would read memory with wrong contents.
         """
         import tempfile  # late: takes 5 ms, and few programs are object files
 
@@ -215,7 +215,7 @@ class Invoker:
 
 
 def _own_flags(flags: tuple[str, ...]) -> tuple[bool, bool, tuple[str, ...]]:
-    """Tells whether to verify what passes make, whether to keep copies; and the session's flags."""
+    """Splits flags: whether to verify the passes' results, to keep copies, the session's."""
     rest = tuple(flag for flag in flags if flag not in (UNVERIFIED, KEEP_COPIES))
     return UNVERIFIED not in flags, KEEP_COPIES in flags, rest
 
@@ -224,7 +224,7 @@ def _own_flags(flags: tuple[str, ...]) -> tuple[bool, bool, tuple[str, ...]]:
 def _invocation(
     session: Session, source: bytes, report: Callable[[str], None], verifies: bool
 ) -> Iterator[Invocation | None]:
-    """Lends an invocation that has read a module; None if that is not possible."""
+    """Yields an invocation that has read a module; None if it cannot be read."""
 
     @_DIAGNOSTIC_CALLBACK
     def collect(severity: int, text: ctypes.c_void_p, length: int, _: object) -> None:
@@ -237,7 +237,7 @@ def _invocation(
         is_text = not source.startswith(BYTECODE_MAGIC)
         buffer = source + b"\0" if is_text else source
         is_good = invocation.parse_source(Source.wrap_buffer(session, buffer))
-        _set_verification()(invocation._inv_p, verifies)  # what was read is verified always
+        _set_verification()(invocation._inv_p, verifies)  # the parsed module is verified always
         yield invocation if is_good else None
     finally:
         invocation.close()
@@ -256,18 +256,19 @@ def _execute(session: Session, invocation: Invocation, ways: _Ways) -> bool:
     """Compiles to a VM module; tells whether that went well.
 
     Threads help where many executables are translated. The passes before and after see one module
-    and a function or two: shared out, they take 15% more processor time and no less of the clock.
+    and a function or two: spread over threads, they take 15% more processor time and the same
+    wall-clock time.
 
     Raises:
-        ir.MLIRError: what passes made is not legal, though each of them went well, since none but
-            the last one of a phase was looked at.
-        WrongMemoryError: the program would read something else than it means.
+        ir.MLIRError: a pass made illegal IR, although each pass succeeded: only the last result of
+            a phase was verified.
+        WrongMemoryError: the program would read memory with wrong contents.
     """
     start = None
     for phase in _PHASES:
         if not _compile_between(session, invocation, start, phase):
             return False
-        # Only a context that Python owns can outlive what Python holds of the module.
+        # Only a context that Python owns can outlive Python's references to the module.
         assert session.context is not None
         module = invocation.export_module()
         if not ways.verifies:
@@ -278,10 +279,10 @@ def _execute(session: Session, invocation: Invocation, ways: _Ways) -> bool:
 
 
 def _mend(module: ir.Operation, phase: str, ways: _Ways) -> str:
-    """Mends what a phase has made, in place; returns the phase in which the module is then.
+    """Mends the result of a phase in place; returns the phase to continue from.
 
     Raises:
-        WrongMemoryError: the program would read something else than it means.
+        WrongMemoryError: the program would read memory with wrong contents.
     """
     if phase == NUMBERS_PHASE:
         part_equal_results(module)

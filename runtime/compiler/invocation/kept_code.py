@@ -1,10 +1,10 @@
-"""Code that all programs share, kept where Python keeps the byte code of this folder.
+"""Code that all programs share, cached in the folder of this package's byte code.
 
-Like byte code it is made of what stands here, of the version of llvmlite and of the processor, once
-for a machine, and does not belong to the programs of a user: their cache may be empty, or theirs
-alone. A folder that cannot be written to costs a compilation and nothing else. What nobody has read
-for weeks, since it belongs to another version, goes when something is added. Elsewhere: the code
-(`native.py`), and the programs that are kept (`runtime/compiler/cache.py`).
+Like byte code, it depends on the sources here, the version of llvmlite and the processor, and is
+made once for a machine. It does not belong to a user's programs, which may have an empty or a
+private cache. A folder that cannot be written to costs a compilation and nothing else. Files that
+no process has read for weeks belong to another version; they are deleted when a file is added.
+Elsewhere: the code (`native.py`), and the cache of programs (`runtime/compiler/cache.py`).
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from collections.abc import Callable
 
 _SUFFIX = ".code"
 _DIGEST_BYTES = 32
-# What has not been read for so long is deleted; that it is read is written down once a day.
+# A file that has not been read for so long is deleted; a read is recorded once a day.
 _KEPT_SECONDS = 4 * 7 * 24 * 3600
 _DAY_SECONDS = 24 * 3600
 
 
 def kept_code(name: str, source: bytes, make: Callable[[], bytes]) -> bytes:
-    """Returns what is made of a source, from the disk if it has been made before.
+    """Returns the code made from a source, from the disk if it has been made before.
 
     Args:
-        name: What a person who looks into the folder reads.
+        name: The begin of the file's name, which makes a listing of the folder readable.
         source: All that the code depends on.
         make: Makes it.
     """
@@ -45,23 +45,23 @@ def kept_code(name: str, source: bytes, make: Callable[[], bytes]) -> bytes:
             return code
     code = make()
     if not sys.dont_write_bytecode:
-        with contextlib.suppress(OSError):  # nobody may write here
+        with contextlib.suppress(OSError):  # the folder is read-only
             _write(path, hashlib.sha256(code).digest() + code)
             _delete_unread(folder)
     return code
 
 
 def _note_reading(path: str) -> None:
-    """Has a file count as one that was written now, unless that is so already."""
-    with contextlib.suppress(OSError):  # nobody may write here, or another process has deleted it
+    """Updates a file's time of modification, unless it is recent."""
+    with contextlib.suppress(OSError):  # read-only folder, or file deleted elsewhere
         if time.time() - os.stat(path).st_mtime > _DAY_SECONDS:
             os.utime(path)
 
 
 def _delete_unread(folder: str) -> None:
-    """Deletes files that nobody has read for weeks.
+    """Deletes files that no process has read for weeks.
 
-    Who reads one just now has it open, and reads on; who comes later makes it again.
+    A process that is reading one has it open, and reads on; a later one makes it again.
     """
     with os.scandir(folder) as entries:
         found = [entry.path for entry in entries if entry.name.endswith(_SUFFIX)]
@@ -72,10 +72,10 @@ def _delete_unread(folder: str) -> None:
 
 
 def _write(path: str, content: bytes) -> None:
-    """Writes a file so that who reads it meanwhile finds all of it or none."""
+    """Writes a file such that a concurrent reader finds all of it or none."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
     folder, name = os.path.split(path)
-    # If this process dies, what is half written goes with what nobody reads.
+    # If this process dies, the half-written file is deleted later, with other unread files.
     handle, temporary = tempfile.mkstemp(prefix=f"{name}-", suffix=_SUFFIX, dir=folder)
     try:
         with os.fdopen(handle, "wb") as file:

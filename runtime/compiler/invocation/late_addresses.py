@@ -1,8 +1,8 @@
-"""Kernels of many arrays load the address of each where they first need it.
+"""Moves the loads of arrays' addresses to their first use, in kernels of many arrays.
 
-A kernel begins by loading the addresses of all arrays. Of hundreds of them LLVM stores most on the
-stack and loads them again, and takes half of its time for finding that out. Elsewhere: which
-functions are kernels (`native.py`).
+A kernel begins with the loads of the addresses of all arrays. With hundreds of arrays, LLVM spills
+most of the addresses to the stack and reloads them, and spends half of its time on that. Elsewhere:
+the kernels (`native.py`).
 """
 
 from __future__ import annotations

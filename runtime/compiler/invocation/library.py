@@ -1,7 +1,7 @@
-"""IREE's compiler library, loaded in such a way that the process keeps its logging.
+"""Loads IREE's compiler library without changing the process's logging.
 
-The wheel calls `logging.debug`, which gives a root logger without handlers one: what the user says
-by `logging.basicConfig` would be without effect, and warnings would look otherwise.
+The wheel calls `logging.debug`, which adds a handler to a root logger without handlers: the user's
+`logging.basicConfig` would have no effect, and warnings would look different.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["Invocation", "Output", "Session", "Source", "ctypes_dl", "keeping_lo
 
 @contextmanager
 def keeping_logging() -> Iterator[None]:
-    """Lets nobody give the root logger a handler meanwhile."""
+    """Prevents code in the block from adding a handler to the root logger."""
     handler = logging.NullHandler()
     logging.root.addHandler(handler)
     try:

@@ -1,9 +1,10 @@
-"""LLVM IR as text, from IREE's LLVM to that of llvmlite, which is older.
+"""Translates LLVM IR as text from IREE's LLVM to llvmlite's LLVM, which is older.
 
-IREE brings MLIR and LLVM of its own, but no function that makes machine code of LLVM IR. llvmlite
-has that, in another version of LLVM, whose text differs: newer ones write numbers as `f0x3F800000`,
-`+inf`, `-nan(0x1)`, and decimals that are not exact; older ones want the bits, those of a double
-for floats and doubles alike. Elsewhere: where the text comes from (`native.py`).
+IREE contains its own MLIR and LLVM, but no function that makes machine code from LLVM IR. llvmlite
+has that function, with another version of LLVM and another text format. Newer versions write
+numbers as `f0x3F800000`, `+inf`, `-nan(0x1)`, and decimals that are not exact; older versions
+expect the bits, as a double's bits for both floats and doubles. Elsewhere: where the text comes
+from (`native.py`).
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import re
 import struct
 from typing import NamedTuple
 
-# A number, which is no part of a name, and what is often right before it: its type.
+# A number that is no part of a name, and the type that often stands right before it.
 _NUMBERS = re.compile(
     rb"(?:\b(?P<kind>half|bfloat|float|double) |(?<=[ ,(\[<{]))"
     rb"(?:f0x(?P<bits>[0-9A-Fa-f]+)|(?P<sign>[+-]?)(?:(?P<decimal>\d+\.\d+(?:e[+-]?\d+)?)"
@@ -24,12 +25,12 @@ _KINDS = re.compile(rb"\b(?:half|bfloat|float|double)\b")
 
 
 class _Format(NamedTuple):
-    """A format of IEEE 754, or that of the first half of a float's bits.
+    """A format of IEEE 754, or bfloat16, the format of a float's first 16 bits.
 
     Attributes:
-        bits: Of a number.
-        fraction: Of these, the bits behind the exponent.
-        prefix: What stands before the bits in the text of older versions.
+        bits: The number of bits.
+        fraction: The number of bits behind the exponent.
+        prefix: The characters before the bits in the text of older versions.
     """
 
     bits: int
@@ -65,7 +66,7 @@ def _rewritten(found: re.Match[bytes]) -> bytes:
     kind = found["kind"]
     if kind is not None:
         return kind + b" " + _written(_bits_of(found, kind), kind)
-    # The type of an operation stands before its operands, and is that of all of them.
+    # The type stands before the operands of an operation, and is the type of all of them.
     line = found.string.rfind(b"\n", 0, found.start()) + 1
     kinds = _KINDS.findall(found.string, line, found.start())
     return _written(_bits_of(found, kinds[-1]), kinds[-1]) if kinds else found.group()
@@ -79,7 +80,7 @@ def _bits_of(found: re.Match[bytes], kind: bytes) -> int:
     if found["infinity"]:
         bits = form.infinity
     elif found["nan"]:
-        # A nan is quiet, but `snan`, if the first bit behind the exponent is set.
+        # A nan is quiet, unless it is written `snan`, if the first bit behind the exponent is set.
         quiet = 0 if found["nan"] == b"snan" else 1 << form.fraction - 1
         bits = form.infinity | quiet | int(found["payload"] or b"0", 16)
     else:
@@ -94,7 +95,7 @@ def _nearest(number: float, kind: bytes) -> int:
     if kind == b"double":
         return struct.unpack("<Q", struct.pack("<d", number))[0]
     bits: int = struct.unpack("<I", struct.pack("<f", number))[0]
-    # Few digits stand for a number of few bits: none is as near to its neighbour.
+    # A bfloat's decimal has few digits, so rounding it through a float gives the same number.
     return bits if kind == b"float" else bits + (1 << 15) >> 16
 
 
@@ -107,9 +108,9 @@ def _written(bits: int, kind: bytes) -> bytes:
 
 
 def _as_double(bits: int) -> int:
-    """Returns the bits of a float as those of the double of its value, or of its nan."""
+    """Returns the bits of the double with a float's value, or its nan."""
     form = _FORMATS[b"float"]
-    if bits & form.infinity == form.infinity:  # to convert a nan would make it a quiet one
+    if bits & form.infinity == form.infinity:  # converting a nan would make it quiet
         fraction = (bits & (1 << form.fraction) - 1) << _DOUBLE.fraction - form.fraction
         return bits >> form.bits - 1 << _DOUBLE.bits - 1 | _DOUBLE.infinity | fraction
     [number] = struct.unpack("<f", struct.pack("<I", bits))

@@ -1,6 +1,6 @@
-"""Messages between a process and its helper: a length, then a value as `marshal` writes it.
+"""Messages between a process and its helper: a length, then a value in the format of `marshal`.
 
-Both ends are the same Python, so nothing more is needed; the streams are unbuffered pipes.
+Both ends are the same Python, so `marshal` suffices; the streams are unbuffered pipes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _LENGTH = struct.Struct("<Q")
 
 
 def send(stream: io.RawIOBase, *message: _Marshallable) -> None:
-    """Writes a message; raises OSError if nobody reads any more."""
+    """Writes a message; raises OSError if the reading end is closed."""
     content = marshal.dumps(message)
     rest = memoryview(_LENGTH.pack(len(content)) + content)
     while rest:
@@ -25,7 +25,7 @@ def send(stream: io.RawIOBase, *message: _Marshallable) -> None:
 
 
 def receive(stream: io.RawIOBase) -> tuple | None:
-    """Reads a message; returns None if the other side has gone, also in the middle of one."""
+    """Reads a message; returns None if the other side has closed, even within a message."""
     header = _read(stream, _LENGTH.size)
     content = None if header is None else _read(stream, _LENGTH.unpack(header)[0])
     return None if content is None else marshal.loads(content)

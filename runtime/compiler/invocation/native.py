@@ -1,10 +1,10 @@
 """Kernels as object files, without IREE's compiler: MLIR in, machine code out.
 
-A kernel is a function over memory (`stream.binding`). MLIR's passes, which IREE's library brings,
-make LLVM IR of it, and llvmlite makes machine code of that: 10 ms where IREE takes 100, for it
-looks for nothing. llvmlite is loaded where this is called, in a helper process as a rule, and
-nowhere else. Elsewhere: where kernels come from (`passes/fuse/fuse_whole_programs.py`), and what
-becomes of an object (`runtime/native/`).
+A kernel is a function over memory (`stream.binding`). MLIR's passes, which IREE's library contains,
+lower it to LLVM IR, and llvmlite compiles that to machine code: 10 ms where IREE takes 100, because
+no dispatches have to be formed. llvmlite is loaded only in the process that calls this, usually a
+helper process. Elsewhere: making kernels (`passes/fuse/fuse_whole_programs.py`), and loading object
+files (`runtime/native/`).
 """
 
 from __future__ import annotations
@@ -34,8 +34,9 @@ from .roundings import round_products
 if TYPE_CHECKING:
     import llvmlite.binding
 
-# A kernel's function, and that of each formula it calls: loops as blocks and branches, vectors as
-# LLVM has them, and functions of numbers as IREE's library of them computes.
+# The pipeline for a kernel's function and each formula that it calls: loops become blocks and
+# branches, vectors become LLVM's vectors, and mathematical functions become IREE's approximations
+# of them.
 _PASSES = (
     "builtin.module(func.func(iree-codegen-math-transform,expand-strided-metadata,"
     "canonicalize,cse,convert-scf-to-cf,canonicalize),"
@@ -51,23 +52,23 @@ _FUNCTION = re.compile(
 _BINDING = re.compile(r"(%\w+): !stream\.binding")
 _WORKGROUP = "stream.dispatch.workgroup.id"
 _ENTRY = "entry"
-# What is left out of code that is soon replaced: other counters of loops, for cheaper addresses,
-# and the order of instructions, which processors find themselves. That takes 40 % of LLVM's time,
-# and few kernels gain; sorts take half as long again without the former.
+# The passes that are left out for code that is soon replaced: loop strength reduction, and
+# scheduling of instructions, which processors do themselves. They take 40 % of LLVM's time, and few
+# kernels gain; sorts take half as long again without the former.
 _IN_HASTE = ("-disable-lsr=true", "-disable-post-ra=true", "-enable-misched=false")
 _AT_LEISURE = ("-disable-lsr=false", "-disable-post-ra=false", "-enable-misched=true")
 
 
 @cache
 def _how() -> bytes:
-    """Returns this module's text: with it changes what becomes of the same LLVM IR."""
+    """Returns this module's text, as a part of the key: it decides the machine code of LLVM IR."""
     with contextlib.suppress(OSError), open(__file__, "rb") as file:
         return file.read()
     return b""
 
 
-# What tells a kernel that is not compiled from an llvmlite that compiles none: a number that is not
-# exact, one that is none, and a function of LLVM's with what LLVM says of it.
+# A kernel that tests whether llvmlite compiles at all, when another kernel does not compile. It has
+# an inexact number, a nan, and an LLVM intrinsic with its attributes.
 _TRIAL = """
 func.func @program_0(%arg0: !stream.binding, %arg1: !stream.binding) {
   %zero = arith.constant 0 : index
@@ -81,7 +82,8 @@ func.func @program_0(%arg0: !stream.binding, %arg1: !stream.binding) {
   return
 }
 """
-# What llvmlite and the compiler raise; the last two where a function is missing or another one.
+# The exceptions of llvmlite and the compiler; the last two if a function is missing or has another
+# signature.
 _FAILURES = (ir.MLIRError, ValueError, RuntimeError, AttributeError, TypeError)
 
 
@@ -90,16 +92,17 @@ class NativeUnavailableError(Exception):
 
 
 class NativeCompiler:
-    """Makes machine code of kernels, for the machine it runs on.
+    """Compiles kernels to machine code for this machine.
 
     Args:
-        has_process: Whether nobody else in this process uses LLVM, whose options are the process's.
+        has_process: Whether LLVM has no other user in this process; LLVM's options are
+            process-wide.
 
     Attributes:
-        is_prepared: Whether nothing is left to be made ahead.
+        is_prepared: Whether `prepare` has nothing left to do.
 
     Raises:
-        NativeUnavailableError: there is no llvmlite.
+        NativeUnavailableError: llvmlite is missing.
     """
 
     def __init__(self, *, has_process: bool = False) -> None:
@@ -125,14 +128,15 @@ class NativeCompiler:
         Args:
             kernels: The text of functions over bindings, and of those that they call.
             is_quick: Whether code is soon replaced by better one: it may then be slower.
-            report: Called with what is wrong.
+            report: Called with each error.
 
         Returns:
-            The object file, which exports the kernels, that of the function which Python calls, and
-            those of the functions that the kernels call; None if something is wrong.
+            The object file, which exports the kernels, the object file of the function that Python
+            calls, and the object files of the functions that the kernels call; None after an error.
 
         Raises:
-            NativeUnavailableError: llvmlite does not read what IREE's MLIR writes, whatever it is.
+            NativeUnavailableError: llvmlite does not even read the LLVM IR of a kernel that is
+                known to be right.
         """
         try:
             return self._compile(kernels.decode(), is_quick)
@@ -142,7 +146,7 @@ class NativeCompiler:
             return None
 
     def prepare(self, is_idle: Callable[[], bool]) -> None:
-        """Makes ahead what many programs need, as long as nobody asks for something."""
+        """Compiles code that many programs need ahead of time, until a request arrives."""
         with contextlib.suppress(*_FAILURES):  # said where it is needed
             for name in (_ENTRY, "f32", "f64"):
                 if not is_idle():
@@ -207,7 +211,7 @@ class NativeCompiler:
         return for_older_llvm(_translated(module.operation))
 
     def _begin(self) -> None:
-        # A context holds types and attributes for good.
+        # A context keeps types and attributes until it ends.
         self._context, self._count = ir.Context(), 0
         self._context.enable_multithreading(False)
         self._pipeline = PassManager.parse(_PASSES, context=self._context)
@@ -216,7 +220,7 @@ class NativeCompiler:
     def _object(self, text: bytes) -> bytes:
         llvm = self._llvm
         module = llvm.parse_assembly(text.decode())
-        # Kernels are written as they should run: more passes take longer and gain nothing.
+        # Kernels are already optimized by axir: more of LLVM's passes take longer and gain nothing.
         builder = llvm.create_pass_builder(self._machine, llvm.create_pipeline_tuning_options())
         passes = llvm.create_new_module_pass_manager()
         passes.add_sroa_pass()
@@ -264,9 +268,9 @@ class NativeCompiler:
 
 
 def _over_memory(kernels: str) -> tuple[str, str]:
-    """Returns kernels whose functions find their memory in what IREE's runtime hands to kernels.
+    """Returns kernels that find their memory in the arguments of IREE's runtime.
 
-    Before them comes the text of the layouts that they name, one for each number of bindings.
+    The text of the struct types that they name comes before them, one for each number of bindings.
     """
     counts: set[int] = set()
 

@@ -6,25 +6,24 @@ such a function in 50 ns, where `ctypes` takes 300 and the address of an array a
 function serves all programs: which kernels on which arrays stands in a plan, the bytes object that
 the function is called with as its `self` (`runtime/native/programs.py` writes it).
 
-Loops and branches are jumps in the plan. What a loop carries may lie in memory that changes from
-pass to pass: then the plan names a slot, behind the arrays, of which the function keeps the
-address. A program that calls functions of the host, or has loops, has one more array, of words: at
-which word of the plan to go on, 0 for the begin; which function of the host has to run before; then
-the addresses of all arrays and slots. The function returns where such a function has its turn, and
-from a loop about once a second, so that Python can look for signals. When it is done, the first two
-words are 0.
+Loops and branches are jumps in the plan. The memory of a loop's carry may change from pass to pass.
+The plan then names a slot, behind the arrays, and the function keeps the address in that slot. A
+program that calls host functions, or has loops, has one more array, of words: the word of the plan
+to continue at, 0 for the begin; the host function that has to run before; then the addresses of all
+arrays and slots. The function returns where a host function is next, and from a loop about once a
+second, so that Python can handle signals. When it is done, the first two words are 0.
 
-The layout of arrays is that of `PyArrayObject` ("Array API", "Python types and C-structures" in
-NumPy's manual), that of what kernels take is IREE's (`iree/hal/local/executable_library.h`,
+The layout of arrays is `PyArrayObject`'s ("Array API", "Python types and C-structures" in NumPy's
+manual); the layout of the kernels' arguments is IREE's (`iree/hal/local/executable_library.h`,
 version 6). As under IREE's runtime, denormal numbers count as zeros while kernels run. Elsewhere:
-who fills in the addresses of what stands outside (`runtime/native/programs.py`).
+filling in the addresses of external symbols (`runtime/native/programs.py`).
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-# The arrays that a kernel reads where they lie: in the order of C, and aligned to their elements.
+# Flags of NumPy arrays that a kernel can use in place: C order, and aligned to their elements.
 _USABLE = 0x101
 
 _ENTRY = """
@@ -300,12 +299,12 @@ unusable:
 
 
 class _Flush(NamedTuple):
-    """How denormal numbers come to count as zeros, and to count again.
+    """Code that makes denormal numbers count as zeros, and restores the former mode.
 
     Attributes:
-        begin: Keeps the register that says so, and changes it.
-        end: Puts it back.
-        declarations: Of what these call.
+        begin: Saves the control register, and changes it.
+        end: Restores it.
+        declarations: The declarations of the intrinsics that these call.
     """
 
     begin: str

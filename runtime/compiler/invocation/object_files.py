@@ -1,8 +1,8 @@
 """Stops the compiler half way, where the program that calls the kernels is still easy to read.
 
-In the phase `executable-targets` the kernels are machine code to be, and the rest of the program
-says which of them run on which parts of which buffers: all sizes and numbers of workgroups are
-known. Elsewhere: reading that program (`axir.runtime.cpp.reading`), running the compiler
+In the phase `executable-targets` the kernels are about to become machine code, and the rest of the
+program gives each kernel the parts of buffers that it runs on: all sizes and numbers of workgroups
+are known. Elsewhere: reading that program (`axir.runtime.cpp.reading`), running the compiler
 (`invoker.py`).
 """
 
@@ -31,9 +31,10 @@ def set_phases(invocation: Invocation, *, start: str | None = None, to: str | No
 
 
 def rename_executables(module: ir.Operation, prefix: str) -> None:
-    """Gives what the object file exports a prefix: several models are linked into one program.
+    """Prefixes the symbols that the object file exports, so that several models can be linked.
 
-    A library of several executables is named after the module, of one after the executable.
+    A library of several executables is named after the module; a library of one executable is named
+    after it.
     """
     with module.context:
         module.attributes["sym_name"] = ir.StringAttr.get(prefix)
@@ -57,7 +58,7 @@ def remove_kernels(module: ir.Operation) -> bytes:
 
 
 def remove_locations(module: ir.Operation) -> None:
-    """Forgets the lines of the source, so that object files hold no paths of this machine."""
+    """Removes source locations, so that object files contain no paths of this machine."""
     with module.context:
         PassManager.parse("any(strip-debuginfo)").run(module)
 

@@ -1,13 +1,13 @@
-"""Gives copies to what works in place on an array that is read later by another name.
+"""Copies an array that an operation changes in place while another name of it is read later.
 
-IREE looks at the result of an optimization barrier, and at that of a condition, as if it were an
-array of its own. But it lies where the barrier's operand does, or what the branch gives (of a
-condition that does nothing else, `arith.select` is left, which the host computes). Whoever
-works in place on the last use of one name changes what readers of the others find. The passes
-`bypass-barriers` and `renew-branch-results` see to that in the program as it was written. Which
-arrays are one IREE finds out after them: two loops that are alike, or `-(-x)` and `x`. So this is
-asked again where no array becomes another one any more: IREE has chosen by then what is copied.
-Elsewhere: the passes around this (`stream_passes.py`).
+IREE treats the result of an optimization barrier, and the result of a condition, as a separate
+array. But the result lies in the memory of the barrier's operand, or of the value that the branch
+yields (a condition that does nothing else becomes `arith.select`, which the host computes). An
+operation that works in place on the last use of one name changes the array that readers of the
+other names find. The passes `bypass-barriers` and `renew-branch-results` mend this in the program
+as it was written. IREE finds later that some arrays are equal: two equal loops, or `-(-x)` and `x`.
+So this is checked again after IREE has merged equal arrays and chosen its copies. Elsewhere: the
+passes around this (`stream_passes.py`).
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ def has_other_names(module: ir.Operation) -> bool:
 
 
 def copy_what_others_name(module: ir.Operation) -> int:
-    """Puts copies before what would change an array that is read later by another name, in place.
+    """Copies, in place, arrays that an operation would change and that are read by another name.
 
     Args:
-        module: The module, whose arrays are values, and in which IREE has chosen what is copied.
+        module: The module, in which arrays are values and IREE has chosen its copies.
 
     Returns:
-        How many copies there are.
+        The number of copies added.
     """
     count = 0
     for writer, places in places_worked_on(module):
@@ -59,7 +59,7 @@ def copy_what_others_name(module: ir.Operation) -> int:
 
 
 def _is_read_later(writer: ir.Operation, array: ir.Value) -> bool:
-    """Tells whether something may read an array by another name after an operation."""
+    """Tells whether an operation may read an array by another name after a writer."""
     return any(
         _is_lasting(name) or any(_reads_after(use, name, writer) for use in name.uses)
         for name in _names(writer, array)[1:]
@@ -67,7 +67,7 @@ def _is_read_later(writer: ir.Operation, array: ir.Value) -> bool:
 
 
 def _is_lasting(name: ir.Value) -> bool:
-    """Tells whether an array is there before the function runs, and after it."""
+    """Tells whether an array exists before the function runs, and after it."""
     maker = definition(name)
     return maker is not None and maker.name in _LASTING
 
@@ -78,7 +78,7 @@ def _reads_after(use: ir.OpOperand, name: ir.Value, writer: ir.Operation) -> boo
 
 
 def _names(writer: ir.Operation, array: ir.Value) -> list[ir.Value]:
-    """Returns the values that may lie where an array does when an operation works on it."""
+    """Returns the values that may share an array's memory when an operation changes it."""
     names = [array]
     for name in names:
         names += [x for x in dict.fromkeys(_next_names(writer, name)) if x not in names]
@@ -102,7 +102,7 @@ def _next_names(writer: ir.Operation, name: ir.Value) -> Iterator[ir.Value]:
 
 
 def _given_as(maker: ir.Operation, index: int) -> Iterator[ir.Value]:
-    """Yields what an operation gives another name, as one of its results."""
+    """Yields the operands that an operation may return as one of its results."""
     if maker.name == _BARRIER:
         yield maker.operands[index]
     elif maker.name == _SELECTION:
@@ -123,7 +123,7 @@ def _end(region: ir.Region) -> ir.Operation:
 
 
 def _is_in_another_branch(operation: ir.Operation, choice: ir.Operation, branch: ir.Region) -> bool:
-    """Tells whether an operation stands in a branch of a choice, and not in this one."""
+    """Tells whether an operation is in another branch of a choice than this one."""
     for around in _around(operation):
         if around.parent.operation == choice:
             return bool(around.block.region != branch)
@@ -131,7 +131,7 @@ def _is_in_another_branch(operation: ir.Operation, choice: ir.Operation, branch:
 
 
 def _around(operation: ir.Operation) -> Iterator[ir.Operation]:
-    """Yields an operation of a function, and those around it, without the module."""
+    """Yields an operation of a function, and the operations around it, without the module."""
     around = operation
     while around.parent is not None:
         yield around
@@ -146,10 +146,10 @@ def _may_follow(reader: ir.Operation, writer: ir.Operation, name: ir.Value) -> b
         if before is None:
             continue
         if before == after:
-            return False  # in branches of one choice, of which the other does not happen
+            return False  # in branches of one choice: only one of them runs
         if before.block == after.block and before.is_before_in_block(after):
             return True
-        # What is made in each pass of a loop is not read in the next one.
+        # A value made in each pass of a loop is not read in the next one.
         is_made_anew = before.block == after.block and _block_of(name) == before.block
         return not is_made_anew and _may_reach(before.block, after.block)
     return True

@@ -1,11 +1,10 @@
-"""Gives operations that work in place a copy of what they work on, whoever else reads that.
+"""Copies the operands of operations that work in place, where another operation reads them too.
 
-Each of them, where IREE's own choice of what has to be copied made a program that is wrong
-(`give_copies`). Or kernels alone that read the array which they work on: IREE copies it for them,
-and then has them read the copy, which they overwrite (`read_originals`). Two operands are one array
-also where they were computed twice, and IREE found that to be the same. Elsewhere: the passes
-around this (`stream_passes.py`), and kernels of which IREE has made one operand of both
-(`own_reads.py`).
+`give_copies` copies all such operands; it is used if a program is wrong with IREE's choice of
+copies. `read_originals` mends kernels that also read the array which they work on: IREE copies the
+array, and then makes the kernel read the copy, which it overwrites. Two operands are also one array
+if they were computed twice and IREE found them equal. Elsewhere: the passes around this
+(`stream_passes.py`), and kernels in which IREE has merged both operands into one (`own_reads.py`).
 """
 
 from __future__ import annotations
@@ -17,16 +16,18 @@ from .update_places import definition, viewed
 _DISPATCH, _CLONE = "stream.async.dispatch", "stream.async.clone"
 _FLOW_DISPATCH, _FUNCTION = "flow.dispatch", "util.func"
 _SIZES, _TIES = "operandSegmentSizes", "tied_operands"
-# What writes into their first operand, whose size is the second one.
+# Operations that write into their first operand; their second operand is its size.
 _WRITERS = frozenset(("stream.async.copy", "stream.async.fill", "stream.async.update"))
 _DEVICE = "affinity"
 
 
 def give_copies(module: ir.Operation) -> int:
-    """Puts copies into a module whose arrays are values, before it is scheduled, in place.
+    """Copies, in place, the changed operands of a module that is not yet scheduled.
+
+    Arrays are values in such a module.
 
     Returns:
-        How many copies there are.
+        The number of copies added.
     """
     count = 0
     for operation, places in places_worked_on(module):
@@ -37,16 +38,16 @@ def give_copies(module: ir.Operation) -> int:
 
 
 def places_worked_on(module: ir.Operation) -> list[tuple[ir.Operation, list[tuple[int, int]]]]:
-    """Returns what works in place in a module whose arrays are values.
+    """Returns the operations that work in place in a module in which arrays are values.
 
-    With each operation come the places of the operands on which it works, and of their sizes.
+    With each operation come pairs of places: an operand that it works on, and that operand's size.
     """
     found = operations_named(module, frozenset((_DISPATCH,)) | _WRITERS)
     return [(x, _tied(x) if x.name == _DISPATCH else [(0, 1)]) for x in found]
 
 
 def has_read_what_changes(module: ir.Operation) -> bool:
-    """Tells whether a kernel of a module in the phase `flow` reads what it works on in place."""
+    """Tells whether a kernel of a module in the phase `flow` reads an array that it changes."""
     functions = [
         op.operation
         for op in module.regions[0].blocks[0].operations
@@ -69,13 +70,13 @@ def _reads_what_changes(dispatch: ir.Operation) -> bool:
 
 
 def read_originals(module: ir.Operation) -> int:
-    """Has kernels read what the copies were made of that they work on, in place.
+    """Makes kernels read the original of an array that they change a copy of, in place.
 
     Args:
-        module: The module, in which IREE has made a copy of each array that is worked on in place.
+        module: The module, in which IREE has copied each array that is changed in place.
 
     Returns:
-        How many operands there are that kernels read now.
+        The number of operands replaced.
     """
     return sum(_read_originals(x) for x in operations_named(module, frozenset((_DISPATCH,))))
 
@@ -97,7 +98,7 @@ def _read_originals(dispatch: ir.Operation) -> int:
 
 
 def operations_named(top: ir.Operation, names: frozenset[str]) -> list[ir.Operation]:
-    """Returns the operations with one of these names that stand within another one."""
+    """Returns the operations with one of these names that are nested in another one."""
     found: list[ir.Operation] = []
 
     def collect(operation: ir.Operation) -> ir.WalkResult:
@@ -110,7 +111,7 @@ def operations_named(top: ir.Operation, names: frozenset[str]) -> list[ir.Operat
 
 
 def copy_operand(operation: ir.Operation, operand: int, size: int) -> None:
-    """Hands an operation a copy of one of its operands, whose size is another one."""
+    """Replaces an operand of an operation by a copy; `size` is the place of the operand's size."""
     value = operation.operands[operand]
     device = {x: operation.attributes[x] for x in (_DEVICE,) if x in operation.attributes}
     with ir.InsertionPoint(operation), operation.location:

@@ -1,10 +1,10 @@
-"""Gives a kernel that reads an array which it works on in place an operand for each of the two.
+"""Splits an operand that a kernel both reads and works on in place into two operands.
 
-IREE makes one operand of both where a part of an array is put in elsewhere in it. The kernel then
-reads what it has overwritten, and nothing that is known of its operands tells. With two operands
-the proof sees that they are one array, and the program is compiled again with a copy. The pass
-`store-moved-parts` copies the part alone, where it can tell; what it cannot tell ends here.
-Elsewhere: when the compiler stops for this (`invoker.py`).
+IREE makes one operand of both where a part of an array is inserted elsewhere in the same array. The
+kernel then reads bytes that it has overwritten, and its operands do not show that. With two
+operands the proof sees that they are one array, and the program is compiled again with a copy. The
+pass `store-moved-parts` copies only the part, where it recognizes the case; the other cases end
+here. Elsewhere: when the compiler stops for this (`invoker.py`).
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ _LOAD, _STORE = "iree_tensor_ext.dispatch.tensor.load", "iree_tensor_ext.dispatc
 _KIND = "!iree_tensor_ext.dispatch.tensor<"
 _IN_PLACE, _RESULT, _READ = f"{_KIND}readwrite:", f"{_KIND}writeonly:", f"{_KIND}readonly:"
 _SIZES, _ENTRIES = "operandSegmentSizes", "entry_points"
-# What works on its last operands, as many as it has results.
+# It changes its last operands, as many as it has results.
 _SCATTER = "iree_linalg_ext.scatter"
 
 
 def give_own_reads(module: ir.Operation) -> int:
-    """Has each kernel of a module in the phase `flow` read and write by different operands.
+    """Gives each kernel of a module in the phase `flow` separate operands for reads and writes.
 
     Returns:
-        How many operands there are more.
+        The number of operands added.
     """
     added: dict[str, list[int]] = {}
     for function in _kernels(module):
@@ -63,7 +63,7 @@ def _named(top: ir.Operation, name: str) -> list[ir.Operation]:
 
 
 def _first_result(arguments: list[ir.BlockArgument]) -> int:
-    """Returns where the arrays begin that a kernel makes: behind all that it takes."""
+    """Returns the number of the first argument that a kernel writes: they follow the others."""
     count = len(arguments)
     while count and str(arguments[count - 1].type).startswith(_RESULT):
         count -= 1
@@ -71,7 +71,7 @@ def _first_result(arguments: list[ir.BlockArgument]) -> int:
 
 
 def _reads(argument: ir.BlockArgument) -> list[ir.OpOperand]:
-    """Returns who reads an array that a kernel works on in place, beyond what it works on."""
+    """Returns the reads of an array that a kernel changes in place, except the in-place uses."""
     if not str(argument.type).startswith(_IN_PLACE):
         return []
     loads = [use.owner.operation for use in argument.uses if use.owner.name == _LOAD]
@@ -79,19 +79,19 @@ def _reads(argument: ir.BlockArgument) -> list[ir.OpOperand]:
 
 
 def _is_worked_on(use: ir.OpOperand) -> bool:
-    """Tells whether an operation takes an array as what it is to change."""
+    """Tells whether an operation changes an operand."""
     operation = use.owner.operation
     is_known = operation.name == _SCATTER or operation.name.startswith("linalg.")
     return is_known and use.operand_number >= len(operation.operands) - len(operation.results)
 
 
 def _add_argument(function: ir.Operation, place: int, new: int) -> None:
-    """Gives a kernel another argument, at `new`, from which it reads what it reads at `place`."""
+    """Adds an argument at `new` to a kernel; it serves the reads of the argument at `place`."""
     block = function.regions[0].blocks[0]
     kind = str(block.arguments[place].type)
     added = ir.Type.parse(kind.replace(_IN_PLACE, _READ, 1), function.context)
     block.add_argument(added, function.location)
-    # The arrays that it makes move up.
+    # The arguments that it writes move up.
     for position in range(len(block.arguments) - 1, new, -1):
         before = block.arguments[position - 1]
         block.arguments[position].set_type(before.type)
@@ -109,7 +109,7 @@ def _add_argument(function: ir.Operation, place: int, new: int) -> None:
 
 
 def _add_operands(dispatch: ir.Operation, places: list[int]) -> None:
-    """Hands the arrays at some places to a kernel again, behind its other operands."""
+    """Passes some operands of a dispatch again, after its other operands."""
     if not places:
         return
     sizes = list(ir.DenseI32ArrayAttr(dispatch.attributes[_SIZES]))

@@ -1,14 +1,14 @@
-"""Keeps memory that a block was handed and that its value elsewhere still reads.
+"""Keeps memory that was passed to a block while the original value is still read elsewhere.
 
-The fact (IREE 3.13): it frees an array in the block that is handed it by a branch, behind the last
-use of the block's argument. Where the array has been passed on only on some ways into the block,
-as past an optional step of a computation, it lives on under its first name, and what reads it by
-that name later finds freed memory: "transient buffer has not been committed" on threads, whatever
-is there by then on GPUs. (The driver of the calling thread frees with the last reference.)
+The fact (IREE 3.13): if a branch passes an array to a block, IREE frees it in that block, after the
+last use of the block's argument. If the array is passed only on some ways into the block, as past
+an optional step of a computation, it is still live under its first name. A later read by that name
+finds freed memory: "transient buffer has not been committed" on threads, arbitrary contents on
+GPUs. (On the calling thread, the driver frees memory only with the last reference.)
 
-So such a call becomes a barrier, which waits for the same and tells the same. The memory is freed
-with its last reference, as all is that IREE does not free itself. Elsewhere: running the compiler
-(`invoker.py`).
+So the call that frees becomes a barrier, which waits for the same fences and signals the same
+fences. The memory is freed with its last reference, like all memory that IREE does not free
+explicitly. Elsewhere: running the compiler (`invoker.py`).
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _BARRIER = "hal.device.queue.barrier"
 
 
 def keep_passed_buffers(module: ir.Operation) -> int:
-    """Rewrites what frees arguments of blocks in a VM module, in place.
+    """Replaces the calls that free arguments of blocks in a VM module, in place.
 
     Returns:
-        How many calls there were.
+        The number of calls replaced.
     """
     calls: list[ir.Operation] = []
     imports: dict[str, ir.Operation] = {}
@@ -50,7 +50,7 @@ def _frees_argument(call: ir.Operation) -> bool:
 
 
 def _import_barrier(free: ir.Operation) -> None:
-    """Declares the barrier, which takes what freeing takes but for the buffer."""
+    """Declares the barrier; it takes the arguments of the call that frees, except the buffer."""
     with ir.InsertionPoint(free), free.location:
         kinds = list(ir.FunctionType(ir.TypeAttr(free.attributes["function_type"]).value).inputs)
         names = list(ir.ArrayAttr(free.attributes["arg_attrs"]))

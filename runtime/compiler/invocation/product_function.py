@@ -8,8 +8,8 @@ other for a `depth`, and the sums of all depths one after the other. So both com
 Beside it stands a kernel of a batch of products, for all programs that have one and nothing behind:
 the extents and where the operands lie are an array that it reads.
 
-Written as LLVM IR it needs none of MLIR's passes: what is compiled for one program is in all of
-them that multiply. Elsewhere: the calls, and the array (`passes/tune/products/called_kernel.py`).
+Because it is LLVM IR, it needs no MLIR pass: it is compiled once, and all programs that multiply
+matrices share it. Elsewhere: the calls, and the array (`passes/tune/products/called_kernel.py`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _LONGEST_SUM = 512
 
 
 def called_products(text: bytes) -> list[str]:
-    """Returns the types of numbers for whose products LLVM IR calls functions."""
+    """Returns the dtypes for which LLVM IR calls the function of products."""
     return sorted({element.decode() for element in _CALLED.findall(text)})
 
 
@@ -188,8 +188,7 @@ end:
 }}
 """
 
-# Reads the array of `shared_product` in its order; how kernels are called stands in
-# `native_entry.py`.
+# Reads the array of `shared_product` in its order; `native_entry.py` says how kernels are called.
 _KERNEL = """
 define i32 @axir_products_{element}(ptr %environment, ptr %state, ptr %workgroup) {{
 begin:
@@ -226,7 +225,7 @@ end:
 _WORD = """  %word_place{number} = getelementptr i64, ptr %words, i64 {number}
   %word{number} = load i64, ptr %word_place{number}"""
 
-# What is written for each vector of a row (`v`), each row (`r`), and each vector of each row.
+# Templates for each vector of a row (`v`), each row (`r`), and each vector of each row.
 _MASK = "  %mask{v} = icmp ult {places} %place{v}, %all_columns"
 _NEXT_PLACE = "  %place{v} = add {places} %place{before}, {jump}\n"
 _PACK = """  %p_from{v} = getelementptr {kind}, ptr %p_from, i64 {start}
@@ -307,7 +306,7 @@ def product_function(element: str, vector_bytes: int) -> bytes:
 
 
 def _names(element: str, lanes: int) -> dict[str, str | int]:
-    """Returns what stands for the names in the texts."""
+    """Returns the replacements of the names in the templates."""
     kind, size = _ELEMENTS[element]
     width = lanes * _VECTORS
     return {

@@ -1,16 +1,17 @@
-"""Keeps a program in the order of its text, so that nothing is read after it was overwritten.
+"""Keeps a program in its textual order, so that no array is read after it was overwritten.
 
 IREE lets an operation work in place on an array that no later operation of the text reads. Then it
-cuts the program where the host reads a number, and moves each operation to the last part in which
-its result is still in time: a reader of the old array ends up behind what overwrites it, for
-nothing tells that the one has to come first. What has effects stays where it is, and all before it
-stays before it. So a barrier, which counts as an effect, stands behind each read here, and in each
-part the text's order holds (`--iree-stream-partitioning-favor=debug`).
+splits the program where the host reads a number, and moves each operation to the last part in which
+its result is still in time. A reader of the old array may end up after the operation that
+overwrites it, because no dependency connects the two. Operations with effects stay where they are,
+and everything before them stays before them. So axir puts a barrier, which counts as an effect,
+behind each such read; within each part the textual order holds
+(`--iree-stream-partitioning-favor=debug`).
 
-Each such read is a wait. What the host knows already is not read: the truth values that keep equal
-arrays apart are numbers of the host from here on. Barriers that kept operations out of one kernel
-have done their work in the phase `flow`, where the kernels are made, and would cut the program,
-too. Elsewhere: when the compiler stops for this (`invoker.py`).
+Each such read is a wait. Numbers that the host knows already are not read: the truth values that
+keep equal arrays apart become numbers of the host here. Barriers that kept operations out of one
+kernel have done their work once the phase `flow` has made the kernels; they are removed, because
+they would split the program, too. Elsewhere: when the compiler stops for this (`invoker.py`).
 """
 
 from __future__ import annotations
@@ -27,12 +28,12 @@ FLOW_PHASE = "flow"
 _BARRIER = "util.optimization_barrier"
 _READ = "flow.tensor.load"
 _FUNCTIONS = ("util.func", "util.initializer")
-# Numbers of the host; it reads others as integers of as many bits.
+# Types of numbers that the host reads; it reads others as integers of the same width.
 _HOST_TYPES = (ir.IntegerType, ir.F32Type, ir.F64Type)
 
 
 def keep_order(module: ir.Operation) -> None:
-    """Lets the order of a module's text in the phase `flow` be that of its execution, in place."""
+    """Makes the order of execution follow the text of a module in the phase `flow`, in place."""
     for function in _operations(module, _FUNCTIONS):
         for block in _blocks(function):
             _keep_order_in(block)
@@ -44,7 +45,7 @@ def _operations(module: ir.Operation, names: tuple[str, ...]) -> list[ir.Operati
 
 
 def _blocks(operation: ir.Operation) -> Iterator[ir.Block]:
-    """Yields the blocks of an operation, and those of the operations in them, the latter first."""
+    """Yields the blocks of an operation and of the operations in them, inner blocks first."""
     for region in operation.regions:
         for block in region.blocks:
             for inner in block.operations:
@@ -87,7 +88,7 @@ def _named(block: ir.Block, name: str) -> list[ir.Operation]:
 
 @dataclasses.dataclass
 class _Part:
-    """What runs between two places where the host waits.
+    """The operations between two places where the host waits.
 
     Attributes:
         arrays: The results of its operations.
@@ -101,14 +102,14 @@ class _Part:
             self.arrays.update(dict.fromkeys(operation.results))
 
     def last(self) -> list[ir.Value]:
-        """Returns its last array, if it has one: when that is there, all of it has run."""
+        """Returns its last array, if it has one: once that is computed, the whole part has run."""
         return list(self.arrays)[-1:]
 
 
 def _tell_what_is_known(read: ir.Operation, block: ir.Block) -> None:
-    """Replaces what the host reads of a constant behind a barrier by a number behind a barrier.
+    """Replaces the host's read of a constant behind a barrier by a host constant behind a barrier.
 
-    The barrier stands where the block begins and cuts nothing.
+    The new barrier stands at the begin of the block and splits nothing.
     """
     barrier = definition(viewed(read.operands[0]))
     if barrier is None or barrier.name != _BARRIER:
@@ -132,11 +133,11 @@ def _tell_what_is_known(read: ir.Operation, block: ir.Block) -> None:
 
 
 def _remove_done(barrier: ir.Operation) -> None:
-    """Removes a barrier of arrays that nothing else reads, or whose results nothing reads.
+    """Removes a barrier with operands that nothing else reads, or with results that nothing reads.
 
-    Where something else reads the array, whoever computes the same from the barrier's result does
-    so again, and has to: it is a checkpoint's. A slice that is copied to where it overlaps with
-    itself needs the memory that the barrier gives it.
+    If another operation reads the operand, the barrier stays: it is a checkpoint's, and the
+    computation on its result must not be merged with the equal one on the operand. It also stays
+    for a slice that is copied to a place that overlaps it, because the copy needs separate memory.
     """
     for operand, result in zip(list(barrier.operands), list(barrier.results), strict=True):
         if not isinstance(operand.type, ir.RankedTensorType):
@@ -157,7 +158,7 @@ def _is_used(value: ir.Value) -> bool:
 def _put_barrier(
     place: ir.InsertionPoint, location: ir.Location, values: list[ir.Value]
 ) -> list[ir.Value]:
-    """Puts a barrier of arrays somewhere, or of a number that nothing reads."""
+    """Puts a barrier of arrays at a place, or a barrier of an unused number."""
     with place, location:
         if not values:
             kind = ir.IntegerType.get_signless(32)

@@ -1,7 +1,7 @@
-"""Takes a module through IREE's phase `stream`, and proves what becomes of its arrays.
+"""Takes a module through IREE's phase `stream`, and proves the resulting accesses to memory.
 
-Elsewhere: the proof (`proof/`), the passes (`stream_passes.py`), and what is done about a program
-that is wrong (`axir.runtime.compiler.compilation`).
+Elsewhere: the proof (`proof/`), the passes (`stream_passes.py`), and the reaction to a wrong
+program (`axir.runtime.compiler.compilation`).
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from iree.compiler import ir
 from .proof import UnprovableError, violations
 from .stream_passes import allocate, finish, host_text, schedule
 
-# What a message begins with that is no error: a program of which nothing is known.
+# Prefix of a message that is not an error: nothing could be proven about a program.
 UNPROVEN = "not proven: "
 _MOST_SHOWN = 3
 
 
 class WrongMemoryError(Exception):
-    """A program would read memory that does not hold what it means."""
+    """A program would read memory that does not hold the values that the program means."""
 
 
 def give_memory(
@@ -29,9 +29,9 @@ def give_memory(
 
     Args:
         module: The module.
-        verifies: Whether to look after each pass whether all operations are legal.
-        keeps_copies: Whether all that works in place works on copies of its own.
-        report: Called with why a program cannot be proven, if so.
+        verifies: Whether to verify all operations after each pass.
+        keeps_copies: Whether each operation that works in place works on a copy.
+        report: Called with the reason if a program cannot be proven.
 
     Raises:
         WrongMemoryError: if a read may find something else than the program means.

@@ -1,6 +1,6 @@
 """Reads MLIR bytecode, to see whether the reader survives it.
 
-Elsewhere: what is wrong with the bytecode (`axir.dialect.text.parsing`).
+Elsewhere: the faults of bytecode (`axir.dialect.text.parsing`).
 """
 
 from __future__ import annotations

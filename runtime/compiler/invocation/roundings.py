@@ -1,16 +1,16 @@
 """Says which products are rounded before they are added, so that a result is one number wherever
 it is computed.
 
-IREE computes elementwise results again in each kernel that reads them, and gives LLVM leave to
-round a product and the sum that it is part of once (`contract`). LLVM does so where nothing else in
-the kernel reads the product, and it finds both in one block: so `s = x * y + z` had other last bits
-in one kernel than in another, and `s.max() - s` was negative. Without that leave all kernels round
-as NumPy does. Polynomials of functions are rounded once: `erf` took a fifth longer without; and
-what is summed up in a loop, which is done once: a matrix product took twice as long; and all of
-kernels that compute what nothing computes again. There the product and the sum become one operation
-here, where a processor has such a one: else LLVM of IREE and that of native programs, which
-optimize in other ways, chose other ones of two products that are added. Elsewhere: when the
-compiler stops for this (`invoker.py`).
+IREE computes elementwise results again in each kernel that reads them, and allows LLVM to fuse a
+product with the sum that it is part of, so that both are rounded once (`contract`). LLVM does so
+where nothing else in the kernel reads the product, and both are in one block. So `s = x * y + z`
+had different last bits in two kernels, and `s.max() - s` was negative. Without that flag all
+kernels round as NumPy does. Some products keep the flag: the polynomials of functions, since `erf`
+took a fifth longer without; sums in a loop, which is run once, since a matrix product took twice as
+long; and all products of kernels with results that no other kernel computes again. There, where the
+processor has a fused operation, the product and the sum become that operation here. Otherwise LLVM
+in IREE and llvmlite's LLVM, which optimize differently, could choose differently among two products
+that are added. Elsewhere: when the compiler stops for this (`invoker.py`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from iree.compiler import ir
 from .called_functions import FUNCTION_MARK
 
 _PRODUCT = "llvm.fmul"
-# What names the processor, and under which name.
+# The operations that name the processor, and the attribute that holds it.
 _TARGETS = {"builtin.module": "hal.executable.target", "hal.executable.variant": "target"}
 _SUMS = frozenset(("llvm.fadd", "llvm.fsub"))
 _NEGATION = "llvm.fneg"
@@ -32,8 +32,8 @@ _FLAGS = "fastmathFlags"
 _CONTRACT = "contract"
 # How many terms of a sum are looked at: loops are unrolled by less.
 _LONGEST_SUM = 64
-# Kernels of products, of transforms, and of whole programs and loops keep theirs: what they compute
-# is computed once, and multiplying and adding is most of what they do.
+# Kernels of products, of transforms, and of whole programs and loops keep the flag: no other kernel
+# computes their results again, and multiplying and adding is most of their work.
 _COMPUTES_ONCE = re.compile(
     r"(matrix_product|vector_product|convolution|program|loop)_\d+|fft_k?[0-9a-f]+"
 )
@@ -74,7 +74,7 @@ class _Product:
 
 
 class _Scope:
-    """Collects products and sums, and what is known of where they are."""
+    """Collects products and sums, and their kernels' properties."""
 
     def __init__(self) -> None:
         self.products: list[_Product] = []
@@ -82,7 +82,7 @@ class _Scope:
         self._executable = self._function = self._has_fused = False
 
     def visit(self, operation: ir.Operation) -> None:
-        """Takes the next operation, after those that hold it."""
+        """Visits the next operation, after the operations around it."""
         name = operation.name
         if name == "hal.executable":
             self._executable = _computes_once(_symbol(operation))
@@ -107,9 +107,10 @@ def _has_fused(target: str) -> bool:
 
 
 def _sums_of_negated(product: ir.Operation) -> list[ir.Operation]:
-    """Returns the sums with a product of which one factor, or which itself, is negated.
+    """Returns the sums of a product that is negated, or has a negated factor.
 
-    Where the sum has the leave, LLVM writes x - (-y) * z as x + y * z, and gives it to the product.
+    Where the sum has the flag, LLVM writes x - (-y) * z as x + y * z, and gives the flag to the
+    product.
     """
     users = [use.owner.operation for use in product.results[0].uses]
     negations = [x for x in users if x.name == _NEGATION]
@@ -177,7 +178,7 @@ def _computes_once(symbol: str) -> bool:
 def _is_of_polynomial(product: ir.Operation) -> bool:
     """Tells whether a product is a step of a polynomial, p(x) * x to which a number is added.
 
-    The numbers are what functions such as `erf` are made of; their products are nobody else's.
+    The numbers are coefficients of functions such as `erf`; no other operation uses their products.
     """
     uses = list(product.results[0].uses)
     return (
@@ -188,7 +189,7 @@ def _is_of_polynomial(product: ir.Operation) -> bool:
 
 
 def _is_summed_up(product: ir.Operation) -> bool:
-    """Tells whether a product is added to what a loop carries, which then carries the sum."""
+    """Tells whether a product is added to a loop's carry, and the loop then carries the sum."""
     total = product.results[0]
     for _ in range(_LONGEST_SUM):
         users = [use.owner.operation for use in total.uses]
@@ -200,10 +201,10 @@ def _is_summed_up(product: ir.Operation) -> bool:
 
 
 def _blocks_of_terms(total: ir.Value) -> set[ir.Block]:
-    """Returns the blocks that have terms of a sum as arguments."""
+    """Returns the blocks with terms of a sum among their arguments."""
     found: set[ir.Block] = set()
     waiting = [total]
-    for _ in range(2 * _LONGEST_SUM):  # the sums and what they add
+    for _ in range(2 * _LONGEST_SUM):  # the sums and their terms
         if not waiting:
             break
         value = waiting.pop()
@@ -216,7 +217,7 @@ def _blocks_of_terms(total: ir.Value) -> set[ir.Block]:
 
 
 def _is_polynomial(value: ir.Value) -> bool:
-    """Tells whether a value is a sum of a number and of a product of such a sum or a number."""
+    """Tells whether a value is a polynomial: a number, plus a product of such a sum or a number."""
     product = _other_than_number(_definition(value))
     definition = None if product is None else _definition(product)
     if definition is None or definition.name != _PRODUCT:
@@ -235,7 +236,7 @@ def _is_number(operation: ir.Operation | None) -> bool:
 
 
 def _other_than_number(operation: ir.Operation | None) -> ir.Value | None:
-    """Returns the summand of a sum that is no number, if the other one is."""
+    """Returns the summand that is not a number, if the other one is."""
     if operation is None or operation.name not in _SUMS:
         return None
     first, second = operation.operands

@@ -1,9 +1,9 @@
-"""The helper process: compiles what it is sent on its standard input, until that ends.
+"""The helper process: compiles the requests on its standard input, until that closes.
 
 It answers on its standard output: `ready` once, then for each request any number of `error`s and
 one of `binary`, `failed`, `wrong`, `rejected`, `unavailable` and `read`. A compiler that crashes
-ends this process and no other. When the parent ends, however it does, so does the input, and with
-it this process, also in the middle of a compilation.
+ends this process and no other. When the parent ends in whatever way, the input closes and this
+process ends, also in the middle of a compilation.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from .native import NativeCompiler, NativeUnavailableError
 from .proven_memory import WrongMemoryError
 from .reader import try_to_read
 
-# Who has not compiled for so long has loaded its programs, and can use the memory.
+# After so long without a compilation, the programs are loaded, and can use the freed memory.
 _SECONDS_UNTIL_TIDY = 10.0
-# Who asks for nothing for so long does not wait for what is made ahead.
+# If no request arrives within this time, code is compiled ahead: a request would not wait for it.
 _SECONDS_UNTIL_READY = 0.05
-# Of two processes the system shall end this one when memory runs out.
+# If memory runs out, the system shall end this process rather than the parent.
 _OUT_OF_MEMORY_SCORE = 500
 
 
 def main() -> None:
-    """Serves the process that started this one."""
+    """Serves the requests of the parent process."""
     requests = open(os.dup(0), "rb", buffering=0)
     answers = open(os.dup(1), "wb", buffering=0)
-    # What the compiler and the linker read and print must not get in between.
+    # The compiler's and the linker's own input and output must not mix with the messages.
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
     os.close(null)
@@ -45,7 +45,7 @@ def main() -> None:
     send(answers, "ready")
     invoker: Invoker | None = None
     native: NativeCompiler | None = None
-    if pending.empty():  # what is loaded now nobody has to wait for
+    if pending.empty():  # no request waits for this import
         with contextlib.suppress(NativeUnavailableError):  # said when one is needed
             native = NativeCompiler(has_process=True)
             native.prepare(pending.empty)
@@ -71,7 +71,7 @@ def main() -> None:
 
 
 def _patience(invoker: Invoker | None, native: NativeCompiler | None) -> float | None:
-    """Returns for how many seconds to wait for a request before there is something else to do."""
+    """Returns the seconds to wait for a request before there is other work to do."""
     if native is not None and not native.is_prepared:
         return _SECONDS_UNTIL_READY
     return None if invoker is None and native is None else _SECONDS_UNTIL_TIDY
@@ -83,7 +83,7 @@ def _answer_natively(
     kernels: bytes,
     is_quick: bool,
 ) -> NativeCompiler | None:
-    """Makes machine code without IREE; returns what did it, None where that is not to be had."""
+    """Makes machine code without IREE; returns the compiler, None if llvmlite is unavailable."""
 
     def report(text: str) -> None:
         send(answers, "error", text)
@@ -109,9 +109,9 @@ def _answer(
     os.lseek(2, 0, os.SEEK_SET)
     os.ftruncate(2, 0)
     if folder is not None:
-        with contextlib.suppress(OSError):  # it may be gone, and matters to relative paths alone
+        with contextlib.suppress(OSError):  # it may be gone; only relative paths need it
             os.chdir(folder)
-    # The compiler may report from its own threads.
+    # The compiler may report errors from other threads.
     lock = threading.Lock()
 
     def report(text: str) -> None:
@@ -135,12 +135,12 @@ def _answer(
 def _read_requests(requests: io.RawIOBase, pending: queue.SimpleQueue[tuple]) -> None:
     while (request := receive(requests)) is not None:
         pending.put(request)
-    os._exit(0)  # nobody is interested any more, whatever the compiler is doing
+    os._exit(0)  # the parent has gone, so the compiler's work is of no use
 
 
 def _be_expendable() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    # No such file elsewhere than on Linux; not permitted where the parent stands higher already.
+    # The file exists only on Linux; writing fails if the parent's score is higher already.
     with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
         file.write(str(_OUT_OF_MEMORY_SCORE))
 

@@ -1,10 +1,10 @@
-"""Keeps what a dispatch makes of nothing for the parts of a program that read it later.
+"""Keeps the result of a dispatch without array operands for later parts of a program.
 
-A dispatch that reads no array IREE makes anew wherever its result is read, as it does with arrays
-that are filled with a number. But once it has made two of them it forgets who reads the result
-behind the next place where the host waits, in a branch, or in another block, and then refuses the
-program ("streamable op expected to be in an execution region"). Such readers get the result of a
-barrier, which no dispatch makes again. Elsewhere: where the host waits (`program_order.py`).
+IREE duplicates a dispatch that reads no array wherever its result is read, like arrays that are
+filled with a number. But after duplicating it, IREE loses the readers behind the next place where
+the host waits, in a branch, or in another block, and then refuses the program ("streamable op
+expected to be in an execution region"). Such readers get the result of a barrier, which IREE does
+not duplicate. Elsewhere: where the host waits (`program_order.py`).
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ _BRANCH = "scf."
 
 
 def keep_for_later_parts(block: ir.Block) -> None:
-    """Lets what reads no array make its result once for all parts but its own, in place.
+    """Makes later parts read one result of each dispatch that reads no array, in place.
 
     Args:
-        block: A block in the phase `flow`, whose parts end with barriers, branches, or the block.
+        block: A block in the phase `flow`; its parts end with barriers, with branches, or with the
+            block.
     """
     operations = [operation.operation for operation in block.operations]
     for number, operation in enumerate(operations):
@@ -37,7 +38,7 @@ def _reads_no_array(operation: ir.Operation) -> bool:
 
 
 def _end_of_part(operations: list[ir.Operation], start: int) -> int:
-    """Returns where the operation stands at which the host waits next, or the block ends."""
+    """Returns the place of the operation at which the host waits next, or the end of the block."""
     last = len(operations) - 1
     for number in range(start + 1, last):
         name = operations[number].name
@@ -47,7 +48,7 @@ def _end_of_part(operations: list[ir.Operation], start: int) -> int:
 
 
 def _keep(array: ir.Value, part: list[ir.Operation], end: ir.Operation) -> None:
-    """Puts a barrier where a part ends, if an array of it has readers elsewhere, for these."""
+    """Puts a barrier at the end of a part for the readers of an array that are outside the part."""
     early = sum(operand == array for operation in part for operand in operation.operands)
     readers = list(array.uses)
     ends_block = not (end.name == _BARRIER or end.name.startswith(_BRANCH))

@@ -2,8 +2,8 @@
 
 They are IREE's own, in its order: `schedule` cuts a program into parts and orders them, where
 arrays are values still; `allocate` gives it memory; `finish` packs the operands of dispatches.
-IREE's phase does the same and does not stop. A test compares the two, for a new version may have
-others. Elsewhere: what is proved (`proof/`), when the compiler stops (`invoker.py`).
+IREE's phase does the same and does not stop. A test compares the two, because a new version may
+have other passes. Elsewhere: the proof (`proof/`), when the compiler stops (`invoker.py`).
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ _CLEAN = (
 )
 _BEGIN = ("iree-util-verify-initialization-order", "iree-stream-tensor-transformation-pipeline")
 _SCHEDULE = (*_BEGIN, "iree-stream-async-transformation-pipeline")
-# The same in two parts. Between them IREE has made a copy of all that is worked on in place, and
-# not yet looked which of them it can do without. `_ELIDE_COPIES` does that, unless whatever works
-# in place gets a copy of its own. What it has left out wrongly is put in behind it.
+# The same passes in two parts. Between them IREE has copied each array that is changed in place,
+# and has not yet removed the superfluous copies. `_ELIDE_COPIES` removes them, unless each in-place
+# operation is to keep its copy. Copies that it removes wrongly are put back after it.
 _BEGIN_COPIES = (
     *_BEGIN,
     "iree-stream-specialize-encodings",
@@ -92,8 +92,8 @@ def schedule(module: ir.Operation, verifies: bool, keeps_copies: bool = False) -
 
     Args:
         module: The module.
-        verifies: Whether to look after each pass whether all operations are legal.
-        keeps_copies: Whether all that works in place works on copies of its own.
+        verifies: Whether to verify all operations after each pass.
+        keeps_copies: Whether each operation that works in place works on a copy.
     """
     if keeps_copies:
         _run(module, _BEGIN_COPIES, verifies)
@@ -113,11 +113,11 @@ def schedule(module: ir.Operation, verifies: bool, keeps_copies: bool = False) -
 
 
 def allocate(module: ir.Operation, verifies: bool) -> None:
-    """Takes a scheduled module to where it has memory, in place."""
+    """Takes a scheduled module to the point where it has memory, in place."""
     _run(module, _ALLOCATE, verifies)
     index = ir.IndexType.get(module.context)
     attributes = module.attributes
-    for count in range(_MOST_ROUNDS):  # passes leave a mark when they have changed something
+    for count in range(_MOST_ROUNDS):  # passes leave a mark if they have changed something
         attributes[_ROUND] = ir.IntegerAttr.get(index, count)
         _run(module, _ELIDE, verifies)
         if _CHANGED not in attributes:

@@ -1,10 +1,10 @@
-"""Where a kernel may write its result at once to where an update copies it.
+"""Decides which kernels may write their result directly to the place that an update copies it to.
 
-IREE saves that copy (`iree-stream-emplace-allocations`): the kernel then writes into the array that
-is updated, where the kernel stands and not where the update does. It does not ask who reads the
-array between the two, the kernel itself included, nor whether the update happens at all. A part of
-an array that is written into the array it copies from there to there, also where the two overlap,
-which drivers refuse. Elsewhere: what becomes of an update for which this is no good
+IREE saves that copy (`iree-stream-emplace-allocations`): the kernel then writes into the updated
+array, at the kernel's position in the program instead of the update's. IREE does not check whether
+another operation, or the kernel, reads the array between the two, nor whether the update happens at
+all. A part of an array that is written back into the same array is copied directly, also where the
+two places overlap, which drivers refuse. Elsewhere: how an update that must not be early is kept
 (`program_order.py`).
 """
 
@@ -18,19 +18,19 @@ UPDATE = "flow.tensor.update"
 VIEW = "flow.tensor.reshape"
 PART = "flow.tensor.slice"
 _DISPATCH = "flow.dispatch"
-# Arrays without a past, which IREE makes before the kernel if it has to.
+# Arrays without earlier contents; IREE makes them before the kernel if it has to.
 _FRESH = frozenset(f"flow.tensor.{name}" for name in ("empty", "splat", "alloca", "constant"))
 
 
 class UpdatePlaces:
-    """Tells of the updates in a block which may have what they write put in place early."""
+    """Decides which updates in a block stay right if their operand is written in place early."""
 
     def __init__(self, block: ir.Block) -> None:
         self._block = block
         self._positions = {op.operation: number for number, op in enumerate(block.operations)}
 
     def may_be_early(self, update: ir.Operation) -> bool:
-        """Tells whether an update is right, too, if a kernel puts what it writes in place."""
+        """Tells whether an update stays right if a kernel writes the update's operand in place."""
         result = viewed(written_by(update))
         pasts = list(_pasts(viewed(update.operands[0])))
         whole = _whole(result)
@@ -38,10 +38,10 @@ class UpdatePlaces:
             return False
         kernel = definition(result)
         if kernel is None or kernel.name != _DISPATCH or len(list(_readers(result))) > 1:
-            return True  # IREE leaves such an update where it is
+            return True  # IREE does not move such an update
         begin = self._positions.get(kernel)
         if begin is None:
-            return False  # the update stands in a branch or in a loop, the kernel does not
+            return False  # the update is in a branch or loop, the kernel is not
         return (
             self._is_there(pasts[-1], kernel, begin)
             and not self._is_read(pasts, update, begin)
@@ -67,7 +67,7 @@ class UpdatePlaces:
         )
 
     def _position(self, operation: ir.Operation) -> int | None:
-        """Returns where an operation, or the one around it, stands in the block."""
+        """Returns the position in the block of an operation, or of the operation around it."""
         parent: ir.Operation | None = operation
         while parent is not None and parent not in self._positions:
             parent = parent.parent
@@ -86,7 +86,7 @@ def place_of_written(update: ir.Operation) -> int:
 
 
 def viewed(value: ir.Value) -> ir.Value:
-    """Returns the array of which a value is a view in another shape."""
+    """Returns the array behind views in other shapes."""
     maker = definition(value)
     while maker is not None and maker.name == VIEW:
         value = maker.operands[0]
@@ -95,7 +95,7 @@ def viewed(value: ir.Value) -> ir.Value:
 
 
 def _whole(value: ir.Value) -> ir.Value | None:
-    """Returns the array of which a value is a part, if it is one of an array."""
+    """Returns the array that a value is a slice of, None if it is not a slice."""
     maker = definition(value)
     if maker is None or maker.name != PART:
         return None
@@ -104,12 +104,12 @@ def _whole(value: ir.Value) -> ir.Value | None:
 
 
 def definition(value: ir.Value) -> ir.Operation | None:
-    """Returns the operation whose result a value is; None for an argument of a block."""
+    """Returns the operation that defines a value; None for an argument of a block."""
     return None if isinstance(value, ir.BlockArgument) else value.owner.operation
 
 
 def _pasts(array: ir.Value) -> Iterator[ir.Value]:
-    """Yields an array, and those that it was before updates, which may lie in the same memory."""
+    """Yields an array, and its versions before updates, which may share its memory."""
     yield array
     while (maker := definition(array)) is not None and maker.name == UPDATE:
         array = viewed(maker.operands[0])
@@ -117,7 +117,7 @@ def _pasts(array: ir.Value) -> Iterator[ir.Value]:
 
 
 def _readers(array: ir.Value) -> Iterator[tuple[ir.Operation, int]]:
-    """Yields who reads an array, also as a view, and as which operand."""
+    """Yields the operations that read an array, also through views, and the operand's number."""
     for use in array.uses:
         user = use.owner.operation
         if user.name == VIEW:

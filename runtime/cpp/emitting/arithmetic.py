@@ -1,7 +1,6 @@
 """Operations on numbers as expressions of C++.
 
-Integers of MLIR wrap around; so does the arithmetic of unsigned integers in C++, in which they are
-computed.
+Integers of MLIR wrap around, like C++'s unsigned integers, which the expressions use.
 """
 
 from __future__ import annotations
@@ -129,7 +128,7 @@ def literal(constant: Constant) -> str:
 
 
 def expression(step: Compute, operands: Sequence[str]) -> str | None:
-    """Returns the expression of a step, given those of its operands; None if there is none."""
+    """Returns the expression of a step, given its operands' expressions; None for other steps."""
     name, kind = step.name, step.result.kind
     first = _kind(step.operands[0])
     if name in _PLAIN:

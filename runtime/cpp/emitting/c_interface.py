@@ -1,6 +1,6 @@
-"""`NAME.h` and `NAME_c.cpp`: the model for C, and for whoever can call C.
+"""`NAME.h` and `NAME_c.cpp`: the model for C, and for languages that can call C.
 
-Failures are numbers, those of `axir::Code`, with a message that the model keeps.
+Failures are error codes, the numbers of `axir::Code`, with a message that the model keeps.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def write_c_source(interface: Interface, description: str) -> str:
 
     Args:
         interface: The model.
-        description: What it says of itself.
+        description: The model's description of itself, in JSON.
     """
     return "\n".join(_source(interface, description))
 
@@ -125,7 +125,7 @@ def _declaration(interface: Interface, method: Method, end: str) -> list[str]:
 
 
 def _rows(method: Method) -> str:
-    """Returns the argument that says how many rows there are."""
+    """Returns the parameter with the number of rows."""
     taken = [x.name for x in method.arguments + tuple(own_results(method))]
     return unique_names([identifier(method.rows or "rows")], taken)[0]
 
@@ -176,7 +176,7 @@ def _source(interface: Interface, description: str) -> Iterator[str]:
 
 
 def _guard(interface: Interface) -> Iterator[str]:
-    """Yields the function that makes numbers of failures."""
+    """Yields the function that converts failures to error codes."""
     yield "/// Runs a function; no exception leaves C++."
     yield "template <class Function>"
     yield "int guarded(std::string& message, const Function& function) {"
@@ -282,7 +282,7 @@ def _lifetime(interface: Interface) -> Iterator[str]:
 
 
 def _questions(interface: Interface, description: str) -> Iterator[str]:
-    """Yields what tells of a model, and of its calls."""
+    """Yields the functions that return information about a model and its calls."""
     name = interface.name
     yield f"const char* {name}_target_cpu(const {name}_model* model) {{"
     yield "  return model->model->target_cpu();"

@@ -1,4 +1,4 @@
-"""What a model says of itself while a program runs: tables for C++, a text of JSON for C.
+"""The description that a model returns at run time: tables for C++, a JSON text for C.
 
 Elsewhere: the types of the tables (`include/axir/v*/description.hpp`).
 """
@@ -22,8 +22,8 @@ def write_description(interface: Interface, variants: Sequence[Variant]) -> Iter
     """Yields the tables, and the function that returns them.
 
     Args:
-        interface: What users see.
-        variants: The kinds of CPUs, those of more features first.
+        interface: The model's interface.
+        variants: The kinds of CPUs, in descending order of their features.
     """
     yield "namespace {"
     yield ""
@@ -106,7 +106,7 @@ def _given_row(x: Given) -> _Row:
 
 
 class _Tables:
-    """Arrays, extents and sizes, of which lists are parts."""
+    """Tables of arrays, extents and sizes; lists in the description are ranges of their rows."""
 
     def __init__(self) -> None:
         self._arrays: list[str] = []
@@ -129,7 +129,7 @@ class _Tables:
         return _part("described_sizes", self._sizes, texts)
 
     def lines(self) -> Iterator[str]:
-        """Yields the definitions; what is empty nothing is part of."""
+        """Yields the definitions of the tables that are not empty."""
         rows = range(0, len(self._extents), _WIDTH)
         extents = [", ".join(self._extents[start : start + _WIDTH]) for start in rows]
         yield from _table("std::size_t", "described_extents", extents)
@@ -163,7 +163,7 @@ def _method_row(tables: _Tables, method: Method) -> str:
 
 
 def _features(names: Sequence[str]) -> Iterator[str]:
-    """Yields names as the end of a row of the table, in lines of its own."""
+    """Yields names as the end of a row of the table, on separate lines."""
     rows = [" ".join(names[start : start + 8]) for start in range(0, len(names), 8)] or [""]
     for row in rows[:-1]:
         yield f'     "{row} "'

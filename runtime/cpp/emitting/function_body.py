@@ -1,9 +1,9 @@
 """The steps of a function as statements of C++.
 
-A function without control flow works in memory whose places are known when the model is emitted. In
-one with control flow memory is taken and given back as it runs, from a heap that keeps it. Its
-blocks are loops and choices, or, where they are none, scopes behind labels; what several blocks use
-is declared before all of them.
+A function without control flow uses memory at places that are fixed when the model is emitted. A
+function with control flow allocates and frees memory as it runs, from a heap that keeps it. Its
+blocks become loops and choices, or scopes behind labels if the jumps do not fit; variables that
+several blocks use are declared before all of them.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from .types import byte_size
 _NUMBER = re.compile(r"\bnumber_\d+\b")
 _ASSIGNED = re.compile(r"^\s*number_\d+ = ")
 _DECLARED = re.compile(r"^[\w:]+ (number_\d+)\{\};$")
-# Steps that give a name to memory which somebody else holds.
+# Steps that name memory with another owner.
 _POINTERS = (host.Import, host.Export, host.Embedded, host.LoadGlobal, host.Call)
 
 
@@ -49,12 +49,12 @@ class FunctionBody:
 
     Args:
         function: The function.
-        arrays: For each of its arguments the expression of a pointer to its memory.
-        targets: For each of its results the expressions of the place where it belongs and of the
-            memory that is meant for it, and its size.
+        arrays: For each argument, the expression of a pointer to its memory.
+        targets: For each result, the expressions of its final place and of the memory that is meant
+            for it, and its size.
         callbacks: The callbacks of the program, by number.
-        prefix: What names of constants begin with.
-        is_initializer: Whether memory that it takes is kept for good.
+        prefix: The prefix of constants' names.
+        is_initializer: Whether the memory that it allocates is kept for good.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class FunctionBody:
         self._is_straight = function.is_straight and not is_initializer
         self._pointers: dict[host.Value, str] = dict(
             zip(function.arguments, arrays, strict=True)
-        )  # memory whose owner is someone else, by the expression of a pointer
+        )  # memory with another owner, by the expression of a pointer
         self._names: dict[host.Value, str] = {}
         self._outer = set() if self._is_straight else used_elsewhere(function)
         self._memory_of: dict[host.Value, host.Value] = {}
@@ -107,7 +107,7 @@ class FunctionBody:
         return self._lines
 
     def _mark_unread(self) -> None:
-        """Tells the compiler of numbers that blocks are given and none reads, such as sizes."""
+        """Marks declared numbers that are never read, such as sizes, as `maybe_unused`."""
         rests = [_ASSIGNED.sub("", line) for line in self._lines if not _DECLARED.match(line)]
         read = {name for rest in rests for name in _NUMBER.findall(rest)}
         for index, line in enumerate(self._lines):
@@ -135,7 +135,7 @@ class FunctionBody:
                     self._write_return(end.values)
 
     def _write_choice(self, test: str, then: Tree, otherwise: Tree) -> None:
-        """Writes a choice; what leaves a loop, or the function, stands before what goes on."""
+        """Writes a choice; the branch that leaves the loop or the function stands first."""
         if ends_always(otherwise) and not ends_always(then):
             test, then, otherwise = f"!{test}", otherwise, then
         chosen, rest = self._indented(then), self._indented(otherwise)
@@ -174,7 +174,7 @@ class FunctionBody:
     # Memory --------------------------------------------------------------------------------------
 
     def _plan(self) -> dict[host.Value, int]:
-        """Places what the function allocates; a part counts as a use of the whole."""
+        """Places the function's allocations; a use of a part counts as a use of the whole."""
         steps = [step for step, _ in self._function.blocks[0].steps]
         end = len(steps)
         whole: dict[host.Value, host.Value] = {}
@@ -222,7 +222,7 @@ class FunctionBody:
         return literal(operand) if isinstance(operand, host.Constant) else self._names[operand]
 
     def _size(self, operand: host.Operand) -> str:
-        """Returns an expression that may stand in braces for a size: none that narrows may."""
+        """Returns an expression for a size without a narrowing conversion, which braces forbid."""
         number = self._number(operand)
         is_known = isinstance(operand, host.Constant)
         return number if is_known else f"static_cast<std::size_t>({number})"
@@ -239,7 +239,7 @@ class FunctionBody:
     # Names ---------------------------------------------------------------------------------------
 
     def _declare(self) -> None:
-        """Declares what several blocks use, and the arguments of blocks."""
+        """Declares the variables that several blocks use, and the arguments of blocks."""
         for block in self._function.blocks:
             for value in block.arguments:
                 self._outer.add(value)
@@ -395,7 +395,7 @@ class FunctionBody:
                 self._lines += self._jump(otherwise, number)
 
     def _jump(self, target: host.Target, number: int) -> list[str]:
-        """Gives a block its arguments and goes there; `number` is that of the block before it."""
+        """Assigns a block's arguments and jumps there; `number` is the current block's number."""
         lines = self._give(target)
         if number < 0 or target.block != number + 1:
             self._reached.add(target.block)
@@ -411,7 +411,7 @@ class FunctionBody:
             if operand is not argument
         ]
         names = {name for name, _ in pairs}
-        if any(text in names for _, text in pairs):  # all is read before anything is written
+        if any(text in names for _, text in pairs):  # all operands are read before any write
             lines = [f"auto next_{n} = {text};" for n, (_, text) in enumerate(pairs)]
             lines += [f"{name} = std::move(next_{n});" for n, (name, _) in enumerate(pairs)]
             return ["{", *(f"  {line}" for line in lines), "}"]

@@ -1,4 +1,4 @@
-"""`NAME.hpp`: what users of a model include."""
+"""`NAME.hpp`: the header that users of a model include."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def write_header(interface: Interface) -> str:
 
 
 def result_type(method: Method) -> str:
-    """Returns the type of what a method returns."""
+    """Returns the type of a method's return value."""
     return f"{camel_case(method.name)}Result"
 
 
 def output_type(method: Method) -> str:
-    """Returns the type of the memory that a method may be given for its results."""
+    """Returns the type of the memory that a caller may pass for a method's results."""
     return f"{camel_case(method.name)}Output"
 
 
@@ -60,17 +60,17 @@ def result_view(result: Given, is_const: bool) -> str:
 
 
 def parameter_list(method: Method) -> list[str]:
-    """Returns the arguments of a method as its declaration has them."""
+    """Returns the parameters in a method's declaration."""
     return [f"{argument_view(x)} {x.name}" for x in method.arguments]
 
 
 def output_parameter(method: Method) -> str:
-    """Returns the argument by which a method is given memory for its results."""
+    """Returns the parameter for the memory of a method's results."""
     return f"const {output_type(method)}& output"
 
 
 def own_results(method: Method) -> list[Given]:
-    """Returns the results that do not lie in the memory of a donated argument."""
+    """Returns the results that do not take the memory of a donated argument."""
     donated = {x.donated_to for x in method.arguments}
     return [
         x for index, x in enumerate(method.outputs) if isinstance(x, Given) and index not in donated
@@ -106,7 +106,7 @@ def _result_types(method: Method) -> Iterator[str]:
 
 
 def callback_signature(callback: Callback) -> str:
-    """Returns the type of a callback: views of what it takes, then of what it writes."""
+    """Returns the type of a callback: views of its operands, then views of its results."""
     views = [view(t, True) for t in callback.operands] + [view(t, False) for t in callback.results]
     return f"std::function<void({', '.join(views)})>"
 

@@ -1,7 +1,7 @@
-"""Places for the memory of functions without control flow, in one block that they share.
+"""Places the allocations of functions without control flow in one block that they share.
 
-Algorithm: memory that is needed at the same time lies apart; each piece takes the lowest place that
-is free from its first step to its last, large pieces first.
+Algorithm: allocations that are live at the same time do not overlap; each takes the lowest place
+that is free from its first step to its last, large ones first.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Names of C++, made of names of Python."""
+"""C++ names made from Python names."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
 
-# Of the headers that models are written for: their namespace, and their folder, have its number.
+# The version of the headers that models are written for; it is part of their namespace and folder.
 RUNTIME_VERSION = 3
 NAMESPACE = f"axir::v{RUNTIME_VERSION}"
 
@@ -39,7 +39,7 @@ def identifier(text: str, fallback: str = "value") -> str:
     return f"{words}_" if words in _KEYWORDS else words
 
 
-# What functions of models call things of their own.
+# Names of local variables in the functions of models.
 _OWN = frozenset(("code", "next", "output", "result", "rows", "sizes", "status"))
 
 
@@ -72,7 +72,7 @@ def unique_names(names: Iterable[str], taken: Iterable[str] = ()) -> list[str]:
 
 
 def declaration(start: str, parameters: Sequence[str], end: str, indent: int = 0) -> list[str]:
-    """Returns a declaration in as many lines as it needs, its parameters below each other.
+    """Returns a declaration, with its parameters on separate lines if it is too long for one.
 
     >>> declaration("void f(", ["int a", "int b"], ");")
     ['void f(int a, int b);']

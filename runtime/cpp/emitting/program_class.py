@@ -1,7 +1,7 @@
-"""`Model::Program`: what the code of a model has whichever CPU it runs on.
+"""`Model::Program`: the part of a model's code that is the same for all CPUs.
 
-Parameters, state, memory for arguments and results. Elsewhere: kernels and the steps of functions,
-which differ between CPUs (`variant_class.py`).
+It holds parameters, state, and memory for arguments and results. Elsewhere: kernels and the steps
+of functions, which differ between CPUs (`variant_class.py`).
 """
 
 from __future__ import annotations
@@ -100,9 +100,9 @@ def write_definitions(interface: Interface, embedded_size: int | None) -> Iterat
     """Yields the definitions of its functions, save for those that choose a CPU.
 
     Args:
-        interface: What users see.
-        embedded_size: How many bytes of parameters are part of the program; None if they lie in a
-            file of their own.
+        interface: The model's interface.
+        embedded_size: The number of bytes of parameters that are part of the program; None if they
+            lie in a separate file.
     """
     kept = [*interface.parameters, *interface.states]
     yield "axir::Status Model::Program::prepare([[maybe_unused]] const Program* other) {"
@@ -194,7 +194,7 @@ def _open_parameters(name: str, embedded_size: int | None) -> Iterator[str]:
 
 
 def _replaced(interface: Interface) -> list[Parameter]:
-    """Returns the parts of the state whose new values are written beside the old ones."""
+    """Returns the states that need separate memory for their new values."""
     beside = {
         x.number
         for method in interface.methods
@@ -205,21 +205,21 @@ def _replaced(interface: Interface) -> list[Parameter]:
 
 
 def overridden(method: Method) -> list[tuple[str, list[str]]]:
-    """Returns the functions that each kind of CPU has of its own: names and parameters."""
+    """Returns the functions that each kind of CPU overrides: names and parameters."""
     if method.rows:
         return [(f"call_{x.symbol}", aligned_pointers(method)) for x in method.programs]
     return [(f"call_{method.name}", pointers(method))]
 
 
 def pointers(method: Method) -> list[str]:
-    """Returns what a method takes: the number of rows, arguments, then places of results."""
+    """Returns a method's parameters: the number of rows, arguments, then places of results."""
     rows = ["std::size_t rows"] if method.rows else []
     given = [f"{'const ' if x.donated_to is None else ''}void* {x.name}" for x in method.arguments]
     return [*rows, *given, *(f"void* {x.name}" for x in own_results(method))]
 
 
 def aligned_pointers(method: Method, unused: Sequence[Given] = ()) -> list[str]:
-    """Returns what the function of a fixed number of rows takes."""
+    """Returns the parameters of the function for a fixed number of rows."""
     return [
         f"{'[[maybe_unused]] ' if x in unused else ''}std::byte* {x.name}"
         for x in (*method.arguments, *own_results(method))

@@ -78,14 +78,14 @@ def _construction(interface: Interface) -> Iterator[str]:
 
 
 def _pointers(method: Method, output: str) -> list[str]:
-    """Returns what the function of the program is called with."""
+    """Returns the arguments in a call of the program's function."""
     outputs = [f"{output}{x.name}.data()" for x in own_results(method)]
     rows = ["rows"] if method.rows else []
     return [*rows, *(f"{x.name}.data()" for x in method.arguments), *outputs]
 
 
 def _own_memory(method: Method) -> Iterator[str]:
-    """Yields the initializers of views of the model's own memory."""
+    """Yields the initializers of views of the model's memory."""
     for x in own_results(method):
         pointer = f"program_->{method.name}_{x.name}_.data()"
         rows = ", rows" if x.rows else ""
@@ -113,7 +113,7 @@ def _checks(method: Method, failed: str) -> Iterator[str]:
 
 
 def _row_checks(method: Method, failed: str) -> Iterator[str]:
-    """Yields the definition of `rows`, and that all arguments have so many."""
+    """Yields the definition of `rows`, and the check that all arguments have so many rows."""
     first, *others = [x.name for x in method.arguments if x.rows]
     yield f"  const std::size_t rows = {first}.rows();"
     for other in others:
@@ -144,7 +144,7 @@ def _output_checks(method: Method, failed: str) -> Iterator[str]:
 
 
 def _call(method: Method, prefix: str, failed: str) -> Iterator[str]:
-    # No argument is called so: names of Python's do not end in an underscore here.
+    # No argument has such a name: names from Python do not end in an underscore here.
     yield "  const axir::Moment moment_of_part_("
     yield f'      program_->profiler(), axir::Part::call, "{method.name}");'
     start = f"const axir::Code code = program_->call_{method.name}("
@@ -197,7 +197,7 @@ def _returning(method: Method) -> Iterator[str]:
 
 
 def _own_call(method: Method, failed: str) -> Iterator[str]:
-    """Yields the call that writes results to the model's own memory."""
+    """Yields the call that writes results to the model's memory."""
     yield from _checks(method, failed)
     for x in own_results(method):
         if x.rows:

@@ -1,4 +1,4 @@
-"""The function of any number of rows, which calls those of fixed numbers of them."""
+"""The function of any number of rows, which calls the functions of fixed numbers of rows."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from .types import byte_size
 
 
 def write_row_loop(method: Method, interface: Interface) -> Iterator[str]:
-    """Yields the definition.
+    """Yields the function's definition.
 
-    All rows that are left go to the smallest program that takes them, or to the largest one as many
-    as it takes.
+    All remaining rows go to the smallest program that takes them, or as many as fit to the largest
+    one.
     """
     shared = [x for x in (*method.arguments, *own_results(method)) if not x.rows]
     parameters = ["std::size_t rows"]
@@ -67,7 +67,7 @@ def _one_call(method: Method) -> Iterator[str]:
 
 
 def state_changes(method: Method, interface: Interface) -> Iterator[str]:
-    """Yields the statements that make new values of the state the ones that hold."""
+    """Yields the statements that replace the state by its new values."""
     for x in method.outputs:
         if isinstance(x, Kept) and not x.is_in_place:
             name = interface.states[x.number].name
@@ -75,12 +75,12 @@ def state_changes(method: Method, interface: Interface) -> Iterator[str]:
 
 
 def staging(method: Method, x: Given) -> str:
-    """Returns the member that holds an array of the caller's if it cannot be used where it lies."""
+    """Returns the member that holds a copy of a caller's array that cannot be used in place."""
     return f"{method.name}_{x.name}_staging_"
 
 
 def result_buffer(method: Method, x: Given) -> str:
-    """Returns the member that holds a result which the caller gives no memory for."""
+    """Returns the member that holds a result without memory from the caller."""
     return f"{method.name}_{x.name}_"
 
 

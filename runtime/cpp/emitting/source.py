@@ -1,4 +1,4 @@
-"""`NAME.cpp`: the code of a model, and the files beside it for models of several kinds of CPUs.
+"""`NAME.cpp`: the code of a model, and separate files for models of several kinds of CPUs.
 
 Elsewhere: the classes (`program_class.py`, `variant_class.py`), the functions that users call
 (`public_methods.py`).
@@ -24,10 +24,10 @@ def write_sources(
     """Returns the texts of the sources, by name.
 
     Args:
-        interface: What users see.
-        variants: The programs, those for CPUs of more features first.
-        embedded_size: How many bytes of parameters are part of the program; None if they lie in a
-            file of their own.
+        interface: The model's interface.
+        variants: The programs, in descending order of their CPUs' features.
+        embedded_size: The number of bytes of parameters that are part of the program; None if they
+            lie in a separate file.
     """
     name = interface.name
     classes = [VariantClass(interface, variant) for variant in variants]
@@ -84,7 +84,7 @@ def _embedded(interface: Interface, embedded_size: int | None) -> Iterator[str]:
 
 
 def _choice(interface: Interface, variants: Sequence[Variant]) -> Iterator[str]:
-    """Yields the function that makes a program for the CPU that it runs on."""
+    """Yields the function that chooses the program for the CPU that it runs on."""
     has_callbacks = bool(interface.callbacks)
     parameters = ["Callbacks callbacks"] if has_callbacks else []
     parameters += ["const axir::Options& options", "axir::Status& status"]

@@ -1,4 +1,4 @@
-"""Statements that run kernels and call callbacks, each in as many lines as it needs."""
+"""Statements that run kernels and call callbacks, broken into lines."""
 
 from __future__ import annotations
 

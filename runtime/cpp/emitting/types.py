@@ -20,7 +20,7 @@ _CPP = {
     dtypes.complex64: "std::complex<float>",
     dtypes.complex128: "std::complex<double>",
 }
-# C has neither halves nor, in all compilers, complex numbers: their bits, and their parts.
+# C has no half type, and not all compilers have complex numbers: bits and pairs replace them.
 _C = {
     **{dtype: text.removeprefix("std::") for dtype, text in _CPP.items()},
     dtypes.float16: "uint16_t",
@@ -36,7 +36,7 @@ _STORED = {
     dtypes.bfloat16: "BF16",
     dtypes.float32: "F32",
     dtypes.float64: "F64",
-    # The format has no complex numbers: pairs of their parts, along one more axis.
+    # safetensors has no complex numbers: they become pairs, along one more axis.
     dtypes.complex64: "F32",
     dtypes.complex128: "F64",
 }
@@ -48,12 +48,12 @@ def element(array: ShapedArray) -> str:
 
 
 def c_element(array: ShapedArray) -> str:
-    """Returns the C type of an array's elements; complex numbers are two of them."""
+    """Returns the C type of an array's elements; a complex number is two elements."""
     return _C[array.dtype]
 
 
 def view(array: ShapedArray, is_const: bool, has_rows: bool = False) -> str:
-    """Returns the type of a view of an array, or of any number of such as rows.
+    """Returns the type of a view of an array, or of any number of such arrays as rows.
 
     >>> view(ShapedArray((2, 3), np.float32), True)
     'axir::v3::View<const float, 2, 3>'
@@ -69,21 +69,21 @@ def byte_size(array: ShapedArray) -> int:
 
 
 def stored_dtype(array: ShapedArray) -> str:
-    """Returns what safetensors calls the dtype."""
+    """Returns the name of the dtype in the safetensors format."""
     return _STORED[array.dtype]
 
 
 def stored_shape(array: ShapedArray) -> tuple[int, ...]:
-    """Returns the shape in which safetensors has the array."""
+    """Returns the array's shape in safetensors."""
     return (*array.shape, 2) if array.dtype.kind == "c" else tuple(array.shape)
 
 
 def described(array: ShapedArray, rows: str | None = None) -> str:
-    """Returns dtype and shape as they stand in comments.
+    """Returns dtype and shape for comments.
 
     Args:
-        array: The array, or one of several rows.
-        rows: The name of their number.
+        array: The array, or one row of it.
+        rows: The name of the number of rows.
 
     >>> described(ShapedArray((2, 3), np.float32)), described(ShapedArray((3,), np.float32), "b")
     ('float32[2,3]', 'float32[b,3]')

@@ -1,6 +1,7 @@
 """The class of a program for one kind of CPU: its kernels, and the steps of its functions.
 
-Elsewhere: what all kinds share (`program_class.py`), the text of single steps (`function_body.py`).
+Elsewhere: the part that all kinds share (`program_class.py`), the text of single steps
+(`function_body.py`).
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ class VariantClass:
     """Writes the class.
 
     Args:
-        interface: What users see.
+        interface: The model's interface.
         variant: The program and its kernels.
     """
 
@@ -36,7 +37,7 @@ class VariantClass:
         self.workspace = 0
 
     def externals(self) -> Iterator[str]:
-        """Yields what other files define: kernels and constants."""
+        """Yields the declarations of external symbols: kernels and constants."""
         if self.variant.query is not None:
             yield f"#if !({MACROS[self.variant.architecture]})"
             kind = self.variant.architecture
@@ -123,7 +124,7 @@ class VariantClass:
         yield ""
 
     def opening(self) -> Iterator[str]:
-        """Yields what finds the kernels."""
+        """Yields the code that finds the kernels."""
         yield f"axir::Status {self.name}::open() {{"
         yield "  axir::Status status;"
         if self.variant.query is not None:
@@ -144,7 +145,7 @@ class VariantClass:
         yield ""
 
     def making(self) -> Iterator[str]:
-        """Yields what makes an instance."""
+        """Yields the code that makes an instance."""
         has_callbacks = bool(self.interface.callbacks)
         parameters = ["Callbacks callbacks"] if has_callbacks else []
         arguments = "std::move(callbacks), options" if has_callbacks else "options"
@@ -155,7 +156,7 @@ class VariantClass:
         yield ""
 
     def initializers(self) -> Iterator[str]:
-        """Yields what computes constants once."""
+        """Yields the code that computes constants once."""
         if not self.program.initializers:
             return
         yield f"axir::Code {self.name}::initialize() {{"
@@ -171,7 +172,7 @@ class VariantClass:
         yield ""
 
     def function(self, method: Method) -> Iterator[str]:
-        """Yields what computes a method."""
+        """Yields the code that computes a method."""
         if method.rows:
             for program in method.programs:
                 yield from self.rows_function(method, program)
@@ -214,7 +215,7 @@ class VariantClass:
         yield ""
 
     def rows_function(self, method: Method, program: Compiled) -> Iterator[str]:
-        """Yields the function of a fixed number of rows, whose arrays are all aligned."""
+        """Yields the function of a fixed number of rows, with arrays that are all aligned."""
         arrays = [x.name for x in method.arguments]
         arrays += map(self.kept_place, program.kept)
         targets = []
@@ -234,13 +235,13 @@ class VariantClass:
         yield ""
 
     def kept_place(self, x: Kept) -> str:
-        """Returns where a parameter or a part of the state lies."""
+        """Returns the place of a parameter or a part of the state."""
         if x.is_state:
             return f"{self.interface.states[x.number].name}_.data()"
         return f"{self.interface.parameters[x.number].name}_"
 
     def state_target(self, x: Kept) -> tuple[str, str, int]:
-        """Returns where a new value of a part of the state goes."""
+        """Returns the place for the new value of a part of the state."""
         state = self.interface.states[x.number]
         place = f"{'' if x.is_in_place else 'next_'}{state.name}_.data()"
         return place, place, byte_size(state.type)

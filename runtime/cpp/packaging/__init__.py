@@ -1,4 +1,4 @@
-"""Writes models as folders of files: sources, object files, parameters, what builds them.
+"""Writes models as folders of files: sources, object files, parameters, build files.
 
 Elsewhere: the text of the sources (`emitting/`).
 """

@@ -14,7 +14,7 @@ def write_build_file(
         name: The model's name.
         sources: C++ sources.
         objects: Object files.
-        data: The file of parameters, if there is one.
+        data: The file of parameters, or None.
     """
     listed = "\n  ".join([*sources, *objects])
     lines = [

@@ -94,7 +94,7 @@ def _call(interface: Interface, method: Method) -> Iterator[str]:
 
 def _vector(x: Given) -> str:
     kind, size = element(x.type), x.type.size * (_ROWS if x.rows else 1)
-    if x.type.dtype == np.dtype(bool):  # std::vector<bool> has no bools
+    if x.type.dtype == np.dtype(bool):  # std::vector<bool> is packed
         return f"std::array<bool, {size}> {x.name}{{}}"
     return f"std::vector<{kind}> {x.name}({size}, {kind}(1))"
 

@@ -1,6 +1,6 @@
-"""`write_folder`: a model as a folder, written whole or not at all, file by file.
+"""`write_folder`: writes a model's folder; each file is written whole or not at all.
 
-Elsewhere: the texts (`emitting/`, and beside this file).
+Elsewhere: the texts (`emitting/`, and other files of this folder).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .build_file import write_build_file
 from .example import write_example
 from .parameter_file import parameter_file
 
-# Of symbols of object files: no method has a name that begins so.
+# Prefix of object files' symbols: no method's name begins so.
 KERNEL_PREFIX = "axir_kernels_of_"
 _HEADERS = Path(__file__).parent.parent / "include" / "axir"
 
@@ -33,10 +33,10 @@ def model_files(
     """Returns the content of a model's files by their path in its folder.
 
     Args:
-        interface: What users see.
-        variants: What the methods do, and their kernels, for one kind of CPU or for several.
+        interface: The model's interface.
+        variants: The methods' programs and their kernels, for one kind of CPU or for several.
         constants: Arrays that the programs share.
-        embed_limit: Parameters of up to so many bytes become part of the program; of more they lie
+        embed_limit: Parameters of up to so many bytes become part of the program; larger ones lie
             in a file, which is mapped into memory.
     """
     name = interface.name

@@ -1,7 +1,7 @@
-"""Parameters as a safetensors file, whose arrays lie where kernels can read them.
+"""Parameters as a safetensors file with arrays at offsets that kernels can read.
 
-The format leaves no gaps between arrays. Those whose size is a multiple of 64 bytes come first, so
-that they are aligned; the others are small, and are copied when the model is opened.
+The format leaves no gaps between arrays. Arrays with a size that is a multiple of 64 bytes come
+first, so that they are aligned; the others are small, and are copied when the model is opened.
 """
 
 from __future__ import annotations

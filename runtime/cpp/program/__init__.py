@@ -1,3 +1,3 @@
-"""Programs that call kernels, as plain data: what is read from IREE and written as C++."""
+"""Programs that call kernels, as plain data: read from IREE and written as C++."""
 
 from __future__ import annotations

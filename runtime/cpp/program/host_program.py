@@ -1,8 +1,8 @@
 """`HostProgram`: functions, their blocks and steps. A step runs a kernel, copies, computes, jumps.
 
-It says what IREE's stream dialect says where kernels are machine code, but for what matters only
-to devices that work by themselves: steps are done one after another, in the order in which they
-stand. All sizes and offsets are in bytes.
+It corresponds to IREE's stream dialect at the point where kernels are machine code, without the
+operations that matter only to asynchronous devices: steps run one after another, in their order.
+All sizes and offsets are in bytes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ SCALARS = ("i1", "i8", "i16", "i32", "i64", "index", "f32", "f64", "bf16", "f16"
 
 @dataclass(frozen=True, eq=False)
 class Value:
-    """What a step gives, or a block or function takes; values are equal if identical.
+    """A result of a step, or an argument of a block or function; values are equal if identical.
 
     Attributes:
         kind: `memory`, `array` (memory of the caller's, or of a host function's), or a scalar type
@@ -43,10 +43,10 @@ class Kernel:
     """A function of the object file.
 
     Attributes:
-        name: What its library calls it.
-        workgroups: How often it runs along x, y and z.
+        name: Its name in the library.
+        workgroups: The number of workgroups along x, y and z.
         where: The user's line, if it is known.
-        depends_on_workload: Whether other dispatches may run it otherwise often.
+        depends_on_workload: Whether other dispatches may run it with other numbers of workgroups.
     """
 
     name: str
@@ -56,7 +56,7 @@ class Kernel:
 
     @property
     def label(self) -> str:
-        """What tells it from others, also from itself with other numbers of workgroups."""
+        """A unique name of the kernel and its numbers of workgroups."""
         if not self.depends_on_workload:
             return self.name
         return "_".join(map(str, (self.name, *self.workgroups)))
@@ -64,7 +64,7 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Machine:
-    """What kernels are compiled for, by LLVM's names: a triple, features with commas between."""
+    """The target of kernels, by LLVM's names: a triple, and features with commas between."""
 
     triple: str
     features: str
@@ -98,7 +98,7 @@ class Export:
 
 @dataclass(frozen=True)
 class Allocate:
-    """Takes fresh memory, of which nothing is known."""
+    """Takes fresh memory with undefined contents."""
 
     result: Value
     size: Operand
@@ -182,7 +182,7 @@ class Compute:
     """An operation on numbers.
 
     Attributes:
-        name: What MLIR calls it: `arith.addi`; comparisons with their predicate: `arith.cmpi slt`.
+        name: MLIR's name of it: `arith.addi`; comparisons with their predicate: `arith.cmpi slt`.
     """
 
     result: Value
@@ -217,7 +217,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Target:
-    """A block to go on with, and what it takes."""
+    """A block to go on with, and its arguments."""
 
     block: int
     operands: tuple[Operand, ...]
@@ -282,8 +282,8 @@ class HostFunction:
 
     Attributes:
         name: Its symbol.
-        arguments: Arrays of the caller's: arguments, and memory for results.
-        blocks: In an order in which values stand before their uses, save for loops.
+        arguments: The caller's arrays: arguments, and memory for results.
+        blocks: In an order in which definitions come before their uses, except in loops.
     """
 
     name: str
@@ -301,12 +301,12 @@ class HostProgram:
     """A whole program.
 
     Attributes:
-        functions: Those that can be called, by name.
-        initializers: To be run once, in order, before any of them.
+        functions: The functions that can be called, by name.
+        initializers: Functions to be run once, in order, before any of the others.
         globals: Kinds of the values that the program keeps, by name.
         kernels: All kernels that steps name, each once.
-        constants: The bytes of what is embedded, by number.
-        machine: What the kernels were compiled for, if there are some.
+        constants: The bytes of embedded constants, by number.
+        machine: The target of the kernels, if the program has kernels.
     """
 
     functions: dict[str, HostFunction]

@@ -22,14 +22,14 @@ from .values import used_values
 
 
 def update_in_place(function: HostFunction, pairs: Mapping[int, int]) -> HostFunction:
-    """Leaves out copies of arguments whose memory the caller gives for a result.
+    """Leaves out copies of arguments that are donated to a result.
 
-    IREE changes parts of a copy of the argument, which becomes the result. Where nothing reads the
-    argument after it was copied, its memory can as well be changed itself.
+    IREE changes parts of a copy of the argument, and the copy becomes the result. If nothing reads
+    the argument after the copy, its memory can be changed directly.
 
     Args:
-        function: One without control flow.
-        pairs: For each argument that is given away, by its number, the number of the result.
+        function: A function without control flow.
+        pairs: For each donated argument, by its number, the number of the result.
     """
     (block,) = function.blocks
     steps = [step for step, _ in block.steps]
@@ -46,7 +46,7 @@ def update_in_place(function: HostFunction, pairs: Mapping[int, int]) -> HostFun
 
 
 def _first_copy(steps: list[Step], block: Block, array: Value, result: int) -> int | None:
-    """Returns the step that copies an argument to what becomes a result, if it is not needed."""
+    """Returns the step that copies an argument to the future result, if the copy is not needed."""
     assert isinstance(block.end, Return)
     returned = block.end.values[result]
     made = [x for x in steps if isinstance(x, Export) and x.result is returned]

@@ -1,4 +1,4 @@
-"""`Interface`: what users of a model see of it, in the words of C++.
+"""`Interface`: the interface of a model for its users, in C++ terms.
 
 Elsewhere: how Python's functions become one (`axir._cpp`).
 """
@@ -17,8 +17,8 @@ class Given:
 
     Attributes:
         name: Its name in C++.
-        label: What Python calls it: `params['w']`.
-        type: Shape and dtype, those of the words for random keys; with rows those of one row.
+        label: Its name in Python: `params['w']`.
+        type: Shape and dtype: of the words for random keys, of one row with rows.
         donated_to: For an argument, the number of the result that lies in its memory, if any.
         rows: Of an array with any number of rows, the name of that number.
     """
@@ -35,9 +35,9 @@ class Kept:
     """An argument or a result that the model keeps: a parameter, or a part of its state.
 
     Attributes:
-        number: Which of the model's `parameters` or `states`.
-        is_in_place: Of a result, whether it is written over the part of the state that it
-            replaces, rather than beside it.
+        number: The number among the model's `parameters` or `states`.
+        is_in_place: For a result, whether it overwrites the part of the state that it replaces, or
+            is written to separate memory.
     """
 
     number: int
@@ -51,8 +51,8 @@ class Compiled:
 
     Attributes:
         symbol: Its name there.
-        kept: What it takes after the arguments that callers give.
-        rows: How many rows it is for, where the method takes any number; else 0.
+        kept: Its arguments after the caller's arguments.
+        rows: The number of rows that it is for, where the method takes any number; else 0.
     """
 
     symbol: str
@@ -66,13 +66,13 @@ class Method:
 
     Attributes:
         name: Its name in C++.
-        label: What Python calls it.
-        arguments: What callers give, in the order of the program's arguments.
-        outputs: What it gives, in the order of the program's results.
-        programs: What computes it: one function, or one for each number of rows, ascending, of
-            which a call takes the next larger.
+        label: Its name in Python.
+        arguments: The caller's arguments, in the order of the program's arguments.
+        outputs: The results, in the order of the program's results.
+        programs: The functions that compute it: one, or one for each of several numbers of rows,
+            ascending; a call uses the smallest that is large enough.
         where: The line of the function, if it is known.
-        sizes: Of dimensions that were open when it was exported, names and what they are here.
+        sizes: Names and values of the dimensions that were symbolic when it was exported.
     """
 
     name: str
@@ -95,7 +95,7 @@ class Method:
 
     @property
     def results(self) -> list[Given]:
-        """What callers take."""
+        """The results that the caller receives."""
         return [x for x in self.outputs if isinstance(x, Given)]
 
 
@@ -121,8 +121,8 @@ class Callback:
 
     Attributes:
         name: Its name in C++.
-        operands: Types of what it takes.
-        results: Types of what it gives.
+        operands: Types of its operands.
+        results: Types of its results.
         number: Its number in the program.
     """
 
@@ -136,11 +136,11 @@ class Interface:
     """A whole model.
 
     Attributes:
-        name: Its name: of the namespace, the files, and what symbols begin with.
+        name: Its name: the namespace, the files' names and the prefix of the symbols.
         methods: Its functions.
         parameters: Arrays that no call changes.
-        states: Arrays that calls replace, and what they begin with.
-        callbacks: By the numbers by which the program calls them: the first names a callback of
+        states: Arrays that calls replace, and their initial values.
+        callbacks: By the numbers that the program uses to call them: the first names a callback of
             `callback_names`.
         throws: Whether failures are exceptions, rather than values of `axir::Status`.
     """

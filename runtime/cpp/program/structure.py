@@ -1,7 +1,8 @@
 """`structured`: blocks and jumps as loops and choices.
 
-Algorithm: a loop's header is what dominates a block that jumps back to it; where a choice ends is
-the block that its own dominates and that several others jump to (N. Ramsey, Beyond Relooper, 2022).
+Algorithm: a loop's header is a block that dominates a block that jumps back to it; a choice ends at
+the block that its own block dominates immediately and that several others jump to (N. Ramsey,
+Beyond Relooper, 2022).
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class Choose:
 
 @dataclass(frozen=True)
 class Loop:
-    """Does something until it leaves."""
+    """Repeats its body until that leaves the loop."""
 
     body: Tree
 
@@ -66,7 +67,7 @@ Tree: TypeAlias = "tuple[Item, ...]"
 
 
 def structured(blocks: tuple[Block, ...]) -> Tree | None:
-    """Returns what blocks do as a tree; None if jumps go where no loop or choice would."""
+    """Returns blocks as a tree of statements; None if a jump fits no loop or choice."""
     try:
         return _Structure(blocks).tree(0, _Context())
     except _UnstructuredError:
@@ -74,17 +75,17 @@ def structured(blocks: tuple[Block, ...]) -> Tree | None:
 
 
 def ends_always(tree: Tree) -> bool:
-    """Tells whether nothing that stands behind a tree is ever done."""
+    """Tells whether the code after a tree is never reached."""
     return bool(tree) and isinstance(tree[-1], (Leave, Again, End))
 
 
 class _UnstructuredError(Exception):
-    """A jump that is none of a loop or a choice."""
+    """A jump that fits no loop or choice."""
 
 
 @dataclass(frozen=True)
 class _Context:
-    """Where control goes: without a jump, to the next pass of a loop, and out of it."""
+    """Targets of control flow: the next block, the next pass of a loop, and the loop's exit."""
 
     following: int | None = None
     header: int | None = None
@@ -113,7 +114,7 @@ class _Structure:
 
     @staticmethod
     def _add_members(header: int, members: set[int], following: list[list[int]]) -> None:
-        """Adds the blocks that lead to those that jump back."""
+        """Adds the blocks that lead to the blocks that jump back."""
         waiting = [n for n in members if n != header]
         while waiting:
             last = waiting.pop()
@@ -123,7 +124,7 @@ class _Structure:
                     waiting.append(number)
 
     def tree(self, number: int, context: _Context) -> Tree:
-        """Returns what begins with a block, up to where the context goes on."""
+        """Returns the statements from a block on, up to where the context goes on."""
         if number not in self._loops or context.header == number:
             return self._straight(number, context)
         leaving = self._leaving[number]
@@ -165,7 +166,7 @@ class _Structure:
         return Give(target), *self._go(target.block, context, {source})
 
     def _go(self, number: int, context: _Context, sources: set[int]) -> Tree:
-        """Returns what goes on with a block, which is nobody else's if it stands here."""
+        """Returns the statements after a jump to a block that only the sources may jump to."""
         if number == context.following:
             return ()
         if number == context.header:
@@ -178,7 +179,7 @@ class _Structure:
 
 
 def _dominators(following: list[list[int]]) -> Mapping[int, set[int]]:
-    """Returns for each block those through which all ways to it go, itself among them."""
+    """Returns the dominators of each block, with the block."""
     numbers = set(range(len(following)))
     before = {n: {m for m, targets in enumerate(following) if n in targets} for n in numbers}
     found = {n: set(numbers) if n else {0} for n in numbers}

@@ -1,4 +1,4 @@
-"""Which values steps and ends of blocks read and give."""
+"""The values that steps and ends of blocks read and define."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def used_values(step: Step | End) -> Iterator[Value]:
 
 
 def given_values(step: Step) -> Iterator[Value]:
-    """Yields the values that a step gives."""
+    """Yields the values that a step defines."""
     for field in dataclasses.fields(step):
         if field.name in _GIVEN:
             yield from _values_in(getattr(step, field.name))
@@ -43,7 +43,7 @@ def targets_of(end: End) -> tuple[Target, ...]:
 
 
 def used_elsewhere(function: HostFunction) -> set[Value]:
-    """Returns the values that are used in other blocks than the one that gives them."""
+    """Returns the values that are used in other blocks than the defining one."""
     home = {
         value: number
         for number, block in enumerate(function.blocks)

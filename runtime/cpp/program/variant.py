@@ -1,6 +1,6 @@
-"""`Variant`: a program for one kind of CPU, and what that must have.
+"""`Variant`: a program for one kind of CPU, and the features that the CPU must have.
 
-Elsewhere: how a running model finds out (`include/axir/cpu.hpp`).
+Elsewhere: how a running model checks for them (`include/axir/cpu.hpp`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from .host_program import HostProgram
 
-# How compilers tell that they compile for an architecture.
+# Preprocessor conditions that tell the architecture.
 MACROS = {
     "x86_64": "defined(__x86_64__)",
     "aarch64": "defined(__aarch64__)",
@@ -23,12 +23,12 @@ class Variant:
     """A program and its kernels, for one kind of CPU.
 
     Attributes:
-        cpu: What users call the CPU.
+        cpu: The CPU's name for users.
         architecture: `x86_64`, `aarch64` or `riscv64`.
-        features: What it must have, by LLVM's names of `FEATURES`.
-        program: What the methods do.
+        features: The features that it must have, by LLVM's names in `FEATURES`.
+        program: The program of the methods.
         kernels: The object file; empty if there are no kernels.
-        prefix: What symbols of the object file begin with.
+        prefix: The prefix of the object file's symbols.
     """
 
     cpu: str
@@ -49,7 +49,7 @@ class Variant:
 
     @property
     def query(self) -> str | None:
-        """The symbol by which the object file is asked for its library, if there is one."""
+        """The symbol that queries the object file's library, or None."""
         if not self.kernels:
             return None
         linked = f"{self.prefix}_linked_library_query"

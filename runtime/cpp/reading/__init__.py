@@ -1,6 +1,6 @@
 """Reads the program that calls kernels from IREE's stream dialect.
 
-Of this room only the folder `reading/` uses the compiler's bindings, and only those of MLIR.
+In this room only the folder `reading/` uses the compiler's bindings, and only MLIR's.
 """
 
 from __future__ import annotations

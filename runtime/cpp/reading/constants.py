@@ -1,7 +1,7 @@
 """The bytes of constants, from their MLIR text.
 
-MLIR's bindings have no access to a `#util.composite`, and none to the elements of bfloat16 and of
-some others: the text has all.
+MLIR's bindings cannot access a `#util.composite`, nor the elements of bfloat16 and of some other
+types: the text has all of them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class UnknownConstantError(ValueError):
 
 
 def constant_bytes(text: str) -> bytes:
-    r"""Returns the bytes of an attribute: elements of one type, or several of those in a row.
+    r"""Returns the bytes of an attribute: elements of one type, or several such parts in a row.
 
     >>> constant_bytes("dense<[1, 2]> : tensor<2xi16>")
     b'\x01\x00\x02\x00'
@@ -41,7 +41,7 @@ def constant_bytes(text: str) -> bytes:
     b'\x00\x00\x01\x00'
 
     Raises:
-        UnknownConstantError: if the text is something else.
+        UnknownConstantError: if the text has another form.
     """
     composite = _COMPOSITE.match(text)
     if composite is None:

@@ -1,8 +1,8 @@
 """Reads the functions of a program: the operations of the stream dialect as steps.
 
-Time points say when work of a device is done; here each step is done before the next one begins, so
-they are left out, and what waits for one stands for what it waits for. Elsewhere: the module around
-the functions (`module_reader.py`).
+Time points order the asynchronous work of devices. Here each step is done before the next one
+begins, so time points are left out, and an operation that waits for one is replaced by its operand.
+Elsewhere: the module around the functions (`module_reader.py`).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _IN_ORDER = ("stream.cmd.concurrent", "stream.cmd.serial")
 
 
 def kind_of(type_: ir.Type) -> str | None:
-    """Returns the kind of a value of a type; None if such values are left out."""
+    """Returns the kind of values of a type; None if such values are left out."""
     text = str(type_)
     if text.startswith("!stream.resource"):
         return host.MEMORY
@@ -66,9 +66,9 @@ class FunctionReader:
     """Reads one function.
 
     Args:
-        kernels: Those of the module, by the symbols that dispatches name.
+        kernels: The kernels of the module, by the symbols that dispatches name.
         globals_: Kinds of the values that the program keeps, by name.
-        constants: Collects what is embedded.
+        constants: Collects the embedded constants.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class FunctionReader:
         return found
 
     def _known(self, values: Sequence[ir.Value]) -> tuple[host.Operand, ...]:
-        """Returns the operands of a jump, without those that are left out."""
+        """Returns the operands of a jump, without the values that are left out."""
         return tuple(self._operand(v) for v in values if kind_of(v.type) is not None)
 
     def _span(self, memory: ir.Value, offset: ir.Value, length: ir.Value) -> host.Span:
@@ -201,7 +201,7 @@ class FunctionReader:
         self._add(host.Compute(self._result(operation), name, operands))
 
     def _read_alias(self, operation: ir.Operation, operands: list[ir.Value]) -> None:
-        """Gives what it takes: the leading operands."""
+        """Aliases the results to the leading operands."""
         for result, value in zip(operation.results, operands, strict=False):
             if kind_of(result.type) is not None:
                 self._values[result] = self._values[value]
@@ -336,7 +336,7 @@ def _constant(operation: ir.Operation) -> host.Constant:
 
 
 def _ordered(entry: ir.Block) -> list[ir.Block]:
-    """Returns the blocks so that each stands behind those which all ways to it go through."""
+    """Returns the blocks in an order in which each comes after its dominators."""
     finished: list[ir.Block] = []
     seen = {entry}
     path = [(entry, list(_last(entry).successors))]
@@ -346,7 +346,7 @@ def _ordered(entry: ir.Block) -> list[ir.Block]:
             finished.append(block)
             path.pop()
             continue
-        # The last one first: the order of the blocks is then that of the branches.
+        # The last one first: the order of the blocks is then the order of the branches.
         successor = successors.pop()
         if successor not in seen:
             seen.add(successor)

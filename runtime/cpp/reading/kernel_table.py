@@ -1,7 +1,7 @@
-"""The kernels of a module, and how often each runs, as a dispatch of it says.
+"""The kernels of a module, and their numbers of workgroups in a dispatch.
 
-IREE computes the number of a kernel's workgroups from the workload that a dispatch names, an extent
-or two. Programs of static shapes have constants there, so the number is known for each dispatch.
+IREE computes the number of a kernel's workgroups from the workload of a dispatch, an extent or two.
+Programs of static shapes have constants as workloads, so the number is known for each dispatch.
 Elsewhere: dispatches (`function_reader.py`).
 """
 
@@ -39,8 +39,8 @@ class KernelTable:
         """Takes in a kernel.
 
         Args:
-            symbol: What dispatches call it.
-            export: The operation that says what it is called with.
+            symbol: The kernel's name in dispatches.
+            export: The operation that declares its arguments.
             where: The user's line, if it is known.
         """
         self._exports[symbol] = export, where
@@ -90,7 +90,7 @@ def _workgroups(
 
 
 def _result(operation: ir.Operation, numbers: Mapping[ir.Value, int | None]) -> int | None:
-    """Computes what an operation on whole numbers gives, of operands that are known."""
+    """Evaluates an operation on integers, if its operands are known."""
     name = operation.name
     if name == _CONSTANT:
         return _constant(operation.results[0])

@@ -25,14 +25,14 @@ def read_program(text: str, constants: list[bytes] | None = None) -> HostProgram
     """Reads a program.
 
     Args:
-        text: A module of the phase `executable-targets`, as `compile_object` gives it.
-        constants: Those of other programs, which it may share; its own are added.
+        text: A module of the phase `executable-targets`, as `compile_object` returns it.
+        constants: The constants of other programs, which it may share; its constants are added.
 
     Raises:
-        CppEmissionError: if the program does something that C++ is not written for; names the
+        CppEmissionError: if the program has an operation that C++ is not written for; names the
             operation and the user's line.
     """
-    # Not the process-wide context: constants would stay in it for good.
+    # A context separate from the process-wide one, which would keep the constants until it ends.
     with ir.Context() as context:
         context.enable_multithreading(False)
         return _ModuleReader(ir.Module.parse(text), [] if constants is None else constants).read()

@@ -1,4 +1,4 @@
-"""dm-pix: images whose colours and contrast change, that are blurred, turned, compared."""
+"""dm-pix: images are changed in colour and contrast, blurred, turned, and compared."""
 
 import dm_pix as pix
 import jax

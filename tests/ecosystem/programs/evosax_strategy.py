@@ -26,8 +26,8 @@ def evolved(strategy, generations):
     return state.mean, lambda: step(jax.random.key(2), state).mean
 
 
-# The signs of eigenvectors, which nothing determines, decide what CMA-ES draws from the second
-# generation on: the first one is compared, and where the thirtieth is.
+# The signs of eigenvectors are arbitrary, and CMA-ES's samples depend on them from the second
+# generation on. So the first generation is compared, and the position after the thirtieth.
 first, _ = evolved(CMA_ES(population_size=16, solution=jnp.zeros(6)), 1)
 adapted, step = evolved(CMA_ES(population_size=16, solution=jnp.zeros(6)), 30)
 opened, _ = evolved(Open_ES(population_size=16, solution=jnp.zeros(6)), 12)

@@ -1,4 +1,4 @@
-"""folx: the Laplacian of a network in one forward pass, beside the sum of second derivatives."""
+"""folx: the Laplacian of a network in one forward pass, and the sum of second derivatives."""
 
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""jaxlie: poses made of twists, composed, inverted, applied to points, and their gradient."""
+"""jaxlie: poses made from twists, composed, inverted, applied to points, and their gradient."""
 
 import jax
 import jax.numpy as jnp

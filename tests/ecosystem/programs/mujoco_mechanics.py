@@ -32,7 +32,7 @@ fallen = jax.jit(
     lambda data: jax.lax.scan(lambda d, _: (mjx.step(model, d), d.qpos[2]), data, length=50)
 )
 _, path = fallen(mjx.make_data(host))
-# Where it stands depends on the version.
+# The place of the matrix depends on the version.
 parts = vars(data) | vars(getattr(data, "_impl", data))
 inertia = parts["qM"] if "qM" in parts else parts["M"]
 report(

@@ -16,7 +16,7 @@ tree = {
 
 
 def kept():
-    """Returns what is restored of the tree, and the same by what is known of its arrays."""
+    """Returns the tree as restored without, and with, the shapes of its arrays."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder).resolve() / "saved"
         with ocp.StandardCheckpointer() as checkpointer:

@@ -1,4 +1,4 @@
-"""Prints what a program computed, for those who compare it, and how long its typical step takes."""
+"""Prints a program's results, for comparison, and the time of its typical step."""
 
 import json
 import os
@@ -8,14 +8,14 @@ import time
 
 import numpy as np
 
-CALLS = int(os.environ.get("ECOSYSTEM_CALLS", "0"))  # of the step; none where nothing is measured
-SECONDS = 4  # in which there are fewer calls of a step that takes long
+CALLS = int(os.environ.get("ECOSYSTEM_CALLS", "0"))  # of the step; 0 without a measurement
+SECONDS = 4  # the most for all calls, so slow steps are called less often
 
 
 def report(timed=None, **results):
-    """Prints results as one line of JSON, and makes sure whose `jax` computed them.
+    """Prints results as one line of JSON, with the name of the module that implements `jax`.
 
-    `timed` is what the library does again and again, as a function of no arguments.
+    `timed` is the library's typical step, as a function of no arguments.
     """
     import jax
 

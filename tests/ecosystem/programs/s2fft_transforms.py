@@ -8,7 +8,7 @@ from reporting import report
 jax.config.update("jax_enable_x64", True)
 import s2fft  # noqa: E402  # it looks at the precision as it is imported
 
-SPIN = np.int64(0)  # of which s2fft asks the size where nothing is compiled
+SPIN = np.int64(0)  # s2fft asks for its size when nothing is compiled
 results = {}
 for limit in (4, 8, 16, 24):
     random = np.random.default_rng(limit)

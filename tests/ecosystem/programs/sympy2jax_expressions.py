@@ -1,4 +1,4 @@
-"""sympy2jax: expressions of SymPy as modules whose numbers are trained."""
+"""sympy2jax: expressions of SymPy as modules with numbers that are trained."""
 
 import equinox as eqx
 import jax

@@ -26,7 +26,7 @@ def seconds(trial: DriverTrial, times: dict[str, float]) -> list[str]:
         (0, 2e-4, 1.9e-4, [SYNC] * 4 + [TASK] * 4, SYNC),  # no worthwhile gain
         (0, 1e-2, 1.1e-2, [SYNC] * 4 + [TASK] * 4, SYNC),  # as on a busy machine
         (0, 1e-3, 4e-3, [SYNC] * 4 + [TASK] * 4, SYNC),  # a loop of small steps
-        (0, 1e-2, 1.8e-2, [SYNC] * 4 + [TASK] * 2, SYNC),  # one call tells enough
+        (0, 1e-2, 1.8e-2, [SYNC] * 4 + [TASK] * 2, SYNC),  # one call suffices
         (PARALLEL_OPERATIONS, 0.5, 0.3, [TASK] * 4 + [SYNC], TASK),  # without warming up
         (PARALLEL_OPERATIONS, 0.3, 0.5, [TASK] * 4 + [SYNC] * 4, SYNC),
         (PARALLEL_OPERATIONS, 1e-3, 5e-3, [TASK] * 4 + [SYNC] * 4, SYNC),
@@ -55,7 +55,7 @@ def test_drivers_are_tried_again_and_again():
         assert trial.driver == TASK
     assert trial.calls_to_rest == 2048
     trial.begin_again()
-    seconds(trial, {SYNC: 1e-2, TASK: 2e-2})  # neighbours have come
+    seconds(trial, {SYNC: 1e-2, TASK: 2e-2})  # other programs keep the cores busy
     assert trial.driver == SYNC
 
 

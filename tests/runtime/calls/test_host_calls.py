@@ -25,7 +25,7 @@ def program_of(
     operand_types: Sequence[ShapedArray],
     result_types: Sequence[ShapedArray],
 ) -> Program:
-    """A program that hands its arguments to a function and returns what that gives."""
+    """A program that passes its arguments to a function and returns the function's results."""
     operands = ", ".join(f"%a{n}: {t.mlir}" for n, t in enumerate(operand_types))
     names = ", ".join(f"%a{n}" for n in range(len(operand_types)))
     ins = ", ".join(str(t.mlir) for t in operand_types)

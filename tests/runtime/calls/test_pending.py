@@ -26,7 +26,7 @@ SIZE = 1000
 
 
 class Gate:
-    """Lets queued calls run once it is open; fails those of a function if asked to."""
+    """Holds queued calls back until it is open; fails the calls of given numbers."""
 
     def __init__(self, monkeypatch):
         self._open = threading.Event()
@@ -70,7 +70,7 @@ def gate(monkeypatch):
 
 
 def prepared(function, *args, **options):
-    """Returns a compiled function whose calls are long ones from now on."""
+    """Returns a compiled function with calls that count as long ones from now on."""
     f = axir.jit(function, **options)
     for _ in range(3):
         f(*[jnp.array(np.asarray(x)) for x in args]) if options else f(*args)
@@ -291,7 +291,7 @@ def test_memory_lives_as_long_as_somebody_needs_it(double, gate):
     assert alive() is None
     gate.close()
     alive = weakref.ref(double(X)._buffer)
-    assert alive() is not None  # the queue has it
+    assert alive() is not None  # the queue holds it
     gate.open()
     pending.finish_all()
     assert alive() is None

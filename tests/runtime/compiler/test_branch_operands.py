@@ -1,4 +1,4 @@
-"""What branches pass on: references that are passed twice, and numbers of two sizes."""
+"""Operands of branches: references that are passed twice, and numbers of two sizes."""
 
 from __future__ import annotations
 
@@ -69,7 +69,8 @@ def test_copies_are_made_behind_the_choice_that_passes_them() -> None:
         assert module.operation.verify()
         function = module.body.operations[0].regions[0].blocks[0].operations[0]
         entry = function.regions[0].blocks[0].operations
-        # The block that takes two arrays takes them as before; the other one, by a block between.
+        # The block that takes two arrays is branched to as before; the other one, through a new
+        # block.
         assert [operation.operation.name for operation in entry] == ["vm.cond_br"]
         assert len(entry[0].operands) == 3
         (jump,) = _branches(module)
@@ -127,7 +128,7 @@ def test_numbers_are_passed_in_one_size_beside_larger_ones() -> None:
         assert [str(x.type) for x in loop.arguments] == ["i64", "i64", "i64"]
         assert [str(x.type) for x in end.arguments] == ["i32", "i32"]
         names = [operation.operation.name for operation in loop.operations]
-        # What is read in the block is what was passed, and goes on as such.
+        # The block reads the passed values, and passes them on in the same sizes.
         assert sorted(names[:3]) == ["vm.bitcast.i32.f32", "vm.trunc.i64.i32", "vm.trunc.i64.i32"]
         assert sorted(names[3:-1]) == ["vm.bitcast.f32.i32", "vm.ext.i32.i64.u", "vm.ext.i32.i64.u"]
 

@@ -58,7 +58,7 @@ def test_entries_used_longest_ago_leave_first(tmp_path):
         cache.put(f"key{number}", bytes(1000))
         age = 100 - number
         os.utime(cache.path(f"key{number}"), (time.time() - age, time.time() - age))
-    assert cache.get("key0") is not None  # the use makes it the youngest
+    assert cache.get("key0") is not None  # it is the most recently used now
     cache.put("key4", bytes(1000))
     remaining = [number for number in range(5) if cache.get(f"key{number}") is not None]
     assert remaining == [0, 2, 3, 4]

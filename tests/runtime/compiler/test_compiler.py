@@ -1,4 +1,4 @@
-"""Compiling: flags, the choice of data tiling, dumps, and what a failure says."""
+"""Compiling: flags, the choice of data tiling, dumps, and the errors of failures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is computed of nan is nan, also where LLVM knows the number."""
+"""Computations on nan give nan, also where LLVM knows the number."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_all_uses_read_what_is_frozen() -> None:
 
 
 def exponential_of_nan(number: float) -> np.ndarray:
-    """`exp(nan)`, of which the compiler knows the operand, by a program with a number in it."""
+    """`exp(nan)` with an operand that the compiler knows, by a program with a number in it."""
     return np.asarray(axir.jit(lambda x: jnp.exp(x * jnp.nan) + number)(X))
 
 

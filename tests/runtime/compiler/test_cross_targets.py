@@ -18,7 +18,7 @@ from axir.runtime import LoadError, Program, Target, check_machine, compile_modu
 from axir.runtime.compiler.architectures import host_architecture
 from axir.runtime.compiler.function_compilation import prepare_for_target
 
-# Functions of the C library, what is written out for all, and each kind of kernel.
+# Functions of the C library, functions that axir expands, and each kind of kernel.
 OPS = (
     "sin cos tan tanh atan2 asin acos rem exp log pow cbrt erf_inv logistic "
     "dot_general conv_general_dilated reduce_sum cumsum sort gather scatter_add scan cond while "
@@ -36,7 +36,7 @@ func.func @main(%x: tensor<40x40xf32>) -> tensor<40x40xf32> {
 
 
 def sample(name: str) -> list[Case]:
-    """Samples of an op of the widest types, most of them of several shapes joined."""
+    """Samples of an op in the widest types; most samples combine several shapes."""
     cases = [case for case in joined(cases_of(name)) if case.args]
     cases.sort(key=lambda case: (case.args[0].dtype.kind in "fc", case.args[0].dtype.itemsize))
     return cases[-LARGEST:]
@@ -44,7 +44,7 @@ def sample(name: str) -> list[Case]:
 
 @pytest.fixture
 def evaluated_calls():
-    """Has the evaluator run the bodies of calls, and keeps 64-bit dtypes."""
+    """Makes the evaluator run the bodies of calls, and keeps 64-bit dtypes."""
     config.update("jax_enable_x64", True)
     executor = set_executor(None)
     yield
@@ -121,7 +121,7 @@ def test_programs_for_other_cpus_are_refused_before_they_run() -> None:
 
 @pytest.mark.skipif(host_architecture() != "x86_64", reason="the program is for CPUs of x86-64")
 def test_programs_that_need_more_than_the_cpu_has_are_refused(monkeypatch) -> None:
-    from axir.runtime.compiler import architectures  # late: only to say what the CPU has
+    from axir.runtime.compiler import architectures  # late: only the architecture is read
 
     binary = compile_module(TEXT, Target(cpu="x86-64-v3"), "third level")
     monkeypatch.setattr(
@@ -131,7 +131,7 @@ def test_programs_that_need_more_than_the_cpu_has_are_refused(monkeypatch) -> No
         LoadError, match="needs sse4.1 sse4.2 popcnt sahf avx avx2 fma f16c bmi bmi2"
     ):
         check_machine(binary, "model.vmfb")
-    monkeypatch.setattr(architectures, "host_cpu_flags", frozenset)  # a system that does not tell
+    monkeypatch.setattr(architectures, "host_cpu_flags", frozenset)  # a system without such a list
     check_machine(binary, "model.vmfb")
 
 

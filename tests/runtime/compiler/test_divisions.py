@@ -19,7 +19,7 @@ NARROW = ("int8", "uint8", "int16", "uint16", "int32", "uint32")
 
 
 def operands(dtype: str) -> tuple[np.ndarray, np.ndarray]:
-    """All pairs of the integers where something may happen, and random ones."""
+    """All pairs of the integers at which the division may fail, and random ones."""
     least, largest = np.iinfo(dtype).min, np.iinfo(dtype).max
     near = [least, least + 1, largest, largest - 1, largest // 2, largest // 2 + 1, 0, 1, 2, 3, 7]
     edges = near + [-1, -2, -7] * (least < 0)

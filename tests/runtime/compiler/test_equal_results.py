@@ -1,4 +1,4 @@
-"""A dispatch that returns one value twice: whoever reads the second reads that value."""
+"""A dispatch that returns one value twice: readers of the second result read that value."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def of_one_element(x, y):
 
 
 def of_several_readers(z, array):
-    """A number that becomes complex, which each operation that reads it computes for itself."""
+    """A number converted to complex; each operation that reads it converts it again."""
     total = hlo.add(hlo.real(z), hlo.constant(np.float64(1)))
     root = hlo.sqrt(total)
     number = hlo.convert(root, z.type.element_type)

@@ -1,4 +1,4 @@
-"""The compiler in a helper process: what a crash becomes, and the life of a helper."""
+"""The compiler in a helper process: the error of a crash, and the life of a helper."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ func.func @main(%x: tensor<3x3xf32>) -> tensor<3x3xf32> {
   return %0 : tensor<3x3xf32>
 }
 """
-# A loop whose results the compiler loses track of: it crashes, now so and now so.
+# A loop with results that the compiler loses track of: it crashes, in varying ways.
 LOOP = """
 func.func @main(%x: tensor<f32>) -> (tensor<f32>, tensor<f32>, tensor<i32>) {
   %inf = stablehlo.constant dense<0x7F800000> : tensor<f32>
@@ -176,10 +176,10 @@ def test_a_helper_serves_until_something_goes_wrong(pool):
     assert compile_in(pool, ADD)
     (second,) = pool._helpers
     assert second is not first
-    second.kill()  # as the system does when it has no memory left
+    second.kill()  # as the system does when memory runs out
     assert compile_in(pool, ADD)
     assert compile_in(pool, CHOLESKY) is None
-    assert not pool._helpers  # what made the compiler fail may have damaged it
+    assert not pool._helpers  # the failure may have damaged it
     for helper in (first, second):
         with pytest.raises(ChildProcessError):
             os.waitpid(helper._process.pid, 0)  # no zombie
@@ -319,5 +319,5 @@ def test_helpers_compile_with_flags_of_their_processes(pool):
     assert pool._take_idle(process_flags(virtual)) is helper
     pool._limit = 1
     pool._idle.append(helper)
-    assert pool._take_idle(process_flags(cpu)) is None  # and there is room for another one
+    assert pool._take_idle(process_flags(cpu)) is None  # the limit allows another one
     assert not pool._helpers

@@ -65,7 +65,7 @@ def test_code_that_nobody_has_read_for_weeks_is_deleted(folder: Path) -> None:
         os.utime(path, (now - age * days,) * 2)
     assert kept_code.kept_code("name", b"read", make) == b"code"
     assert read.stat().st_mtime == pytest.approx(now, abs=600)
-    assert {*folder.iterdir()} == {old, read, young, other}  # while nothing is added
+    assert {*folder.iterdir()} == {old, read, young, other}  # until a file is added
     kept_code.kept_code("other", b"new", make)
     [added] = folder.glob("other-*.code")
     assert {*folder.iterdir()} == {read, young, other, added}
@@ -83,7 +83,7 @@ def test_processes_may_delete_and_read_at_once(folder: Path) -> None:
             return kept_code.kept_code("name", b"%d" % (number % 3), Maker())
 
         assert set(pool.map(use, range(300))) == {b"code"}
-    assert all(path.name.count("-") == 1 for path in folder.iterdir())  # nothing is half written
+    assert all(path.name.count("-") == 1 for path in folder.iterdir())  # no half-written file
 
 
 def test_who_keeps_no_byte_code_keeps_no_code(

@@ -1,4 +1,4 @@
-"""Large kernels are compiled each by itself, once for all programs, and two at once."""
+"""Large kernels are compiled separately, once for all programs, and two at once."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_kernels_of_another_program_are_not_compiled_again(monkeypatch: pytest.M
         before = set(texts)
         second = axir.jit(lambda x: axir.nn.softmax(x @ x.T) - jnp.sort(x))(x)
     assert len(before) >= 2
-    # The kernel of products is declared alone: its code is made once for a machine.
+    # The program only declares the kernel of products: its code is made once for a machine.
     compiled_again = before.intersection(texts[len(before) :])
     assert all(b"private @axir_products_" in text for text in compiled_again)
     assert all(text.count(b"func.func") == 1 for text in compiled_again)

@@ -18,7 +18,7 @@ def function(count: int) -> str:
         f"%x{n} = llvm.load %a{n} : !llvm.ptr -> f32\nllvm.store %x{n}, %a0 : f32, !llvm.ptr"
         for n in range(count)
     ]
-    # The last address is needed in a loop alone, in another block.
+    # The last address is needed only in a loop, in another block.
     last = f"llvm.br ^end\n^end:\nllvm.store %x1, %a{count} : f32, !llvm.ptr\nllvm.return"
     places.append(f"%a{count} = llvm.load %table : !llvm.ptr -> !llvm.ptr")
     return "\n".join(["llvm.func @f(%table: !llvm.ptr) {", *places, *body, last, "}"])
@@ -33,7 +33,7 @@ def test_addresses_of_many_arrays_are_loaded_late(count: int) -> None:
         assert module.operation.verify()
         after = str(module)
     assert (after == before) == (count == 5)
-    # All is there as before, and the first sum before the last address.
+    # The operations are the same as before; the first sum now comes before the last address.
     assert sorted(map(_operation, after.splitlines())) == sorted(
         map(_operation, before.splitlines())
     )

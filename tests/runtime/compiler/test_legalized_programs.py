@@ -1,4 +1,4 @@
-"""Programs whose legalization is skipped, for the cache knows what became of an equal module."""
+"""Programs that need no legalization, because the cache has the program of an equal module."""
 
 from __future__ import annotations
 
@@ -51,15 +51,15 @@ def compiled(legalize: Legalization, file: str = "a.py", **options: bool) -> byt
 
 def test_an_equal_module_is_legalized_once(legalize, monkeypatch):
     binary = compiled(legalize)
-    monkeypatch.setattr(compilation, "_compile", None)  # nothing is compiled any more
+    monkeypatch.setattr(compilation, "_compile", None)  # the cache must suffice
     assert compiled(legalize) == binary
     assert compiled(legalize, file="b.py") == binary
     assert legalize.count == 1
-    # Another version of axir may make something else of it: here the same.
+    # Another version of axir may compile it to another program: here it is the same.
     monkeypatch.setattr(compilation, "code_fingerprint", lambda: "other")
     assert compiled(legalize) == binary
     assert legalize.count == 2
-    # The program of the first one is gone, and so is what it was known for.
+    # The first module's program is gone, and so is its entry by the module's text.
     for entry in program_cache().directory.iterdir():
         if len(entry.read_bytes()) > 1000:
             entry.unlink()

@@ -57,7 +57,7 @@ def text_of_numbers(kind: str, numbers: Sequence[int]) -> str:
 
 
 def read_back(kind: str, numbers: Sequence[int]) -> list[int]:
-    """Returns what the function writes."""
+    """Returns the bits that LLVM reads back from the function's output."""
     text = re.sub(r"align \d+", "align 1", text_of_numbers(kind, numbers))
     code = load_object(object_of(text), {})
     memory = (WORDS[BITS[kind]] * (2 * len(numbers)))()
@@ -83,7 +83,7 @@ def test_short_numbers_keep_their_bits(kind: str) -> None:
 def test_long_numbers_keep_their_bits(kind: str, data: st.DataObject) -> None:
     generator = data.draw(st.randoms(use_true_random=False))
     numbers = [generator.getrandbits(BITS[kind]) for _ in range(200)]
-    # What few digits stand for is written in another form.
+    # Numbers with few digits are written in another form.
     numbers += [bits_of(kind, round(generator.uniform(-9, 9), 3)) for _ in range(100)]
     assert read_back(kind, numbers) == numbers * 2
 

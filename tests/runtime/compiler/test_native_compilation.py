@@ -1,4 +1,4 @@
-"""Programs as machine code without IREE: kept, refused, and what happens when that cannot be."""
+"""Programs as machine code without IREE: cached, refused, and compiled by IREE if that fails."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ def special(dtype: type) -> np.ndarray:
 
 
 def test_the_same_numbers_as_those_of_iree() -> None:
-    """Bit by bit, but for the signs of nan, which no standard tells."""
+    """Bit by bit, except the signs of nan, which no standard defines."""
     made: list[list] = []
     with config(jax_enable_x64=True):
         for choice in ("iree", "auto"):

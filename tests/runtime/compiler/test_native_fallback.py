@@ -1,4 +1,4 @@
-"""Programs whose machine code cannot be made or loaded here: they are IREE's, and logs say so."""
+"""Programs without machine code here: IREE compiles them, and logs say so."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ pytestmark = pytest.mark.chooses_compiler
 
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Nothing comes from the disk, and what a test finds to be missing is there for the next."""
+    """Nothing comes from the disk cache, and each test begins with llvmlite available."""
     config.update("axir_cache_dir", str(tmp_path / "cache"))
     monkeypatch.setattr(native_compilation, "_unavailable", [])
 
@@ -151,7 +151,7 @@ def test_a_damaged_entry_is_compiled_again(tmp_path):
     assert file.read_bytes() == content
 
 
-# A process of its own: a fork of one that has loaded JAX warns.
+# A separate process, because a fork of one that has loaded JAX warns.
 FORK = """
 import os, threading
 import numpy as np

@@ -1,4 +1,4 @@
-"""What a barrier or a branch gives a second name is not changed by who works on the first one."""
+"""An in-place operation on one name of an array does not change its other name's array."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PRODUCT = X @ X
 CHANGED = PRODUCT.copy()
 CHANGED[1] = 0
 PLACE = np.int32(1)
-# The program has each product twice, and IREE once.
+# The program computes each product twice; IREE merges the two.
 PASSES = "protect-inputs"
 
 
@@ -40,7 +40,7 @@ def changed(x, place):
 
 
 def chosen(place, given):
-    """What the second branch gives, which it does not compute."""
+    """The result of the second branch, which passes on a value that it does not compute."""
     branches = [lambda: [doubled(given)], lambda: [given], lambda: [hlo.negate(given)]]
     return hlo.case(place, branches, [given.type])[0]
 
@@ -158,7 +158,7 @@ def results(*values: str) -> str:
         (1, [barrier("%a", "%x"), write("%y", "%a"), results("%y", "%x")]),
         (1, [barrier("%a", "%x"), write("%y", "%x"), results("%y", "%a")]),
         (0, [barrier("%a", "%x"), write("%y", "%a"), results("%y", "%y")]),
-        # By the same name IREE has seen to it.
+        # Uses by the same name are IREE's own concern.
         (0, [barrier("%a", "%x"), write("%y", "%a"), results("%y", "%a")]),
         (1, [choice("%a", "%x", "%x"), write("%y", "%a"), results("%y", "%x")]),
         (1, [choice("%a", "%x", "%x"), write("%y", "%x"), results("%y", "%a")]),

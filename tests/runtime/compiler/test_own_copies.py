@@ -1,4 +1,4 @@
-"""A kernel that reads the array which it works on in place reads what it was before."""
+"""A kernel that reads an array which it also changes in place reads the old elements."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def put_last_row_in_column(x, row, place):
 
 
 def computed_twice(x, place):
-    """Nothing tells but the compiler that the two arrays are the same numbers."""
+    """Only the compiler finds out that the two arrays are equal."""
     row = hlo.sine(hlo.reshape(x, (6,)))
     return [put_last_row_in_column(hlo.sine(x), row, place)]
 
@@ -45,7 +45,7 @@ def read_later(x, place):
 
 
 def in_a_loop(x, place):
-    """Puts the last row into the column twice, each time of the array as it is by then."""
+    """Puts the last row into the column twice, each time the row of the current array."""
 
     def is_running(i, _):
         return hlo.compare(i, hlo.constant(np.int32(2)), "LT")

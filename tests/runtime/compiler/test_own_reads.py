@@ -86,7 +86,7 @@ _STORED = """
         ("7x4", "", _NEGATED, "", 1),
         ("?x4", "%n", _NEGATED, "", 1),
         ("7x4", "", _NEGATED, _STORED, 1),
-        ("7x4", "", _ADDED, "", 0),  # only what it works on
+        ("7x4", "", _ADDED, "", 0),  # the only read is of the changed array
         ("7x4", "", _ADDED, _STORED, 1),
     ],
 )

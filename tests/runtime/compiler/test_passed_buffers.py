@@ -1,4 +1,4 @@
-"""What frees an array that a block was handed: it waits, and leaves the array to its references."""
+"""The call that frees a block's argument becomes a barrier, and references free the array."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_an_array_that_a_block_was_handed_is_not_freed() -> None:
         assert str(barrier.attributes["callee"]) == "@hal.device.queue.barrier"
         assert list(barrier.operands)[:4] == expected
         assert barrier.operands[4].owner.name == "vm.const.i64.zero"
-        # What was made here, and is read by this name alone, is freed as before.
+        # An array that was made here, and is read only by this name, is freed as before.
         assert str(free.attributes["callee"]) == "@hal.device.queue.dealloca"
 
 

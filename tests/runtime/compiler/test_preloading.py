@@ -1,4 +1,4 @@
-"""Passes are imported in another thread while somebody waits; a fork waits for a module."""
+"""Passes are imported in another thread during a wait; a fork waits for a module."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs run in the order of their text, and the host reads no more than it has to."""
+"""Programs run in the order of their text, and the host waits only where it has to."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from axir.runtime import Program, Target, compile_module, devices
 from axir.runtime.compiler.invocation.program_order import keep_order
 
 # Two updates of one array. The second is the array's last reader, and works in place; a number of
-# it is read by the host, so it runs early. What comes of the first is needed at the end only.
+# it is read by the host, so it runs early. The results of the first are needed at the end only.
 UPDATES = """
 func.func public @main(%x: tensor<4x4xf32>, %n: tensor<7xf32>, %row: tensor<1x4xf32>,
                        %number: tensor<1x1xf32>) -> tensor<4x4xf32> {
@@ -95,7 +95,7 @@ def test_behind_what_the_host_reads_stands_a_barrier() -> None:
 
 
 def test_the_host_waits_for_all_that_stands_before_a_read() -> None:
-    # The number is there before @b runs: to wait for it is not to wait for @b.
+    # The number is computed before @b runs, so the wait for it does not wait for @b.
     lines = _ordered(f"""
         %0 = flow.dispatch @e::@a(%x) : {_NUMBER}
         %1 = flow.dispatch @e::@a(%x) : {_NUMBER}
@@ -127,7 +127,7 @@ def test_a_branch_begins_when_all_before_it_has_run() -> None:
 
 
 def test_what_is_made_of_nothing_is_made_once_for_later_parts() -> None:
-    # IREE makes it anew for @a, @b and @c, and forgets the others.
+    # IREE makes the array again for @a, @b and @c, and loses the other readers.
     lines = _ordered(f"""
         %0 = flow.dispatch @e::@filled() : () -> tensor<4xf32>
         %1 = flow.dispatch @e::@a(%0) : {_KERNEL}
@@ -148,7 +148,7 @@ def test_what_is_made_of_nothing_is_made_once_for_later_parts() -> None:
     kept = barriers[0].split()[0]
     for reader, array in {"a": "%0", "b": "%0", "c": kept, "d": f"{kept}, %1"}.items():
         assert f"@e::@{reader}({array}" in text
-    # What one part alone reads needs no barrier.
+    # An array that only one part reads needs no barrier.
     lines = _ordered(f"""
         %0 = flow.dispatch @e::@filled() : () -> tensor<4xf32>
         %1 = flow.dispatch @e::@a(%0) : {_KERNEL}
@@ -168,7 +168,7 @@ def test_a_number_that_is_known_is_not_read() -> None:
         %5 = flow.dispatch @e::@b(%0, %3, %4) : (tensor<4xf32>, i1, i1) -> tensor<4xf32>
         util.return %5 : tensor<4xf32>
     """)
-    # The barrier of the number stands where the block begins, and separates nothing.
+    # The barrier of the number is at the begin of the block, and separates nothing.
     assert _names(lines)[:4] == ["arith.constant", _BARRIER] * 2
     assert lines[0] == "%true = arith.constant true"
     assert _names(lines)[-1] == "flow.dispatch"
@@ -179,7 +179,7 @@ def test_a_number_that_is_known_is_not_read() -> None:
     ("stays", "following"),
     [
         (False, f"%2 = flow.dispatch @e::@b(%1) : {_KERNEL}"),
-        # Something else reads what the barrier hides.
+        # Another operation reads the array that the barrier hides.
         (
             True,
             "%2 = flow.dispatch @e::@b(%0, %1) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>",

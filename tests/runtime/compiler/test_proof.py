@@ -1,4 +1,4 @@
-"""The proof that a program reads in memory what it means: what it refuses, and what it accepts.
+"""The proof that a program reads the meant values from memory, on right and wrong programs.
 
 A program is written twice in IREE's stream dialect: with values, and with memory, once rightly and
 in each way that is wrong.
@@ -31,7 +31,7 @@ TAIL = """
 }
 """
 
-# An array is made, changed in place, and read: as it was and as it is.
+# An array is made, changed in place, and read: before and after the change.
 MEANT = f"""{HEAD}
   %p, %t1 = stream.async.execute with(%x as %i: !stream.resource<external>{{%c64}}) -> {ARRAY} {{
     %0 = stream.async.dispatch @k::@made(%i[%c0 to %c64 for %c64])
@@ -299,7 +299,7 @@ def test_what_is_wrong_is_refused(name: str) -> None:
 
 
 def packed(first: str, second: str, third: str) -> str:
-    """Returns a program whose arrays lie in one buffer of 192 bytes."""
+    """Returns a program with its arrays in one buffer of 192 bytes."""
     slab = {"p": first, "q": second, "r": third}
 
     def at(mode: str, array: str) -> str:
@@ -324,7 +324,7 @@ def packed(first: str, second: str, third: str) -> str:
 def test_arrays_that_live_at_the_same_time_do_not_overlap() -> None:
     assert found(MEANT, packed("%c0", "%c64", "%c128")) == []
     kinds = {violation.kind for violation in found(MEANT, packed("%c0", "%c32", "%c128"))}
-    assert kinds == {"value", "overlap"}  # the copy overwrites what it copies, and half is lost
+    assert kinds == {"value", "overlap"}  # the copy's ranges overlap, so half is lost
     refused = [str(x) for x in found(MEANT, packed("%c0", "%c0", "%c128"))]
     assert any("stream.cmd.copy copies memory onto itself" in x for x in refused), refused
     assert {x.kind for x in found(MEANT, packed("%c0", "%c64", "%c96"))} == {"overlap"}
@@ -368,7 +368,7 @@ LOOP = f"""{HEAD}
 
 
 def loop(target: str, first: str, second: str, waits: str = "%tj2") -> str:
-    """Returns the loop with memory: into which array the body writes, and what it passes on."""
+    """Returns the loop with memory: `target` is written by the body, the others are passed on."""
     kind = "!stream.resource<transient>"
     return f"""{HEAD}
   %n = util.optimization_barrier %zero : i32
@@ -409,7 +409,7 @@ def test_what_a_loop_carries_is_what_its_next_pass_finds() -> None:
         assert found(LOOP, wrong), name
 
 
-# A loop that changes the array that it carries in place, whose size it is handed, too.
+# A loop that changes its carried array in place, and also carries the array's size.
 _HANDED = "!stream.resource<transient>{%s}"
 _PASSED = "i32, !stream.resource<transient>, !stream.timepoint, index"
 _NEXT = f"""
@@ -445,7 +445,7 @@ HANDED = f"""{_BEGIN}
 
 
 def handed(changed: str, waits: str = "%tu") -> str:
-    """Returns the loop with memory: which bytes the body changes, and what it waits for."""
+    """Returns the loop with memory: the body changes the bytes `changed`, and waits for `waits`."""
     return f"""{_BEGIN}
 {allocated("p")}
   %t1 = stream.cmd.execute await(%t_p) => with(%x as %x_: !stream.resource<external>{{%c64}},
@@ -480,7 +480,7 @@ _BRANCHED = f"""{HEAD}
   %false = arith.constant false
   %flag = util.optimization_barrier %false : i1
 """
-# An array is given as it is, or changed; then another branch hangs on the same condition.
+# One branch passes an array on, another changes it; then a second branch has the same condition.
 CHOSEN = f"""{_BRANCHED}
   %p, %t1 = stream.async.execute with(%x as %i: !stream.resource<external>{{%c64}}) -> {ARRAY} {{
     %0 = stream.async.dispatch @k::@made(%i[%c0 to %c64 for %c64])
@@ -505,7 +505,7 @@ CHOSEN = f"""{_BRANCHED}
 
 
 def chosen(first: str, second: str) -> str:
-    """Returns the program with memory: where the array begins that is given as it is, or not."""
+    """Returns the program with memory: the offsets of the array that is passed on, or changed."""
     large = ARRAY.replace("%c64", "%c128")
     passed = "!stream.resource<transient>, !stream.timepoint"
     return f"""{_BRANCHED}

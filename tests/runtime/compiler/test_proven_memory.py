@@ -1,6 +1,6 @@
-"""Each program is proven to read what it means; one that is not is compiled with copies, and said.
+"""Each program is proven to read the meant values; a wrong one is compiled with copies, and logged.
 
-What the proof refuses and accepts is in `test_proof.py`.
+`test_proof.py` has the programs that the proof refuses and accepts.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def in_this_process(tmp_path: Path) -> None:
 
 @pytest.fixture
 def in_no_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leaves the order of what the host waits for to IREE, which then gets it wrong."""
+    """Leaves the order of the host's reads to IREE, which then gets it wrong."""
     monkeypatch.setattr(invoker, "keep_order", lambda module: None)
 
 

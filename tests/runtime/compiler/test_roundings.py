@@ -1,4 +1,4 @@
-"""One result has one value in a program, in whatever kernels it is computed."""
+"""A result has one value in a program, in whichever kernels it is computed."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ POLYNOMIAL = """
 """
 
 
-# Two terms in each pass: what the loop carries, + x * y + y * z.
+# Two terms in each pass: the loop's carry, + x * y + y * z.
 SUM_OF_LOOP = """
         llvm.br ^bb1(%c : f32)
       ^bb1(%sum: f32):
@@ -63,7 +63,7 @@ SUM_OF_LOOP = """
 
 
 def leaves(kernel: str, body: str) -> list[bool]:
-    """Which products of a kernel may still become one operation with a sum."""
+    """Tells which products of a kernel may still be fused with a sum."""
     with ir.Context():
         module = ir.Module.parse(SUM.format(kernel=kernel, body=body, features=""))
         round_products(module.operation)
@@ -152,7 +152,7 @@ def test_other_leaves_stay() -> None:
 
 
 def places_of_maxima(number: float) -> np.ndarray:
-    """Where the derivative of maxima is not zero, by a program that has this number in it."""
+    """The places of maxima, where their derivative is not zero, by a program with this number."""
 
     @axir.jit
     def slopes(x, y, z):
@@ -198,7 +198,7 @@ BINARY: list[Callable[[Any, Any], Any]] = [
 
 
 def distance_from_the_largest(seed: int) -> Callable[..., list[Any]]:
-    """A random function of x, y, z: how far a result is from its largest, and what else is read."""
+    """A random function of x, y, z: a result's distance from its maximum, and other readers."""
     choose = random.Random(seed)
     steps = [
         (choose.choice([UNARY, BINARY, BINARY]), choose.randrange(99), choose.random() < 0.4)

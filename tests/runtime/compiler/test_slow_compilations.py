@@ -20,7 +20,7 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 
 class Clock:
-    """Stands for a timer, whose time comes when the test says so."""
+    """Replaces a timer; its time comes when the test says so."""
 
     running: list[Clock]
 

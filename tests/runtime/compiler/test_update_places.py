@@ -1,4 +1,4 @@
-"""What updates write is put in place early only where nobody finds it there."""
+"""A kernel writes an update's operand in place early only if the old elements are not read."""
 
 from __future__ import annotations
 
@@ -145,18 +145,18 @@ def _early(*lines: str) -> list[bool]:
 @pytest.mark.parametrize(
     ("lines", "expected"),
     [
-        # The array is there before the kernel, and nobody reads it.
+        # The array is there before the kernel, and has no other readers.
         ((_BEFORE, _KERNEL, _UPDATED), [True]),
         # It can be made before the kernel.
         ((_KERNEL, f"%a = flow.tensor.empty : {_WHOLE}", _UPDATED), [True]),
-        # It is made after the kernel, of whatever others do.
+        # It is made after the kernel, from other operands.
         ((_KERNEL, _BEFORE, _UPDATED), [False]),
-        # What the kernel does is copied, not written.
+        # The update's operand is copied, not written by a kernel.
         (
             (_BEFORE, f"%u = flow.tensor.slice %x[%c0 for %c2] : {_WHOLE} -> {_PART}", _UPDATED),
             [True],
         ),
-        # What is copied is a part of the array itself, or of what that was before another update.
+        # The copied part belongs to the array, or to the array before another update.
         ((_BEFORE, _SLICE, _UPDATED), [False]),
         ((_BEFORE, _UPDATED.replace("%u", "%x_part"), _SLICE, _AGAIN), [True, False]),
         # It is read before the kernel; between kernel and update; after the update, from a copy.
@@ -173,7 +173,8 @@ def _early(*lines: str) -> list[bool]:
             ),
             [False],
         ),
-        # Two arrays are put together; the second kernel reads what the first has put in place.
+        # Two arrays are concatenated; the second kernel reads the part that the first has put in
+        # place.
         (
             (
                 f"%a = flow.tensor.empty : {_WHOLE}",
@@ -194,7 +195,7 @@ def _early(*lines: str) -> list[bool]:
             ),
             [True, False],
         ),
-        # What the kernel writes is read by another one, too: it stays a copy.
+        # Another kernel reads the first kernel's result, too: it stays a copy.
         (
             (
                 _BEFORE,

@@ -1,4 +1,4 @@
-"""The compiler's passes are not verified one by one; what they leave after a phase is."""
+"""The compiler's passes are not verified one by one; their result after a phase is."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_optimized_programs_alone_are_compiled_unverified() -> None:
 
 
 def exchange_dispatches(module: ir.Operation) -> None:
-    """Puts the second dispatch before the first one, whose result it takes."""
+    """Puts the second dispatch before the first one, although it takes the first one's result."""
     first, second = operations_in_order(module, ["flow.dispatch.workgroups"])
     second.move_before(first)
 

@@ -1,4 +1,4 @@
-"""The C++ side as CMake projects see it: built, tested, installed, found, and given models."""
+"""The C++ side in CMake projects: built, tested, installed, found, and with models."""
 
 from __future__ import annotations
 

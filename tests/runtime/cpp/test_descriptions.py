@@ -1,4 +1,4 @@
-"""What a model says of itself and tells a profiler; models of two versions in one program."""
+"""Models describe themselves and report to a profiler; models of two versions in one program."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from axir.export import export, symbolic_args_specs, to_cpp
 from axir.runtime.compiler.architectures import host_architecture
 from axir.runtime.cpp.emitting.names import RUNTIME_VERSION
 
-# Of the headers without comments. Programs may hold models of several versions of axir, so equal
-# names must have equal code: raise RUNTIME_VERSION, rename the folder and the namespace when a
-# change follows a release, else write the new number here.
+# The digest of the headers without comments. Programs may contain models of several versions of
+# axir, so equal names must have equal code. If a change follows a release, raise RUNTIME_VERSION
+# and rename the folder and the namespace; otherwise write the new digest here.
 FINGERPRINT = "67acd5a84c9e5b2c"
 HEADERS = Path(axir.runtime.__file__).parent / "cpp" / "include" / "axir"
 OTHER = f"v{RUNTIME_VERSION + 96}"
@@ -148,7 +148,7 @@ int main() {
 
 
 def renamed(folder: Path) -> None:
-    """Makes a model one of another version of the headers, whose options are larger."""
+    """Makes a model one of another version of the headers, with a larger `Options`."""
     own = f"v{RUNTIME_VERSION}"
     (folder / "include" / "axir" / own).rename(folder / "include" / "axir" / OTHER)
     for path in [*folder.rglob("*.hpp"), *folder.glob("*.cpp")]:
@@ -178,7 +178,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     )
     to_cpp(export(attend)(X), second, name="second", target_cpu="host")
     for path in (first / "include").rglob("*.hpp"):
-        os.utime(path, (0, 0))  # such as in an archive: then equal texts are one file for compilers
+        os.utime(path, (0, 0))  # as in an archive: compilers then merge equal files
     renamed(second)
     return first, second
 
@@ -288,7 +288,7 @@ def test_models_of_two_versions_live_in_one_program(lines: list[str]) -> None:
 
 
 def test_their_objects_have_no_symbol_in_common(objects: list[list[str]]) -> None:
-    """So no function of one version is ever called by code that was compiled for the other."""
+    """So code compiled for one version never calls a function of the other."""
     found = []
     for files in objects:
         command = ["nm", "-C", "--defined-only", *files]

@@ -1,4 +1,4 @@
-"""The digits of `make demo` in C++: the demo's own functions, on a model that is not trained."""
+"""The digits of `make demo` in C++: the demo's functions, with an untrained model."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ def get(port: int, path: str) -> str:
 
 
 async def post(port: int, body: str) -> tuple[int, dict[str, object]]:
-    """Asks over a connection of its own; returns the status and the answer."""
+    """Sends a request over a new connection; returns the status and the answer."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     head = f"POST /predict HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n"
     writer.write(f"{head}Connection: close\r\n\r\n{body}".encode())
@@ -135,7 +135,7 @@ def test_a_thousand_concurrent_requests_get_the_results_of_python(
         return await asyncio.gather(*(post(port, bodies[n % 64]) for n in range(REQUESTS)))
 
     answers = asyncio.run(all_at_once())
-    # What an image gives depends on the program that its batch was computed by, alone.
+    # An image's scores depend only on the program that its batch was computed by.
     wanted = {
         size: np.concatenate([classifier(IMAGES[n : n + size]) for n in range(0, 64, size)])
         for size in (1, 8, 64)
@@ -188,7 +188,7 @@ def test_the_learner_takes_the_steps_of_python(examples: Path, tmp_path: Path) -
     data = np.concatenate([x, y.astype(np.float32)], axis=1)
     assert learn(program, state, data[:0]) == []
     params = np.fromfile(state, np.float32)
-    # Half of the examples, and the others by another process that continues from the file.
+    # One half of the examples, then the other half in another process that continues from the file.
     found = learn(program, state, data[:640]) + learn(program, state, data[640:])
     gradient = load(examples / "online_learner" / "learner.axir").loss_grad
     w1, b1, w2, b2 = params[:128].reshape(8, 16), params[128:144], params[144:160], params[160]

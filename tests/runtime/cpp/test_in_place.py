@@ -1,4 +1,4 @@
-"""Large parts of the state, changed where they lie where only some elements change."""
+"""Large parts of the state are changed in place if only some elements change."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ import axir.numpy as jnp
 from axir.export import export
 
 RNG = np.random.default_rng(0)
-# Eighths, whose sum is exact: the two programs copy the table otherwise, and add in another order.
+# Eighths, because their sums are exact: the two programs copy the table at other places, and add in
+# another order.
 TABLE = (RNG.integers(-20, 20, (3000, 8)) / 8).astype(np.float32)
 
 

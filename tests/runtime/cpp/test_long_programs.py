@@ -1,4 +1,4 @@
-"""Long random programs as C++: one model of several, whose results are those of the evaluator.
+"""Long random programs as C++: one model of several, with the evaluator's results.
 
 The small ones are written as StableHLO, and raised, before.
 """
@@ -27,7 +27,7 @@ DRAWN = [(1, 60, "single"), (3, 60, "single"), (1, 60, "mixed"), (1, 60, "narrow
 
 @pytest.fixture(autouse=True)
 def evaluated_calls() -> Iterator[None]:
-    """Has the evaluator run the bodies of calls, which otherwise are compiled."""
+    """Makes the evaluator run the bodies of calls, which are compiled otherwise."""
     executor = set_executor(None)
     yield
     set_executor(executor)

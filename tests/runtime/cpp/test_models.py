@@ -1,4 +1,4 @@
-"""Functions as C++: one model of many functions, whose results are those of Python bit for bit."""
+"""Functions as C++: one model of many functions, with the same bits as Python's results."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def until_large(x, n):
 
 
 def large_loop(x, n):
-    """Runs kernels in each pass, and loads a number to see whether there is a next one."""
+    """Runs kernels in each pass, and loads a number to decide whether there is another pass."""
 
     def body(carry):
         i, v = carry
@@ -73,12 +73,12 @@ def dtypes(a, b, c, d, e):
 
 
 def constants(x):
-    """Has constants of the compiler's own, which initializers prepare."""
+    """Has constants that the compiler makes, and that initializers prepare."""
     return jnp.fft.fft(x), lax.fori_loop(0, 5, lambda i, c: jnp.sort(c @ c) * TABLE[:20], x[:, :20])
 
 
 def transforms(x, z):
-    """Has kernels that read and write complex numbers as they lie."""
+    """Has kernels that read and write complex numbers directly."""
     return jnp.fft.ifft(jnp.fft.irfft(jnp.fft.rfft(x) * 2)), jnp.fft.fft(z)
 
 

@@ -1,4 +1,4 @@
-"""Reading programs that call kernels: what is read, and what is refused."""
+"""Reading programs that call kernels: the steps, and the refused operations."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_steps_values_and_blocks_are_read() -> None:
     assert (end.then.block, end.then.operands) == (1, (add.result,))
     (export, _) = function.blocks[2].steps[0]
     assert isinstance(export, host.Export)
-    assert export.memory is meant.result  # what waits for something stands for it
+    assert export.memory is meant.result  # the result of a wait is its operand
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Functions of any number of rows as single methods: what Python gives, padded, split, refused."""
+"""Functions of any number of rows as single methods: results, padding, splitting, refusals."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ COUNTS = (0, 1, 3, 16, 37)
 
 
 def predict(w, x, scale, output):
-    """An argument is called like what the model calls something of its own."""
+    """The argument `output` has the name of a local variable in the model's code."""
     scores = jnp.tanh(x @ w) * scale + output[:, None]
     return {"scores": scores, "label": scores.argmax(-1), "twice": scale * 2}
 
@@ -142,7 +142,7 @@ def test_one_method_takes_any_number_of_rows(bundle, tmp_path: Path) -> None:
         "1 predict: the dimension b differs: 'x' has 2, 'label' has 37",
         "1 predict: the result 'scores' lies in the memory of the argument 'x'",
         "1 predict: 'x' is a null pointer",
-        "2",  # one call counts once, whatever it is split into
+        "2",  # one call counts once, also if it is split
     ]
     wanted = b""
     for count in COUNTS:

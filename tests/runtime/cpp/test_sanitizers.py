@@ -25,7 +25,7 @@ def classify(w, x):
 
 
 def step(table, i, row):
-    """Changes the table where it lies; what it was is returned."""
+    """Changes the table in place; returns its old row."""
     return table.at[i].set(row), table[i]
 
 
@@ -148,7 +148,7 @@ def can_run(flags: tuple[str, ...], folder: Path) -> str | None:
 
 
 def fixed_addresses() -> list[str]:
-    """Returns what starts programs at fixed addresses: others are too far apart for TSan."""
+    """Returns the command that runs programs at fixed addresses: TSan needs these."""
     tool = shutil.which("setarch")
     return [tool, platform.machine(), "-R"] if tool else []
 

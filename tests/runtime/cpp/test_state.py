@@ -26,7 +26,7 @@ LARGE = jnp.array(RNG.standard_normal((5, 5)), jnp.float32)
 
 
 def step(params, x, y, rate):
-    """Returns new parameters, one of which turns, and the loss before."""
+    """Returns the loss, and new parameters: `c` is rotated by 90 degrees."""
     weights = {name: params[name] for name in "wb"}
 
     def loss(weights):
@@ -127,14 +127,14 @@ int main(void) {
 
 @pytest.fixture(scope="module")
 def learner(tmp_path_factory: pytest.TempPathFactory) -> cpp_models.EmittedModel:
-    """A model with state, that returns status codes and has its parameters in a file."""
+    """A model with state; it returns status codes and has its parameters in a file."""
     folder = tmp_path_factory.mktemp("learner")
     return cpp_models.emit(exported(), folder, "learner", throws=False, embed_limit=0)
 
 
 @pytest.fixture(scope="module")
 def after_training() -> tuple[float, float, float]:
-    """The loss before the last of 20 steps, what has turned, and a prediction, by Python."""
+    """The loss before the last of 20 steps, the rotated number, and a prediction, by Python."""
     params, losses = PARAMS, {}
     compiled = axir.jit(step)
     for _ in range(20):
@@ -230,7 +230,7 @@ def double(x: np.ndarray) -> np.ndarray:
 
 
 def look(x: np.ndarray) -> None:
-    """Is called, and gives nothing."""
+    """Is called, and returns nothing."""
 
 
 def called(x):

@@ -1,4 +1,4 @@
-"""Blocks and jumps as loops and choices, and what is neither."""
+"""Blocks and jumps as loops and choices, and jumps that fit neither."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from axir.runtime.cpp.program.host_program import (
 
 
 def written(*ends: str) -> str:
-    """Returns the body of a function whose blocks end by a return, a jump, or a choice."""
+    """Returns the body of a function with blocks that end by a return, a jump, or a choice."""
     number = Value("i32")
     blocks = []
     for name, end in enumerate(ends):

@@ -1,4 +1,4 @@
-"""Models for several CPUs, which choose one when they are made, and for other architectures."""
+"""Models for several CPUs, which choose one at run time, and for other architectures."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ RNG = np.random.default_rng(0)
 W = jnp.array(RNG.standard_normal((40, 24)), jnp.float32)
 X = RNG.standard_normal((7, 40)).astype(np.float32)
 CPUS = ("x86-64", "x86-64-v3", "x86-64-v4")
-# What each has that the one before lacks, and CPUs of the emulator: the best that it can run.
+# The features of each that the one before lacks; and CPUs of the emulator, with the best variant
+# for each.
 FEATURES = {"x86-64-v3": "+avx2,+fma", "x86-64-v4": "+avx512f"}
 EMULATED = {"Nehalem": "x86-64", "Haswell": "x86-64-v3"}
 

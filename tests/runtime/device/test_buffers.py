@@ -1,4 +1,4 @@
-"""Host arrays to device memory and back: every dtype, every layout, and who keeps what alive."""
+"""Host arrays to device memory and back: every dtype, every layout, and the lifetimes of memory."""
 
 from __future__ import annotations
 

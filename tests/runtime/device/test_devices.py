@@ -1,4 +1,4 @@
-"""Which devices there are, how they print, and what the missing ones say."""
+"""The devices, how they print, and the errors of missing ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Memory that calls have freed: kept for the next call, unless somebody else decides."""
+"""Memory that calls have freed: kept for the next call, unless the user's settings differ."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What GPUs are compiled for, which are refused, and what errors say. No GPU is needed."""
+"""The targets of compilation for GPUs, the refused GPUs, and the errors. No GPU is needed."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ def test_the_function_is_right_for_registers_of_each_width(
 
 
 def test_nothing_is_compiled_for_a_product_alone(tmp_path: Path) -> None:
-    """Neither for another shape, nor where the operands lie in another order."""
+    """Neither for another shape, nor for operands in another memory order."""
     with config(axir_dump_dir=str(tmp_path), axir_compiler="native"):
         axir.jit(lambda a, b: (a @ b, (a.T @ b.T).T))(floats(70, 70), floats(70, 70))
     [file] = tmp_path.glob("*.kernel.mlir")

@@ -44,7 +44,7 @@ def no_loop_is_a_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def plans(monkeypatch: pytest.MonkeyPatch) -> list[KernelProgram]:
-    """The native programs that a test makes."""
+    """Collects the native programs that a test makes."""
     found: list[KernelProgram] = []
     begin = NativeExecutable.__init__
 
@@ -75,7 +75,7 @@ def loop(count: Any, body: Callable[..., Any], *begin: Any) -> Any:
 
 
 def passed_on(x: Any, y: Any, n: Any) -> Any:
-    """What loops carry, on its way from pass to pass."""
+    """The carries of loops, on their way from pass to pass."""
     return [
         loop(5, lambda a, b: (b, a), x @ y, y @ x),
         loop(n, lambda a, b: (b, a @ y), x, y),
@@ -89,7 +89,7 @@ def passed_on(x: Any, y: Any, n: Any) -> Any:
 
 
 def one_after_the_other(x: Any, y: Any, n: Any) -> Any:
-    """Loops that go on with what loops made."""
+    """Loops that begin with the results of other loops."""
     a, b = loop(3, lambda a, b: (b @ y, a), x, y)
     c, d = loop(n, lambda a, b: (b @ y, a), b, a)
     e, f = loop(3, lambda a, b: (b @ y, a), b, d)
@@ -105,7 +105,7 @@ def one_after_the_other(x: Any, y: Any, n: Any) -> Any:
 
 
 def in_place(x: Any, y: Any, n: Any) -> Any:
-    """Parts of large arrays that are changed, whose old elements are read, or not."""
+    """Parts of large arrays are changed, and their old elements are read, or not."""
 
     def small(i: Any, c: Any) -> Any:
         a, b = c
@@ -155,7 +155,7 @@ def branches(x: Any, y: Any, n: Any) -> Any:
 
 
 def sums(x: Any, y: Any, n: Any) -> Any:
-    """Sums and products, whose order is the same in both ways."""
+    """Sums and products, in the same order in both ways."""
 
     def loss(w: Any, x: Any) -> Any:
         c, s = lax.scan(lambda c, w: ((d := jnp.tanh(c @ w)), d.sum()), x, w)
@@ -372,7 +372,7 @@ def test_a_signal_ends_a_loop() -> None:
 
 
 def test_an_argument_that_is_returned_has_memory_of_its_own() -> None:
-    """Either of the two may be given away to a program that overwrites it."""
+    """Either of the two may be donated later to a program that overwrites it."""
     x = jnp.asarray(floats(150, 150))
     with config(axir_compiler="native"):
         program = compiled(lambda x, n: (x, lax.fori_loop(0, n, lambda _, c: c * 0.5, x)), x, COUNT)
@@ -399,7 +399,7 @@ def test_a_long_loop_begins_anew_when_iree_is_done() -> None:
         native = compiled(lasting, *arrays)._executable
     assert isinstance(native, NativeExecutable)
     native.leave_calls_to(Other())  # type: ignore[arg-type]
-    # The caller has the other one already.
+    # The caller has the other program already.
     assert native.run(arrays) is None
     with pytest.raises(OvertakenError):
         native.run_generally(arrays)

@@ -1,4 +1,4 @@
-"""Object files in the memory of this process: what runs, and what is refused."""
+"""Object files in the memory of this process: code that runs, and files that are refused."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from axir.runtime.native import object_files
 from axir.runtime.native.errors import ObjectFileError
 from axir.runtime.native.object_files import LoadedCode, load_object
 
-# What kernels have: calls of C, tables of numbers, addresses of what the object has and has not.
+# The parts of kernels' objects: calls of C, tables of numbers, addresses of internal and external
+# symbols.
 PROGRAM = """
 @table = private constant [4 x double] [double 1.0, double 2.5, double -4.0, double 8.0]
 @ways = internal constant [2 x ptr] [ptr @twice, ptr @thrice]
@@ -148,7 +149,7 @@ def test_a_file_that_is_cut_off_is_refused() -> None:
 @settings(max_examples=400)
 @given(st.data())
 def test_a_damaged_file_is_refused_or_loaded(data: st.DataObject) -> None:
-    """Whatever its tables say: the bytes of code have no meaning to a loader."""
+    """For any content of its tables: a loader does not interpret the bytes of code."""
     changed = bytearray(content())
     tables = struct.unpack_from("<Q", changed, 40)[0]
     places = (

@@ -1,4 +1,4 @@
-"""Kernels that are called with arrays of the host: which arrays, what they return, many threads."""
+"""Kernels that are called with arrays of the host: accepted arrays, results, many threads."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def tripled() -> NativeProgram:
 
 
 class Named(np.ndarray):
-    """Arrays of users' own."""
+    """A subclass of arrays, as users write."""
 
 
 def misaligned() -> np.ndarray:
@@ -140,7 +140,7 @@ def test_constants_come_back_and_are_read() -> None:
     np.testing.assert_array_equal(square.view(np.uint32), bits.reshape(2, 2), strict=True)
     np.testing.assert_array_equal(product[:, 0], X[:, 0] * 3, strict=True)
     assert np.isnan(product[:, 1]).all()
-    assert program([X])[0] is first  # nobody may write to it
+    assert program([X])[0] is first  # it must not be written to
     assert not first.flags.writeable
 
 

@@ -50,7 +50,7 @@ def compiled(function: Callable[..., Any], *arguments: np.ndarray) -> CompiledFu
 
 
 def check(function: Callable[..., Any], *arguments: np.ndarray, tolerance: float = 1e-5) -> None:
-    """Proves that a program is machine code, and computes what the evaluator does."""
+    """Checks that a program is machine code, and computes the evaluator's results."""
     program = compiled(function, *arguments)
     assert isinstance(program._executable, NativeExecutable)
     arrays = [jnp.asarray(x) for x in arguments]
@@ -203,14 +203,14 @@ def complex_sums(z: Any, w: Any, v: Any) -> Any:
 
 
 def pairs(z: Any, w: Any, x: Any) -> Any:
-    """Complex numbers made of parts, and taken apart, in rows that are no whole vectors."""
+    """Complex numbers built from parts, and split, in rows that do not fill whole vectors."""
     y = lax.complex(x, x[::-1] * 2)
     return z * w + jnp.conj(z), jnp.stack([x, x + 1], -1), y * z[0, :23], (z.real * 2, z.T.imag)
 
 
 @axir.jit
 def shared(z: Any) -> Any:
-    """Has so many operations that calls of it stay calls."""
+    """Has so many operations that calls of it are not inlined."""
     for n in range(14):
         z = jnp.exp(z / (n + 3)) * z + (z * z)[:2].sum()
     return z
@@ -282,13 +282,13 @@ def test_iree_begins_when_calls_have_taken_long_enough(monkeypatch: pytest.Monke
     program = compiled(lambda x: x @ x + x, x := floats(310, 310))
     monkeypatch.setattr(host_steps, "_ENOUGH", 1e9)
     for _ in range(3):
-        program.run([jnp.asarray(x)])[0].host()  # another thread makes calls that take long
+        program.run([jnp.asarray(x)])[0].host()  # calls that take long run in another thread
     wait_for_all()
     assert not begun
     monkeypatch.setattr(host_steps, "_ENOUGH", 1e-9)
     program.run([jnp.asarray(x)])[0].host()
     end = time.monotonic() + 60
-    while not begun and time.monotonic() < end:  # the call ends in a thread of its own
+    while not begun and time.monotonic() < end:  # the call ends in a separate thread
         time.sleep(0.01)
     wait_for_all()
     assert begun == [True]
@@ -343,7 +343,7 @@ def test_iree_compiles_under_the_options_of_whom_it_compiles_for(
     monkeypatch.setattr(function_compilation, "begin_legalized", begin)
     with config(axir_dump_dir=str(tmp_path)):
         program = compiled(lambda x: x @ x - x, floats(310, 310))
-    with config(axir_dump_dir=None):  # as in a thread that makes calls for others
+    with config(axir_dump_dir=None):  # as in a thread that runs calls for others
         begin_all_successors()
     wait_for_all()
     assert isinstance(program._executable, Executable)
@@ -377,5 +377,5 @@ def test_an_option_pins_what_runs_a_program() -> None:
 def test_what_is_captured_may_be_read_before_arguments() -> None:
     captured = jnp.asarray(floats(300, 300))
     x = floats(300, 300)
-    # A kernel of the captured array alone, and later one of the argument.
+    # A kernel of only the captured array, and later one of the argument.
     check(lambda x: (captured @ captured) @ x, x)

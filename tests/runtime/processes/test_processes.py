@@ -1,4 +1,4 @@
-"""Processes that are threads of one: what they exchange, and what they are told of a loss."""
+"""Processes that are threads of one: their exchanges, and the errors of a loss."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from axir.runtime.spmd.process_engine import Mesh, ProcessEngine
 
 
 class Job:
-    """Processes that are threads: each has a member and sockets of its own."""
+    """Processes that are threads: each has a separate member and sockets."""
 
     def __init__(self, count: int, silence: float = 30):
         self.coordinator = Coordinator(listening("localhost", 0), count, silence)
@@ -54,7 +54,7 @@ class Job:
             sockets.know(member.secret)
 
     def all(self, act: Callable[[int], object], count: int = 0) -> list:
-        """Returns what each process gives for its number, or its error."""
+        """Returns each process's result for its number, or its error."""
         results: list = [None] * (count or len(self.members))
 
         def one(number: int) -> None:
@@ -188,7 +188,7 @@ def test_a_process_alone() -> None:
     assert (alone.index, alone.count, alone.all_gather(b"x", "name")) == (0, 1, [b"x"])
 
 
-# What goes wrong ---------------------------------------------------------------------------------
+# Failures ----------------------------------------------------------------------------------------
 
 PART = np.ones(4, np.float32)
 KIND = ShapedArray(PART.shape, PART.dtype)
@@ -232,7 +232,7 @@ def test_a_process_that_is_lost_is_named(caplog: pytest.LogCaptureFixture) -> No
 
 def test_a_process_that_falls_silent_is_lost() -> None:
     with job(2, silence=0.5) as found:
-        found.members[1]._silence = 1000  # it says nothing more
+        found.members[1]._silence = 1000  # it is silent from now on
         found.members[1]._connection.send = lambda *args: None
         with pytest.raises(ProcessLostError, match=r"Process 1 .*not been heard of for 0.5 sec"):
             found.members[0].all_gather(b"", "never")

@@ -38,7 +38,7 @@ def collective(
 
 
 def run(engine: ThreadEngine, program: Callable[[int], object], size: int = 4) -> list:
-    """Runs a program on every device; returns results, or the errors instead of them."""
+    """Runs a program on every device; returns the results, or errors in their places."""
     results: list = [None] * size
 
     def run_one(position: int) -> None:
@@ -98,7 +98,7 @@ def test_large_sums_are_those_of_numpy() -> None:
     kind = ShapedArray(big[0].shape, np.float32)
     found = one(Collective("psum", ALL, kind, kind), big)
     np.testing.assert_array_equal(found[3], big[0] + big[1] + big[2] + big[3])
-    # So devices use it where it lies; what is small they copy.
+    # So devices use it without a copy; small arrays they copy.
     assert found[3].__array_interface__["data"][0] % ALIGNMENT == 0
 
 

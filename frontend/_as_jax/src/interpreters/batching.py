@@ -1,4 +1,4 @@
-"""Names of `jax._src.interpreters.batching`: those of `jax.interpreters.batching`."""
+"""`jax._src.interpreters.batching`: the names of `jax.interpreters.batching`."""
 
 from __future__ import annotations
 

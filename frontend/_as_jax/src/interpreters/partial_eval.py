@@ -1,4 +1,4 @@
-"""Names of `jax._src.interpreters.partial_eval`: those of `jax.interpreters.partial_eval`."""
+"""`jax._src.interpreters.partial_eval`: the names of `jax.interpreters.partial_eval`."""
 
 from __future__ import annotations
 

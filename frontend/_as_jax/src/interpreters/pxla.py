@@ -1,4 +1,4 @@
-"""Names of `jax._src.interpreters.pxla`: those of `jax.interpreters.pxla`."""
+"""`jax._src.interpreters.pxla`: the names of `jax.interpreters.pxla`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of `jax._src.interpreters.xla`: those of `jax.interpreters.xla`."""
+"""`jax._src.interpreters.xla`: the names of `jax.interpreters.xla`."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def promote_dtypes_complex(*args: ArrayLike) -> list[Value]:
 
 
 def promote_shapes(fun_name: str, *args: ArrayLike) -> list[Value]:
-    """Returns arguments as arrays of the shape to which they broadcast.
+    """Returns arguments as arrays of the shape that they broadcast to.
 
     >>> [x.shape for x in promote_shapes("add", [1, 2], 3)]
     [(2,), (2,)]
@@ -61,7 +61,7 @@ def ensure_arraylike(name: str, *args: ArrayLike) -> UserObject:
     """Returns arguments as arrays: one, or a tuple of several.
 
     Raises:
-        NonArrayArgumentError: for what is no array.
+        NonArrayArgumentError: if an argument is not an array.
     """
     arrays = tuple(asarray(x) for x in args)
     return arrays[0] if len(arrays) == 1 else arrays

@@ -1,4 +1,4 @@
-"""Names of `jax._src.pallas`: those of `axir.experimental.pallas`."""
+"""`jax._src.pallas`: the names of `axir.experimental.pallas`."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Follows the blocks of a function, and says at each branch what is known, in the block's words.
+"""Follows the blocks of a function, and at each branch restates the facts for the next block.
 
-What a buffer holds is known in names of values. On the way into a block the name of what is passed
-becomes that of the argument, and what was computed in an earlier pass of a loop loses its name. A
-block is run again for what holds on all ways into it, until that does not change. Elsewhere: what
-operations do (`execution.py`).
+The facts about a buffer's contents refer to values by name. On the way into a block, the name of a
+passed value becomes the name of the block's argument, and values computed in an earlier pass of a
+loop lose their names. A block is run again with the facts that hold on all ways into it, until they
+do not change. Elsewhere: the effects of operations (`execution.py`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def follow(execution: Execution, blocks: list[Block]) -> None:
     """Runs a function from its first block on.
 
     Raises:
-        UnprovableError: if its blocks are not those of the function with values.
+        UnprovableError: if its blocks do not correspond to the blocks of the function with values.
     """
     first = blocks[0]
     if len(blocks) == 1:
@@ -67,7 +67,7 @@ class _Walk:
         execution = self._execution
         state = self._states[key]
         execution.scalars.bound = dict(state.numbers)
-        # What operations change must not be what is kept: all is copied.
+        # Operations change the state in place, and the kept state must not change: copy all of it.
         names = {name: name for name in state.places}
         execution.state = state.entered(names, {x: x for x in state.done}, _same_facts)
         for name, place in state.places.items():
@@ -141,7 +141,7 @@ class _Walk:
 
 
 class _Translator:
-    """Says what a buffer holds in the words of a block that is about to begin."""
+    """Restates the facts about a buffer in the names of a block that is about to begin."""
 
     def __init__(
         self,
@@ -241,7 +241,7 @@ def _live_names(blocks: list[Block]) -> dict[str, list[str]]:
 
 
 def _dominators(first: str, successors: dict[str, list[str]]) -> dict[str, set[str]]:
-    """Returns for each block those which all ways to it go through, without itself."""
+    """Returns the strict dominators of each block: all ways to the block go through them."""
     every = set(successors)
     above = {label: every for label in successors}
     above[first] = {first}

@@ -1,8 +1,8 @@
-"""Runs the commands of a device on what is known of memory, and looks at each read.
+"""Runs the commands of a device on the known facts about memory, and checks each read.
 
-Each command is given the meaning that the program with values has for it, and finds out whether
-the bytes that it reads are those; whether what it touches is there, and whether all that must be
-done before it is. Elsewhere: memory and the host (`execution.py`).
+The program with values gives each command its meaning. The command checks that the bytes it reads
+are the meant ones, that the memory it touches is not freed, and that all work it depends on is done
+before it. Elsewhere: memory and the host (`execution.py`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .values import Values, positions_of, ranges_of, ties_of
 
 _WRITES, _READS = 2, 1
 _LINE = re.compile(r'"([^"]+)":(\d+):\d+')
-# One access of a command: the buffer, the first byte and the one behind the last, and if it writes.
+# An access of a command: the buffer, the first byte, the end, and whether it writes.
 Access = tuple[Buffer, int, int, bool]
 
 
@@ -29,9 +29,10 @@ class Commands(ABC):
 
     Args:
         values: The function with values.
-        matched: Its operation for each one of the function with memory.
+        matched: For each operation of the function with memory, the operation of the function with
+            values.
         scalars: The numbers of the function with memory.
-        globals_: What is known of what globals hold, by name.
+        globals_: The known facts about the contents of globals, by name.
         report: Takes violations.
     """
 
@@ -51,7 +52,7 @@ class Commands(ABC):
         self._constants: dict[str, Operation] = {}
         self.stored: dict[str, Place] = {}
         self.state = State()
-        # What commands of the execution at hand may rely on, and its own event.
+        # The events done before the current execution, and its own event.
         self._before = 0
         self._event = 0
         self._accesses: list[Access] = []
@@ -97,7 +98,7 @@ class Commands(ABC):
         self._report(Violation(kind, text, describe(operation), other))
 
     def _touch(self, operation: Operation, access: Access) -> None:
-        """Looks whether a part of a buffer is there, and free of others' work."""
+        """Checks that a part of a buffer is allocated, and free of concurrent accesses."""
         buffer, start, end, writes = access
         self._accesses.append(access)
         if buffer.is_freed:
@@ -110,7 +111,7 @@ class Commands(ABC):
         for other, event in buffer.accesses.items():
             if not event & ~ready:
                 if writes and start <= other[0] and other[1] <= end:
-                    done.append(other)  # who waits for this access waits for that one, too
+                    done.append(other)  # a wait for this access waits for that one, too
             elif (writes or other[2]) and other[0] < end and start < other[1]:
                 what = "writes" if writes else "reads"
                 before = "is written" if other[2] else "is read"
@@ -125,7 +126,7 @@ class Commands(ABC):
     def _require(
         self, operation: Operation, buffer: Buffer, at: int, pieces: tuple[Piece, ...]
     ) -> None:
-        """Looks whether bytes are those that the program means."""
+        """Checks that the bytes are the ones that the program means."""
         lacking = buffer.contents.lacking(at, pieces)
         if lacking is None:
             return
@@ -174,7 +175,7 @@ class Commands(ABC):
         self._run_region(operation, [])
 
     def _concurrent(self, operation: Operation) -> None:
-        """Looks whether commands that may run at the same time leave each other alone."""
+        """Checks that commands that may run at the same time do not touch each other's writes."""
         outer = self._accesses
         earlier: list[Access] = []
         for command in operation.blocks[0].operations:
@@ -323,7 +324,7 @@ def _conflict(one: Access, other: Access) -> bool:
 
 
 def describe(operation: Operation) -> str:
-    """Returns what an operation is called in messages."""
+    """Returns an operation's name for messages."""
     symbol = operation.symbol("entry_points").rpartition("@")[2] or operation.name
     line = _LINE.search(operation.place)
     return f"{symbol} ({line[1]}:{line[2]})" if line else symbol

@@ -1,4 +1,4 @@
-"""Writes conditions with regions as blocks and branches, as the program with memory has them."""
+"""Rewrites conditions with regions as blocks and branches, as in the program with memory."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _CONDITION, _YIELD = "scf.if", "scf.yield"
 
 
 def without_conditions(blocks: list[Block]) -> list[Block]:
-    """Returns blocks in which each condition is a branch to blocks of its own.
+    """Returns blocks in which each condition is a branch to separate blocks.
 
-    Regions that only give something become no blocks: the branch passes that on.
+    Regions that only yield values become no blocks: the branch passes the values on.
     """
     if not any(x.name == _CONDITION for block in blocks for x in block.operations):
         return blocks
@@ -21,7 +21,7 @@ def without_conditions(blocks: list[Block]) -> list[Block]:
 
 
 def _without_passing(blocks: list[Block]) -> list[Block]:
-    """Lets branches skip blocks that only pass on what they take."""
+    """Lets branches skip blocks that only pass their arguments on."""
     passing = {
         block.label: block
         for block in blocks[1:]
@@ -70,7 +70,7 @@ def _rewritten(blocks: list[Block], numbers: count[int]) -> list[Block]:
 def _branches(
     condition: Operation, label: str, following: str, numbers: count[int]
 ) -> tuple[list[tuple[str, list[str]]], list[Block]]:
-    """Returns where a condition branches to and with what, and the blocks of its regions."""
+    """Returns the targets and operands of a condition's branch, and the blocks of its regions."""
     targets: list[tuple[str, list[str]]] = []
     made: list[Block] = []
     for index, region in enumerate(condition.regions):

@@ -1,4 +1,4 @@
-"""What is known of the bytes of a buffer: which of them are which bytes of which atom."""
+"""The facts about the bytes of a buffer: each relates a range of bytes to the bytes of an atom."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .pieces import FILL, UNKNOWN, Piece
 
 
 class Fact(NamedTuple):
-    """The bytes from `start` to `end` are those of an atom, whose first one would be at `base`."""
+    """The bytes from `start` to `end` are an atom's, and its first byte would be at `base`."""
 
     start: int
     end: int
@@ -25,7 +25,7 @@ class Contents:
         self.facts = facts
 
     def forget(self, start: int, end: int) -> None:
-        """Forgets what is overwritten."""
+        """Forgets the facts about bytes that are overwritten."""
         if not self.facts:
             return
         kept: list[Fact] = []
@@ -65,7 +65,7 @@ class Contents:
         return None
 
     def reached(self, first: int, piece: Piece) -> int:
-        """Returns up to where the bytes from `first` on are known to be those of a piece."""
+        """Returns the end of the range from `first` on that is known to hold a piece's bytes."""
         assert piece.atom is not None
         base = first - piece.offset
         period = period_of(piece.atom)
@@ -84,11 +84,11 @@ class Contents:
         return min(reached, end)
 
     def atoms_at(self, place: int) -> list[str]:
-        """Returns what a byte is known to be of."""
+        """Returns the atoms that a byte is known to belong to."""
         return [x.atom for x in self.facts if x.start <= place < x.end]
 
     def meet(self, other: Contents) -> Contents:
-        """Returns what both know."""
+        """Returns the facts that hold in both."""
         if self.facts == other.facts:
             return self
         found = []
@@ -101,7 +101,7 @@ class Contents:
 
 
 def period_of(atom: str) -> int:
-    """Returns after how many bytes an atom repeats itself, 0 for those that do not.
+    """Returns the period of an atom in bytes, 0 if it is not periodic.
 
     >>> period_of("fill:4:01020304"), period_of("%7")
     (4, 0)

@@ -1,6 +1,6 @@
-"""Runs a host program on what is known of memory: what it allocates, waits for, reads and gives.
+"""Runs a host program on the known facts about memory: allocations, waits, reads, results.
 
-Elsewhere: what devices do (`commands.py`), the order of blocks (`blocks.py`).
+Elsewhere: the commands of devices (`commands.py`), the order of blocks (`blocks.py`).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Execution(Commands):
         place = self._place(operation.operands[0])
         self._before = self.state.before(operation.operands[2:])
         self._event = self.state.event()
-        # Memory that a block was handed is not given back here (`passed_buffers.py`).
+        # Memory that was passed to a block is not freed here (`passed_buffers.py`).
         if not place.is_argument:
             self._touch(operation, (place.buffer, 0, END, True))
             place.buffer.is_freed = True
@@ -116,7 +116,7 @@ class Execution(Commands):
     # The host ------------------------------------------------------------------------------------
 
     def _host_touch(self, operation: Operation, access: Access) -> None:
-        """Looks at an access of the host, which is done where it stands."""
+        """Checks an access of the host, which takes place at once."""
         self._before, self._event = self.state.host, 0
         self._touch(operation, access)
         self._before = 0
@@ -163,12 +163,12 @@ class Execution(Commands):
         self.state.done[operation.results[0]] = 0
 
     def _barrier(self, operation: Operation) -> None:
-        """Gives an array and the time point at which it is there: now, as far as the host knows."""
+        """Returns an array and the time point of its completion: now, as far as the host knows."""
         self.state.places[operation.results[0]] = self._place(operation.operands[0])
         self.state.done[operation.results[1]] = self.state.host
 
     def _ignore(self, operation: Operation) -> None:
-        """Runs what touches no memory."""
+        """Runs an operation that touches no memory."""
 
 
 _HANDLERS: dict[str, Callable[[Execution, Operation], None]] = {

@@ -1,7 +1,8 @@
-"""Which operation of the program with memory is which one of the program with values.
+"""Pairs the operations of the program with memory and of the program with values.
 
-The passes between the two keep the order of what computes, reads and writes for the host; copies
-and slices come and go. Elsewhere: what it means (`values.py`, `memory.py`).
+The passes between the two keep the order of the operations that compute, read and write for the
+host; copies and slices come and go. Elsewhere: the meaning of operations (`values.py`,
+`commands.py`).
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ _KINDS = (
     ("util.call", "util.call"),
 )
 _PAIRED = frozenset(name for pair in _KINDS for name in pair)
-# Copies from and to places that the program computes correspond, too, and fills with numbers that
-# it computes: where their operands are that say so.
+# Copies at places that the program computes correspond, too, and so do fills with computed numbers;
+# these are the positions of the operands with the places and the numbers.
 _COPIES, _FILLS = "copies", "fills"
 _OFFSETS = {
     "stream.async.update": (2,),
@@ -36,7 +37,7 @@ _FILLED = {"stream.async.splat": 0, "stream.async.fill": -1, "stream.cmd.fill": 
 
 
 def operations_of(blocks: list[Block]) -> Iterator[Operation]:
-    """Yields all operations in blocks, with those of their regions."""
+    """Yields all operations in blocks and in the regions of these operations."""
     for block in blocks:
         for operation in block.operations:
             yield operation
@@ -45,10 +46,10 @@ def operations_of(blocks: list[Block]) -> Iterator[Operation]:
 
 
 def match(values: Values, memory: Operation, scalars: Scalars) -> dict[Operation, Operation]:
-    """Returns the operation with values for each one with memory that has one.
+    """Returns the operation with values for each operation with memory that has a counterpart.
 
     Raises:
-        UnprovableError: if there are more of the one than of the other, or other ones.
+        UnprovableError: if the operations of the two programs differ in number or kind.
     """
     mine = _sorted(values.order, values.scalars)
     theirs = _sorted(operations_of(memory.blocks), scalars)
@@ -59,7 +60,7 @@ def match(values: Values, memory: Operation, scalars: Scalars) -> dict[Operation
 
 
 def _sorted(operations: Iterable[Operation], scalars: Scalars) -> dict[str, list[Operation]]:
-    """Returns the operations that have counterparts by kind, in their order."""
+    """Returns the operations with counterparts by kind, in their order."""
     found: dict[str, list[Operation]] = {}
     for operation in operations:
         name = operation.name

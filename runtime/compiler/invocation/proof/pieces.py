@@ -1,6 +1,6 @@
-"""The pieces that a value is made of, and how bytes are called that no operation computes.
+"""The pieces of a value, and the names of bytes that no operation computes.
 
-Elsewhere: what operations make (`values.py`), what memory holds (`contents.py`).
+Elsewhere: the results of operations (`values.py`), the contents of memory (`contents.py`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import NamedTuple
 from .reading import Operation
 from .scalars import Scalars
 
-# A length that the value itself does not tell, as of what a block takes.
+# A length that the value does not tell, as of a block's argument.
 UNKNOWN = 1 << 62
 FILL, CONSTANT, GLOBAL = "fill:", "constant:", "global:"
 _INTEGER = re.compile(r"-?\d+(?= : i)")
@@ -29,10 +29,10 @@ _SHAPE = re.compile(r": (?:tensor|vector)<((?:\d+x)*)([^<>]+(?:<[^<>]+>)?)>\Z")
 
 
 class Piece(NamedTuple):
-    """A part of a value: `length` bytes from `start` on are those of an atom from `offset` on.
+    """A part of a value: `length` bytes from `start` on equal an atom's bytes from `offset` on.
 
-    An atom is the name of a value that an operation computes or a block takes, or what is filled
-    in, or a constant, or what a global holds. None stands for bytes that nobody has written.
+    An atom is the name of a value that an operation computes, the name of a block's argument, a
+    fill, a constant, or the contents of a global. None stands for bytes that have not been written.
     """
 
     start: int
@@ -58,7 +58,7 @@ def part(pieces: tuple[Piece, ...], start: int, length: int) -> tuple[Piece, ...
 
 
 def placed(pieces: tuple[Piece, ...], start: int, new: tuple[Piece, ...]) -> tuple[Piece, ...]:
-    """Returns the pieces of a value in which others take the place of what was there."""
+    """Returns the pieces of a value after other pieces are inserted at `start`."""
     if not new:
         return pieces
     end = start + new[-1].start + new[-1].length
@@ -101,10 +101,10 @@ def pattern(constant: str, width: int) -> str:
 
 
 def constant_pieces(text: str) -> tuple[Piece, ...]:
-    """Returns the constants that are packed into one, from the text of an operation.
+    """Returns the constants that an operation packs into one, from its text.
 
     Raises:
-        UnprovableError: if an element has another type than arrays of programs have.
+        UnprovableError: if an element has a type that arrays of programs do not have.
     """
     whole = constant_atom(text)[len(CONSTANT) :]
     composite = _COMPOSITE.match(whole)

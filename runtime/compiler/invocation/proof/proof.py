@@ -1,4 +1,4 @@
-"""`violations`: goes through the initializers and the functions of a module."""
+"""`violations`: checks the initializers and the functions of a module."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def violations(meant: list[str], made: list[str]) -> list[Violation]:
     Args:
         meant: The initializers and functions of the scheduled program with values, in MLIR's
             generic form.
-        made: Those of the program with memory.
+        made: The same functions of the program with memory.
 
     Returns:
-        What a read may find that is not what the program means, without repetition.
+        The reads that may find something else than the program means, without repetition.
 
     Raises:
-        UnprovableError: if the one is not the other as far as can be seen, or does something that
-            is not known here.
+        UnprovableError: if the two programs do not correspond as far as can be seen, or do
+            something that is not known here.
     """
     try:
         pairs = _paired([read_operation(x) for x in meant], [read_operation(x) for x in made])
@@ -78,7 +78,7 @@ def _note_globals(
     globals_: dict[str, Contents],
     found: list[Violation],
 ) -> None:
-    """Looks whether what a function has stored for good is what it means to store."""
+    """Checks that a function has stored in globals the values that it means to store."""
     held = execution.stored
     facts: dict[str, list[Fact]] = {name: [] for name in held}
     for operation in values.order:

@@ -1,7 +1,8 @@
 """Reads the host functions of a module in the stream dialect, from MLIR's generic text.
 
-The bindings take 10 us and more for each operation that Python looks at, the generic form of the
-text has one shape for all of them. Elsewhere: what the operations mean (`values.py`, `memory.py`).
+The bindings take 10 us and more for each operation that Python looks at; the generic form of the
+text has one shape for all operations. Elsewhere: the meaning of the operations (`values.py`,
+`commands.py`).
 """
 
 from __future__ import annotations
@@ -19,20 +20,20 @@ _PLACE = re.compile(r" loc\((.*)\)\s*\Z", re.S)
 
 
 class UnreadableError(ValueError):
-    """The text is not what MLIR writes in its generic form."""
+    """The text is not MLIR's generic form."""
 
 
 class Operation:
     """An operation with the names of its values.
 
     Attributes:
-        name: Such as `stream.cmd.copy`.
+        name: Its name, such as `stream.cmd.copy`.
         results: The names of the results.
         operands: The names of the operands.
         successors: The labels of the blocks that it branches to.
         text: The properties, attributes and types behind the operands.
         regions: The blocks of each of its regions.
-        place: Where it comes from, as MLIR writes it, if the text says so.
+        place: Its location, as MLIR writes it, if the text has it.
     """
 
     __slots__ = ("name", "operands", "place", "regions", "results", "successors", "text")
@@ -85,12 +86,12 @@ class Operation:
         return self.result_kinds()[index].startswith("!stream.resource")
 
     def symbol(self, attribute: str) -> str:
-        """Returns a symbol or a text that an attribute holds, empty if there is none."""
+        """Returns an attribute's symbol or string, empty if the attribute is absent."""
         found = re.search(rf'\b{attribute} = \[?(@[^,\]}}>]+|"[^"]*")', self.text)
         return "" if found is None else found[1]
 
     def numbers(self, attribute: str) -> list[int]:
-        """Returns the integers of an attribute that is an array of them."""
+        """Returns the integers of an array attribute."""
         found = re.search(rf"\b{attribute} = \[([^\]]*)\]", self.text)
         return [] if found is None else [int(x.split(":")[0]) for x in found[1].split(",") if x]
 
@@ -146,7 +147,7 @@ def read_operation(text: str) -> Operation:
 
 
 def _logical_lines(text: str) -> list[str]:
-    """Joins what MLIR breaks in the middle of an operation, as it does long constants."""
+    """Joins lines that MLIR breaks in the middle of an operation, as in long constants."""
     lines: list[str] = []
     for line in text.splitlines():
         if lines and _BEGINS.match(line) is None:
@@ -187,7 +188,7 @@ def _end(operation: Operation, rest: str) -> None:
 
 
 def _labelled(parent: Operation, label: re.Match[str]) -> Block:
-    """Begins a block; the first label of a region names the one that has begun already."""
+    """Begins a block; the first label of a region names the block that has begun already."""
     found = _ARGUMENT.findall(label[2] or "")
     block = Block(label[1], [name for name, _ in found], [kind for _, kind in found])
     region = parent.regions[-1]

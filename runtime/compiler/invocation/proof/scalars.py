@@ -1,4 +1,4 @@
-"""Numbers of a host function: constants, and sums of a constant and something that is not known."""
+"""Numbers of a host function: constants, and sums of a constant and an unknown number."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .reading import Block, Operation
 
 
 def passed_by(end: Operation) -> list[list[str]]:
-    """Returns what a branch passes to each of its blocks."""
+    """Returns the operands that a branch passes to each of its successors."""
     return end.segments()[1:] if end.name == "cf.cond_br" else [end.operands][: len(end.successors)]
 
 
@@ -28,9 +28,9 @@ class Scalars:
         self._texts: dict[str, str] = {}
         self._sums: dict[str, list[str]] = {}
         self._choices: dict[str, list[str]] = {}
-        # What a block is handed as each argument, on all ways into it.
+        # The values passed for each argument of a block, on all ways into it.
         self._handed: dict[str, list[str]] = {}
-        # What arguments of blocks are where the program is now.
+        # The current numbers of blocks' arguments.
         self.bound: dict[str, int] = {}
         labelled = {block.label: block for block in blocks}
         for block in blocks:
@@ -66,7 +66,7 @@ class Scalars:
         return number
 
     def passed_number(self, name: str) -> int | None:
-        """Returns a number that is no sum: sums of what loops count have no end."""
+        """Returns the number of a value that is not a sum: a loop's sums have no bound."""
         number = self._numbers.get(name, self.bound.get(name))
         if number is None and name in self._handed:
             found = self._constants_handed(name, set())
@@ -76,10 +76,11 @@ class Scalars:
         return number
 
     def choose(self, condition: str, which: int) -> bool:
-        """Notes the numbers that are chosen where a condition is true (`which` is 0) or not (1).
+        """Records the numbers that are selected if a condition is true (`which` is 0) or not (1).
 
         Returns:
-            Whether that may be: an earlier branch of the same condition may have gone another way.
+            Whether that is consistent: an earlier branch of the same condition may have gone
+            another way.
         """
         for name, operands in self._choices.items():
             if operands[0] == condition:
@@ -91,7 +92,7 @@ class Scalars:
         return True
 
     def is_computed(self, name: str) -> bool:
-        """Tells whether a value is not a number, nor made of those that a block is handed."""
+        """Tells whether a value is neither a number nor made from numbers passed to a block."""
         if self.number(name) is not None:
             return False
         if name in self._sums:
@@ -116,11 +117,11 @@ class Scalars:
         return found
 
     def constant(self, name: str) -> str | None:
-        """Returns the text of a constant, None if the value is none."""
+        """Returns the text of a constant, None if the value is not a constant."""
         return self._texts.get(name)
 
     def base(self, name: str) -> int:
-        """Returns the number that is added to what is not known of a value."""
+        """Returns the known summands of a value, added up."""
         number = self.number(name)
         if number is not None:
             return number

@@ -1,8 +1,8 @@
-"""What is known at one place of a program: buffers, what they hold, and which work is done.
+"""The state at one place of a program: buffers, their contents, and the work that is done.
 
 Work of a device is an event, and events are bits: a time point stands for the events that are done
-when it is reached, and so does the host, which waits for some. Elsewhere: what operations do
-(`memory.py`).
+when it is reached, and the host has a set of the events it has waited for. Elsewhere: the effects
+of operations (`execution.py`, `commands.py`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from .contents import Contents, Fact
 
-# The end of buffers: whatever concerns all of one does so up to here.
+# The end of buffers, for accesses to a whole buffer.
 END = 1 << 62
 
 
@@ -21,9 +21,9 @@ class Violation(NamedTuple):
 
     Attributes:
         kind: `value`, `race`, `overlap`, `freed` or `result`.
-        text: What happens, in a sentence.
+        text: The violation, in a sentence.
         operation: The operation to which it happens.
-        other: What the other operation is, if known.
+        other: The other operation that is involved, if known.
     """
 
     kind: str
@@ -39,10 +39,10 @@ class Buffer:
     """A piece of memory.
 
     Attributes:
-        contents: What is known of its bytes.
-        accesses: The events that read or write its parts: by first and last byte and whether
+        contents: The known facts about its bytes.
+        accesses: The events that read or write its parts, by first byte, last byte, and whether
             they write.
-        is_freed: Whether it may be gone.
+        is_freed: Whether it may have been freed.
         exported: The parts that belong to the caller already.
     """
 
@@ -64,7 +64,7 @@ class Place(NamedTuple):
 
 
 class State:
-    """Buffers and time points by the names of values, and what the host has waited for."""
+    """Buffers and time points by the names of values, and the events that the host waited for."""
 
     __slots__ = ("done", "host", "next_event", "numbers", "places")
 
@@ -82,7 +82,7 @@ class State:
         return event
 
     def before(self, time_points: Iterable[str]) -> int:
-        """Returns the events that are done where time points are reached, and the host has come."""
+        """Returns the events that are done when time points are reached, given the host's waits."""
         mask = self.host
         for name in time_points:
             mask |= self.done.get(name, 0)
@@ -112,9 +112,9 @@ class State:
 
         Args:
             arrays: The values that the block may use, and their names here.
-            points: The same of time points.
-            translate: Gives what is known of a buffer in the words of the block; it is told the
-                offsets at which values point into it.
+            points: The same for time points.
+            translate: Restates the facts about a buffer in the names of the block; its second
+                argument is the offsets at which values point into the buffer.
         """
         state = State()
         copies: dict[Buffer, Buffer] = {}
@@ -161,7 +161,7 @@ class State:
             copy.accesses[access] = pending[signature]
 
     def joined(self, other: State) -> State | None:
-        """Returns what holds in both of two states with the same key, None if this one does."""
+        """Returns the facts common to two states with the same key; None if they are this one's."""
         changed = False
         merged = State()
         merged.numbers = self.numbers

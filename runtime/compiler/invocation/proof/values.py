@@ -1,9 +1,9 @@
-"""What each value of the scheduled program means: the stream dialect before it gets memory.
+"""The meaning of each value of the scheduled program: the stream dialect before it gets memory.
 
-There values are values: whatever the storage, an operand is what its definition made. A value is
-described by the pieces that it is made of, each a part of what one operation computed (an atom). So
-slices, copies and updates are no computations: a value is the same whether it was copied once, or
-twice, or never. Elsewhere: what becomes of values in memory (`execution.py`).
+In that program, values do not depend on storage: an operand is the result of its definition. A
+value is described by its pieces, each a part of one operation's result (an atom). So slices, copies
+and updates are no computations: a value is the same whether it was copied once, or twice, or never.
+Elsewhere: the values in memory (`execution.py`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .pieces import (
 from .reading import Block, Operation
 from .scalars import Scalars
 
-# Operations that give what they take.
+# Operations that return their operand unchanged.
 _SAME = frozenset(("stream.async.clone", "stream.async.transfer", "stream.async.cast"))
 
 
@@ -36,8 +36,8 @@ class Values:
 
     Attributes:
         blocks: The blocks of the function.
-        homes: The label of the block in which each atom comes to be.
-        makers: The operation that makes each atom.
+        homes: The label of the block that defines each atom.
+        makers: The operation that computes each atom.
     """
 
     def __init__(self, function: Operation) -> None:
@@ -87,7 +87,7 @@ class Values:
     # Pieces --------------------------------------------------------------------------------------
 
     def pieces(self, name: str) -> tuple[Piece, ...]:
-        """Returns what a value is made of; the size is that of the last piece's end.
+        """Returns the pieces of a value; the value's size is the last piece's end.
 
         Raises:
             UnprovableError: if an operation is not known, or a size.
@@ -104,11 +104,11 @@ class Values:
         return found
 
     def atom(self, name: str, size: int) -> tuple[Piece, ...]:
-        """Returns the pieces of a value that is an atom of its own."""
+        """Returns the pieces of a value that is an atom: one piece."""
         return (Piece(0, size, name, 0),)
 
     def _made(self, name: str) -> tuple[Piece, ...]:
-        if name not in self._definitions:  # of a block, whose size is where it is used
+        if name not in self._definitions:  # a block's argument: its size is known where it is used
             return (Piece(0, UNKNOWN, name, 0),)
         operation, index = self._definitions[name]
         if operation.name in _SAME:
@@ -214,7 +214,7 @@ def ranges_of(dispatch: Operation) -> tuple[list[str], list[str], list[str], lis
 
 
 def ties_of(dispatch: Operation) -> list[int]:
-    """Returns for each result of a dispatch the operand whose memory it takes, or -1."""
+    """Returns the operand that each result of a dispatch takes its memory from, or -1."""
     return dispatch.numbers("tied_operands") or [-1] * len(dispatch.results)
 
 

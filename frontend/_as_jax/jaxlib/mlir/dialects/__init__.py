@@ -15,7 +15,7 @@ hlo = mhlo = stablehlo
 
 
 def __getattr__(name: str) -> ModuleType:
-    """Returns the module of a dialect that the wheel of IREE's compiler has: `func`, `arith` ..."""
+    """Returns the module of a dialect in the wheel of IREE's compiler: `func`, `arith` ..."""
     found = None if name.startswith("_") else bindings_of(name)
     if found is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

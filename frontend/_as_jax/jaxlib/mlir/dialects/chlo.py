@@ -1,4 +1,4 @@
-"""The module `jaxlib.mlir.dialects.chlo`: operations that are made of StableHLO's."""
+"""The module `jaxlib.mlir.dialects.chlo`: operations composed of StableHLO's."""
 
 from __future__ import annotations
 
