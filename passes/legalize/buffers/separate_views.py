@@ -40,8 +40,8 @@ class Way(NamedTuple):
     """How a result of an operation reaches a value that may be fused with the operation.
 
     Attributes:
-        axes: For each axis of the value, those of the result that vary along it.
-        cuts: Operands which all of it passes; the last ones before the axes changed.
+        axes: For each axis of the value, the axes of the result that vary along it.
+        cuts: Operands that every path passes; the last ones before the axes changed.
         edges: All operands that have been among the cuts.
     """
 
@@ -56,19 +56,21 @@ class SeparateViews(Pass):
 
     The fact: IREE fuses a reduction, product, convolution or other loops with the elementwise
     operations that read the result, and distributes the loops that both have in common. Where the
-    result `s` is read along two axes, as in `s[:, None] + s[None, :]`, it takes both for the same
-    loop: the diagonal is computed, the rest of the memory is left as it was. (It merges the ways
-    from the loops of the one to those of the other, `(d0) -> (d0, 0)` and `(d0) -> (0, d0)`. Ways
-    that contradict each other, as those of a matrix and its transpose, it does not fuse.)
+    result `s` is read along two axes, as in `s[:, None] + s[None, :]`, it treats both axes as the
+    same loop: only the diagonal is computed, and the rest of the memory keeps its old contents. (It
+    merges the maps from the loops of the producer to the loops of the consumer, `(d0) -> (d0, 0)`
+    and `(d0) -> (0, d0)`. It does not fuse where the maps contradict each other, as for a matrix
+    and its transpose.)
 
-    1. Give each result of an operation whose loops others may be fused into a number, and follow
-       it through elementwise operations and views, and through reductions along other axes. Keep
-       along which axes of each value it varies, and which operands it passes.
-    2. What reaches a value through anything else is behind it: IREE fuses nothing across that.
-    3. Where an operation reads one result along two axes, put a barrier on the last operand of one
-       of the ways that had the axes of before, an operand of the other way only if there is one.
-       The result is behind the barrier from there on, so the other uses stay fused.
-    4. Put barriers on what calls read, whose functions IREE inlines.
+    1. Number each result of an operation if other operations may be fused into its loops. Follow it
+       through elementwise operations and views, and through reductions along other axes. Keep for
+       each value the axes along which the result varies, and the operands that it passes.
+    2. Every other operation ends the way of a result: IREE fuses nothing across it. The result is
+       then "behind" the value.
+    3. Where an operation reads one result along two axes, put a barrier on one of the two ways, at
+       the last operand before its axes changed. Prefer an operand that is not on the other way.
+       From there on the result is behind the barrier, so the other uses stay fused.
+    4. Put barriers on the operands of calls, because IREE inlines the called functions.
 
     Before::
 
@@ -85,7 +87,7 @@ class SeparateViews(Pass):
         %2 = stablehlo.broadcast_in_dim %b, dims = [1]
         %3 = stablehlo.add %1, %2 : tensor<4x4xf32>
 
-    Precondition: all elementwise operations are there.
+    Precondition: the passes that make elementwise operations have run.
     """
 
     name: ClassVar[str] = "separate-views"
@@ -102,7 +104,7 @@ class SeparateViews(Pass):
 
 
 class _Search:
-    """The search through one function; values without an entry are reached by nothing."""
+    """The search through one function; values without an entry depend on no numbered result."""
 
     def __init__(self, operations: Sequence[ir.Operation]) -> None:
         self.operations = operations
@@ -144,7 +146,7 @@ class _Search:
     def _pass(
         self, number: int, operation: ir.Operation, operands: list[ir.Value], behind: int
     ) -> tuple[dict[int, Way], int]:
-        """Returns the ways through an operation, and the set of what is behind it."""
+        """Returns the ways through an operation, and the set of results behind it."""
         merged: dict[int, Way] = {}
         for place, operand in enumerate(operands):
             for root, way in self._ways.get(operand, {}).items():
@@ -174,7 +176,7 @@ class _Search:
             operand in self._widened or hlo.size_of(operation.results[0]) > hlo.size_of(operand)
         ):
             self._widened.add(operation.results[0])
-        # What has been broadcast is larger than what was before.
+        # A barrier belongs before a broadcast, because the array is larger behind it.
         if way.cuts and not (is_view and operand not in self._widened):
             return way
         cuts = frozenset(((number, place),))
@@ -186,7 +188,7 @@ class _Search:
 
 
 def _operations(function: ir.Operation) -> list[ir.Operation]:
-    """All operations on arrays in the order of the program."""
+    """Returns all operations on arrays in the order of the program."""
     found: list[ir.Operation] = []
 
     def visit(operation: ir.Operation) -> ir.WalkResult:
@@ -199,7 +201,7 @@ def _operations(function: ir.Operation) -> list[ir.Operation]:
 
 
 def _axes_after(operation: ir.Operation, place: int, axes: Axes) -> Axes | None:
-    """Returns along which axes of the result an operand's axes go on; None if nothing is fused."""
+    """Returns the axes of a result that an operand's axes become; None if nothing is fused."""
     name = operation.name
     if name == "stablehlo.reduce":
         reduced = frozenset(operation.attributes["dimensions"])
