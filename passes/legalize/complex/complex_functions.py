@@ -1,8 +1,8 @@
 """Functions of complex numbers, as formulas on their parts in double precision.
 
-A number is the pair of its parts. Where C99 (annex G) says what zeros, infinities and nan give,
-that is what they give here. The formulas for inverse functions are W. Kahan's (Branch cuts for
-complex elementary functions, 1987).
+A number is the pair of its parts. Zeros, infinities and nan give the results that C99 (annex G)
+prescribes. The formulas for inverse functions are W. Kahan's (Branch cuts for complex elementary
+functions, 1987).
 
 Elsewhere: functions of real numbers (`passes/legalize/numbers/expand_hyperbolic.py`), and the pass
 (`expand_complex.py`).
@@ -151,7 +151,7 @@ def divide(x: Complex, y: Complex) -> Complex:
 
 
 def _divide_plain(x: Complex, y: Complex) -> Complex:
-    """Smith's formula (1962), whose zeros have the signs that those of NumPy and JAX have."""
+    """Divides by Smith's formula (1962); zeros have the signs of NumPy's and JAX's zeros."""
     is_wide = abs(y.real) >= abs(y.imag)
     large, small = select(is_wide, y.real, y.imag), select(is_wide, y.imag, y.real)
     ratio = small / large
@@ -222,7 +222,7 @@ def root(z: Complex) -> Complex:
     major, minor = major * up, minor * up
     is_right = ~z.real.is_negative()
     result = z.with_parts(select(is_right, major, minor), select(is_right, minor, major))
-    # Infinities: of the real part alone, and of the imaginary part.
+    # Infinities: of only the real part, and of the imaginary part.
     is_bare = is_infinite(z.real) & is_finite(z.imag)
     at_infinity = z.with_parts(
         select(is_right, result.real.constant(math.inf), 0),
@@ -364,7 +364,7 @@ def atanh(z: Complex) -> Complex:
     distance = (1 - x_near) * (1 - x_near) + y_near * y_near
     real = 0.25 * logarithm_plus_one(4 * x_near / distance)
     imag = 0.5 * z.angle(2 * y_near, (1 - x_near) * (1 + x_near) - y_near * y_near)
-    # 1/z, whose real part is x / |z|^2; beyond any number it is zero.
+    # The real part of 1/z is x / |z|^2; it is zero if z is infinite.
     inverse = select(is_infinite(larger), 0, x / larger / larger)
     real = select(is_far, inverse, real)
     imag = select(is_far, math.pi / 2, imag)

@@ -47,7 +47,7 @@ class Parts:
     def __init__(self, root: ir.Operation):
         self._root = root
         self._pairs: dict[ir.Value, Pair] = {}
-        # To the end, since what is created later could have the address of what is erased.
+        # Erased only at the end: a later operation could get the address of an erased one.
         self._to_erase: list[ir.Operation] = []
         self._old_arguments: list[tuple[ir.Block, int]] = []
 
@@ -83,11 +83,11 @@ class Parts:
         self._old_arguments.append((block, len(old)))
 
     def drop(self, created: ir.Operation) -> None:
-        """Has an operation go whose results nobody uses in the end."""
+        """Erases at the end an operation without users."""
         self._to_erase.append(created)
 
     def finish(self) -> None:
-        """Erases what has been replaced."""
+        """Erases the operations and arguments that were replaced."""
         for created in reversed(self._to_erase):
             created.erase()
         for block, count in self._old_arguments:
@@ -96,7 +96,7 @@ class Parts:
 
 
 def find_unsplittable(root: ir.Operation) -> str | None:
-    """Returns why what is in an operation cannot be written out on parts; None if it can."""
+    """Returns why the body of an operation cannot be written on parts; None if it can."""
     reason: str | None = None
 
     def visit(created: ir.Operation) -> ir.WalkResult:

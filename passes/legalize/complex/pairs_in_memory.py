@@ -18,7 +18,7 @@ def pairs_of(x: ir.Value) -> ir.Value:
 
 
 def of_pairs(pairs: ir.Value) -> ir.Value:
-    """Returns an array whose last axis has pairs of real numbers as a complex one."""
+    """Returns a real array of pairs along the last axis as a complex array."""
     kind = pairs.type
     element = ir.ComplexType.get(kind.element_type)
     return _reinterpreted(pairs, hlo.tensor_type(kind.shape[:-1], element))
@@ -37,7 +37,7 @@ def _reinterpreted(x: ir.Value, kind: ir.Type) -> ir.Value:
 def joined(real: ir.Value, imag: ir.Value) -> ir.Value:
     """Returns the parts of complex numbers side by side, along an axis more.
 
-    Where they are all the parts of one array, that is taken as it lies.
+    Where they are all parts of one array, the array itself is returned, reinterpreted.
     """
     shape = tuple(real.type.shape)
     pairs, others = _half_behind(real, 0), _half_behind(imag, 1)
@@ -66,7 +66,7 @@ def _operand_of(x: ir.Value, name: str) -> ir.Value | None:
 
 
 def _half_behind(part: ir.Value, half: int) -> ir.Value | None:
-    """Returns the pairs of which `halves` has taken a part; None if it is none."""
+    """Returns the array of pairs that `halves` took this part of; None for any other value."""
     taken = _operand_of(part, "stablehlo.reshape")
     pairs = None if taken is None else _operand_of(taken, "stablehlo.slice")
     if taken is None or pairs is None or list(pairs.type.shape) != [*part.type.shape, 2]:

@@ -17,7 +17,7 @@ from .widen_unsigned_dot import CONTRACTIONS
 class FillEmptyDot(RewritePass):
     """Replaces a contraction over nothing by zeros.
 
-    The fact: a `dot_general` whose contracted extent is 0 divides by zero in IREE's compiler.
+    The fact: IREE's compiler divides by zero on a `dot_general` with a contracted extent of 0.
 
     1. Find contractions with an extent of 0 in an operand.
     2. Their result, an empty sum (or empty itself), is a constant of zeros.

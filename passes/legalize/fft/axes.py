@@ -69,7 +69,7 @@ def taken(x: ir.Value) -> Arrays:
 
 
 def given(x: Arrays) -> ir.Value:
-    """Returns what a kernel gives as complex numbers."""
+    """Returns a kernel's results as one complex array."""
     if len(x.values) == 2:
         return hlo.complex(*x.values)
     return of_pairs(hlo.reshape(x.values[0], (*x.shape, 2)))
@@ -156,7 +156,7 @@ def _times(x: Arrays, factors: HostArray) -> Parts:
 
 
 def padded_length(least: int, element: ir.Type) -> int:
-    """Returns a length of at least `least` whose rows are transformed by a kernel, and fast."""
+    """Returns a length of at least `least` for which a kernel transforms rows, and fast."""
     return _padded_length(least, lanes_of(element))
 
 
@@ -191,7 +191,7 @@ def transform_reals(x: ir.Value, *, is_paired: bool) -> Arrays:
 
 
 def transform_to_reals(x: Arrays, length: int) -> ir.Value:
-    """Returns the real numbers [rows, length] whose spectra begin with [rows, length // 2 + 1]."""
+    """Returns the real numbers [rows, length] from the half spectra [rows, length // 2 + 1]."""
     rows, half = x.shape
     if length % 2:
         real, imag = (hlo.slice(part, (0, 1), (rows, half)) for part in _parts(x).values)

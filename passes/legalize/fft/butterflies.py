@@ -101,7 +101,7 @@ def _of_prime(numbers: Sequence[Complex], sign: int) -> list[Complex]:
             even = _added(sums[j - 1], roots[j, k].real, even)
             if j > 1:
                 odd = _added(differences[j - 1], roots[j, k].imag, odd)
-        # What is odd is multiplied by i.
+        # The odd part is multiplied by i.
         found[k] = even[0] - odd[1], even[1] + odd[0]
         found[length - k] = even[0] + odd[1], even[1] - odd[0]
     return found

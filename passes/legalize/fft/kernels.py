@@ -1,10 +1,10 @@
-"""What kernels of Fourier transforms have in common, and the transform of columns.
+"""The common code of Fourier kernels, and the transform of columns.
 
-The numbers that a kernel takes and gives lie in two arrays of parts, or in one of pairs, as complex
-numbers do in memory. As many columns are transformed side by side as a vector has lanes; the last
-vector begins so early that it ends with the columns: it computes some of them again.
+A kernel reads and writes either two arrays of parts, or one array of pairs, which is how complex
+numbers are stored. It transforms as many adjacent columns at a time as a vector has lanes. The last
+vector ends with the last column, so it may compute some columns again.
 
-Elsewhere: the code of a vector of columns (`columns.py`), rows (`rows.py`).
+Elsewhere: the code for a vector of columns (`columns.py`), rows (`rows.py`).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MOST_ROOTS = 1 << 14
 """How many roots of unity a table has at most; more are products of some in smaller tables."""
 
 _VECTOR_BYTES = 64
-# What a workgroup should have to do, in numbers, and how many there are at most.
+# How many numbers a workgroup should have, and the largest number of workgroups.
 _SHARE = 1 << 14
 MOST_WORKGROUPS = 16
 
@@ -54,7 +54,7 @@ class Arrays:
 
     Attributes:
         values: The arrays.
-        shape: That of the complex numbers; what it is in memory does not tell.
+        shape: The shape of the complex array; the arrays in memory may have another one.
     """
 
     values: tuple[ir.Value, ...]
@@ -102,17 +102,17 @@ def run_kernel(
     body: Body, x: Arrays, table: Table, shape: Sequence[int], *,
     is_paired: bool, lanes: int, workgroups: int, identity: str,
 ) -> Arrays:  # fmt: skip
-    """Runs a kernel on complex numbers, and returns those of a shape.
+    """Runs a kernel on complex numbers, and returns an array of complex numbers.
 
     Args:
         body: The kernel.
         x: The operand.
-        table: What it reads besides.
-        shape: Of the result.
+        table: The table that it also reads.
+        shape: The shape of the result.
         is_paired: Whether the result is one array of pairs.
         lanes: How long vectors are.
         workgroups: How many workgroups there are.
-        identity: What the kernel depends on besides the types.
+        identity: A text that identifies the kernel's code, together with the types.
     """
     taken = len(x.values)
 
@@ -219,9 +219,9 @@ def transform_columns(
     Args:
         x: The numbers.
         sign: Of the exponent.
-        scale: What they are multiplied by.
+        scale: A factor for the results.
         is_paired: Whether the result is one array of pairs.
-        lanes: How long vectors are, if not as long as can be.
+        lanes: The length of vectors; the longest possible by default.
     """
     if is_exchangeable(x, sign, is_paired):
         return transform_columns(x.exchanged(), -sign, scale, lanes=lanes).exchanged()

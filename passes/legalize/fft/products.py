@@ -24,11 +24,11 @@ def by_products(x: ir.Value, axes: Sequence[int], sign: int) -> ir.Value:
 
 @dataclasses.dataclass(frozen=True)
 class _Grid:
-    """Complex numbers as their parts [2, ...], whose other dimensions have been permuted.
+    """Complex numbers as their parts [2, ...]; the other dimensions may be permuted.
 
     Attributes:
         parts: The tensor.
-        order: For each dimension but the first, which one of the original tensor it is.
+        order: For each dimension but the first, its dimension in the original tensor.
     """
 
     parts: ir.Value
@@ -135,7 +135,7 @@ def _half_spectrum(x: ir.Value) -> ir.Value:
 
 
 def _from_half_spectrum(x: ir.Value, length: int) -> ir.Value:
-    """Returns the real numbers [n, batch] whose transform begins with [2, n // 2 + 1, batch]."""
+    """Returns the real numbers [n, batch] from their half spectrum [2, n // 2 + 1, batch]."""
     _, half, batch = hlo.shape_of(x)
     if length == 1:
         return split(x)[0]

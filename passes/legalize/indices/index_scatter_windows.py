@@ -17,17 +17,17 @@ _NARROW = 16
 
 @dataclasses.dataclass(frozen=True)
 class IndexScatterWindows(RewritePass):
-    """Gives each position that a window covers in the indexed dimensions an index of its own.
+    """Gives each position that a window covers in the indexed dimensions a separate index.
 
-    The fact: IREE compiles hardly any `stablehlo.scatter` whose windows have an extent in the
-    dimensions that are indexed: "expected indices to be equal to batch rank or batch rank + 1",
-    "mismatch in shape of indices and update value". The gradient of a `dynamic_slice`, and each
-    batched `dynamic_update_slice`, is such a scatter.
+    The fact: IREE compiles hardly any `stablehlo.scatter` with windows that extend along indexed
+    dimensions: "expected indices to be equal to batch rank or batch rank + 1", "mismatch in shape
+    of indices and update value". The gradient of a `dynamic_slice`, and each batched
+    `dynamic_update_slice`, is such a scatter.
 
-    1. Take a scatter that indexes dimensions which are not among the inserted ones.
-    2. Repeat its indices along new dimensions, one for each of these with the extent of the window
-       there, and add the position in the window.
-    3. Transpose the updates so that these dimensions stand behind those of the indices.
+    1. Take a scatter with indexed dimensions that are not inserted ones.
+    2. Broadcast its indices along new dimensions, one for each of these with the window's extent,
+       and add the position in the window.
+    3. Transpose the updates so that these dimensions follow the dimensions of the indices.
     4. All indexed dimensions are now inserted ones.
 
     Before::
@@ -44,8 +44,8 @@ class IndexScatterWindows(RewritePass):
              scatter_dims_to_operand_dims = [0, 1], index_vector_dim = 3
              : (tensor<4x5xf32>, tensor<7x2x3x2xi32>, tensor<7x2x3xf32>)
 
-    Precondition: windows that do not fit into the operand are gone (`drop-scatter`), for they are
-    dropped as a whole.
+    Precondition: `drop-scatter` has run, because a window that does not fit must be dropped as a
+    whole.
     """
 
     name: ClassVar[str] = "index-scatter-windows"
