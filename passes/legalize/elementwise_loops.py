@@ -98,7 +98,7 @@ def holder_of_formula(loop: ir.Operation) -> ir.Operation:
 
 
 def write_out_formula(loop: ir.Operation) -> list[ir.Value] | None:
-    """Builds, before a loop that calls its formula, the loop with the formula inlined; else None."""
+    """Builds a copy of a loop with the formula inlined that it calls; None if it calls none."""
     if operations_of(loop)[0][0].name != "func.call":
         return None
     digest = ir.StringAttr(loop.attributes[FORMULA]).value

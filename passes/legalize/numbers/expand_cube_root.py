@@ -24,7 +24,7 @@ from axir.dialect.builders.scalars import (
 from axir.passes.legalize.elementwise_loops import elementwise
 from axir.passes.legalize.rewriting import RewritePass
 
-# The high words of doubles: that of cbrt(x) is about a third of that of x plus this.
+# The high word of the double cbrt(x) is about a third of the high word of x plus this.
 _THIRD_OF_BIAS = 715094163
 _HALLEY_STEPS = 3
 
@@ -71,7 +71,7 @@ class ExpandCubeRoot(RewritePass):
 
     1. Widen to f64.
     2. Guess by a third of the bits, then three steps of Halley's method and one of Newton's.
-    3. Zeros, infinities and nan are their own cube roots; the sign is that of x.
+    3. Zeros, infinities and nan are their own cube roots; the result has the sign of x.
 
     Before::
 

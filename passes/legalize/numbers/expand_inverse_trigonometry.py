@@ -25,7 +25,7 @@ _ATAN = (
     -0.06431038710715442,
 )
 _TAN_PI_8 = math.tan(math.pi / 8)
-# pi/4, pi/2 and pi in single precision, with what they lack.
+# pi/4, pi/2 and pi in single precision, with their rounding errors.
 _QUARTER = (0.7853981852531433, -2.1855694143368964e-08)
 _HALF = (1.5707963705062866, -4.371138828673793e-08)
 _WHOLE = (3.1415927410125732, -8.742277657347586e-08)

@@ -59,7 +59,7 @@ _EXP2 = (
     0.00015469729214118296,
     1.5303700711365693e-05,
 )
-_TWO_OVER_LN2 = (2.8853900817779268, 4.0710547481862066e-17)  # the number and what it lacks
+_TWO_OVER_LN2 = (2.8853900817779268, 4.0710547481862066e-17)  # the number and its rounding error
 
 
 def power(x: Scalar, y: Scalar) -> Scalar:

@@ -128,7 +128,7 @@ def _reduce_small(x: Scalar) -> tuple[Double, Scalar]:
 
 
 def _difference(x: Scalar, y: Scalar) -> Double:
-    """x - y, and what the difference lacks (Knuth)."""
+    """Returns x - y and its rounding error (Knuth)."""
     total = x - y
     other = total - x
     return total, (x - (total - other)) - (y + other)
@@ -218,7 +218,7 @@ def _times_half_pi(x: Double) -> Double:
 
 
 def _sine_and_cosine(angle: Double) -> tuple[Scalar, Scalar]:
-    """Polynomials on [-pi/4, pi/4], and what the angle lacks to first order."""
+    """Polynomials on [-pi/4, pi/4], with the angle's rounding error to first order."""
     x, rest = angle
     square = x * x
     half = square * 0.5
@@ -303,7 +303,7 @@ def remainder(x: Scalar, y: Scalar) -> Scalar:
     a, i = _whole_and_exponent(select(is_regular, dividend, 1))
     b, j = _whole_and_exponent(select(is_regular, divisor, 1))
     modulus = _Modulus(b)
-    distance = i - j  # up to 2097: 12 bits, of which the first 6 are a power of up to 2^32
+    distance = i - j  # up to 2097: 12 bits; the upper 6 are a power of up to 2^32
     one = a.constant(1)
     power = modulus.reduced(one << (distance >> 6))
     for bit in range(5, -1, -1):

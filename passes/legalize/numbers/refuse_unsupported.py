@@ -1,4 +1,4 @@
-"""`refuse-unsupported`: what a GPU cannot compute is an error with its line and the reason."""
+"""`refuse-unsupported`: operations that a GPU cannot compute are errors with line and reason."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ def _signless_body(region: ir.Region) -> Returning[list[ir.Value]]:
 
 
 def _copy(operation: ir.Operation, copies: dict[ir.Value, ir.Value]) -> None:
-    """Clones an operation on the copies of its operands, and records those of its results."""
+    """Clones an operation on the copies of its operands, and records the copies of its results."""
     clone = operation.clone()
     for index, operand in enumerate(operation.operands):
         clone.operands[index] = copies.get(operand, operand)

@@ -27,16 +27,16 @@ _CAST = "builtin.unrealized_conversion_cast"
 
 @dataclasses.dataclass(frozen=True)
 class StoreNarrowElements(Pass):
-    """Keeps float8, float6, float4, int4, int2 and their like in bytes, and converts by formulas.
+    """Keeps float8, float6, float4, int4, int2 and the like in bytes, and converts by formulas.
 
-    The fact: IREE packs elements of fewer than eight bits, has no memory for most floats of eight,
-    and no conversion for them.
+    The fact: IREE packs elements of fewer than eight bits. For most floats of eight bits it has no
+    storage type and no conversion.
 
-    1. Replace conversions from and to such elements by what they do to bytes, in whose low bits the
-       elements are, with zeros above them; those of floats stand in `narrow_floats.py`.
+    1. Replace conversions from and to such elements by formulas on bytes; an element is in the low
+       bits of its byte, with zeros above. The formulas for floats are in `narrow_floats.py`.
     2. Give all values, the types of functions and constants elements of type ui8.
 
-    Precondition: such elements are moved and converted only, which `lower-to-stablehlo` sees to.
+    Precondition: such elements are only moved and converted, which `lower-to-stablehlo` ensures.
 
     Before::
 

@@ -24,20 +24,21 @@ _COMPLEX = {"stablehlo.add": "complex.add", "stablehlo.multiply": "complex.mul"}
 
 @dataclasses.dataclass(frozen=True)
 class LoopOverWindows(RewritePass):
-    """Writes a window reduction as the loops that IREE would make of it, but for their beginning.
+    """Writes a window reduction as the loops that IREE would make, with other initial values.
 
-    The facts: IREE broadcasts the initial value to an array by a dispatch of its own. Reductions of
-    equal shapes share that array, and write their results into it: with two of them the second one
-    begins where the first one ended, or one is part of a loop that IREE refuses ("write affecting
-    operations on global resources are restricted to workgroup distributed contexts"), also where
-    some results are not used or are padded. An array that is filled becomes part of the loops.
+    The facts: IREE broadcasts the initial value to an array by a separate dispatch. Reductions of
+    equal shapes share that array and write their results into it. With two reductions, the second
+    begins with the result of the first, or one becomes part of a loop that IREE rejects ("write
+    affecting operations on global resources are restricted to workgroup distributed contexts").
+    Both also happen where some results are unused or padded. A fill, in contrast, is fused into the
+    loops.
 
-    1. Visit each window reduction whose windows are in its operands, without padding, and whose
-       body consists of elementwise operations, or is the sum or the product of complex numbers.
-       Running sums and the like, which are padded, stay: IREE compiles them in another way.
+    1. Visit each window reduction without padding and with a body of elementwise operations, or a
+       sum or product of complex numbers. Running sums and the like are padded and do not change:
+       IREE compiles them in another way.
     2. Fill an array of the results' shape with each initial value.
-    3. Combine, over the dimensions of the window that have more than one place, what is there and
-       the element at the place, in row-major order, by the body's operations on numbers.
+    3. Loop over the window's dimensions of extent above 1, in row-major order, and combine the
+       result so far with the element at each place by the body's operations on scalars.
 
     Before::
 
@@ -73,7 +74,7 @@ class LoopOverWindows(RewritePass):
 
 
 def _body(operation: ir.Operation) -> Returning[tuple[Scalar, ...]] | None:
-    """Returns what the region does to numbers, None if that cannot be told."""
+    """Returns the region as a function of scalars; None if it is not known."""
     block = operation.regions[0].blocks[0]
     if not any(map(hlo.is_complex, operation.operands)):
         return body_lanes(block)
@@ -125,7 +126,7 @@ def _loop_text(
 
 
 def _fills(elements: Sequence[ir.Type], results: Sequence[str]) -> list[str]:
-    """Returns what fills arrays with the initial values."""
+    """Returns the lines that fill arrays with the initial values."""
     count = len(results)
     lines = []
     for i, (element, kind) in enumerate(zip(elements, results, strict=True)):
