@@ -1,4 +1,4 @@
-"""What a module offers to the kernels made of its parts: functions, and kernels it has already."""
+"""The functions and existing kernels of a module that kernels made from its parts may use."""
 
 from __future__ import annotations
 

@@ -15,11 +15,11 @@ _LONG = 512
 
 
 def transpose_factors(loop: ir.Operation, outside: set[ir.Value]) -> None:
-    """Has products in a loop read rows of what comes from outside, where they read columns.
+    """Transposes outer matrices that products in a loop read by columns, so that they read rows.
 
     A product runs over its result in vectors, which are rows of the operand that has the last
     dimension; the matrix of `matrix @ vector` must be transposed for that, once, in front of the
-    loop. Long rows are read as they lie: then the vectors run along the sum.
+    loop. A matrix with long rows is not transposed: then the vectors run along the sum.
     """
     for created in list(operations_within(loop)):
         if created.name == "stablehlo.dot_general":

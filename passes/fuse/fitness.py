@@ -132,7 +132,7 @@ class Fitness:
         return _work_on_elements(created)
 
     def _work_inside(self, created: ir.Operation) -> int:
-        """Returns the work of what an operation holds or calls."""
+        """Returns the work of the operations in an operation's regions, or in its callee."""
         if created.name == "func.call":
             callee = self._code.functions[ir.FlatSymbolRefAttr(created.attributes["callee"]).value]
             if not len(callee.regions[0].blocks):

@@ -35,13 +35,13 @@ class Sums:
     """A reduction by one operation, in vectors.
 
     Attributes:
-        x: What is reduced.
-        dims: Its dimensions that vanish.
-        start: What the result begins with.
+        x: The operand.
+        dims: The dimensions that are reduced.
+        start: The initial value.
         formula: The operation.
-        kind: What MLIR calls it.
-        is_merged: Whether all elements lie one behind the other, and neighbouring dimensions that
-            all stay, or all vanish, are one.
+        kind: MLIR's name for the operation.
+        is_merged: Whether all elements are contiguous, and adjacent dimensions that are all kept,
+            or all reduced, are merged into one.
     """
 
     x: Value
@@ -58,11 +58,11 @@ class Sums:
 
     @property
     def is_over_rows(self) -> bool:
-        """Whether the last dimension vanishes."""
+        """Whether the last dimension is reduced."""
         return len(self.x.shape) - 1 in self.dims
 
     def columns(self, places: Sequence[Indices], lanes: int | None) -> list[Scalar]:
-        """Reduces neighbours along the last dimension, which stays, side by side."""
+        """Reduces neighbours along the last dimension, which is kept, side by side."""
         ranges = [(0, self.x.shape[d], 1) for d in sorted(self.dims)]
 
         def step(place: Indices, totals: Sequence[Scalar]) -> list[Scalar]:
@@ -106,9 +106,9 @@ class Sums:
 
     @property
     def _has_long_rest(self) -> bool:
-        """Whether what is left of whole vectors has long code.
+        """Whether the rest behind whole vectors would have long code.
 
-        Then it is taken from one vector that begins earlier.
+        The rest is then taken from a whole vector that begins earlier.
         """
         is_long = isinstance(self.x, Computed) and self.x.cost >= DEAR
         return is_long and len(self.dims) == 1 and self.x.shape[-1] > lanes_for(self.x.element)

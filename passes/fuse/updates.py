@@ -1,4 +1,4 @@
-"""Operations that write parts of arrays: in place where nobody else reads the old array."""
+"""Operations that write parts of arrays: in place if the old array has no other reader."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _concatenate(emitter: Emitter, created: ir.Operation, operands: list[Value])
 
 
 def _interleave(emitter: Emitter, target: Stored, halves: Sequence[Value]) -> None:
-    """Writes pairs, of which each array has one number, in vectors of both."""
+    """Writes pairs in vectors; each of two arrays has one number of a pair."""
     *outer, count, _ = target.shape
     rows = target.memory.reshaped((*outer, 2 * count))
 
@@ -132,7 +132,7 @@ def _scatter(emitter: Emitter, created: ir.Operation, operands: list[Value]) -> 
     x, indices, updates = operands
     if x.holders > 1:
         indices, updates = map(emitter.force, list(created.operands)[1:])
-    # An array may be scattered into itself: what it was is read while it changes.
+    # An array may be scattered into itself: its old elements are read while it changes.
     target = emitter.copied(x) if x in (indices, updates) else emitter.writable(x)
     windows = _Windows(created, target.shape, indices, updates)
 
@@ -203,7 +203,7 @@ class _Windows:
         """Tells whether the whole window lies in the operand."""
         truth = constant(1, integer(1))
         for dim, start in starts.items():
-            # Unsigned: what is negative is too large.
+            # Unsigned: negative numbers are too large.
             predicate = ir.IntegerAttr.get(integer(64), 7)
             bound = index(self.shape[dim] - self.sizes[dim])
             fits = operation("arith.cmpi", (start, bound), integer(1), {"predicate": predicate})

@@ -1,9 +1,9 @@
 """Windows in a kernel: reductions of sliding windows, and convolutions.
 
-The array is written into memory once more, with what lies between its elements and around them, so
-that a window needs no look at where it is. Sums run over the positions in the window, for so many
-neighbours along the last axis of the result as a vector holds. Elsewhere: running reductions, whose
-windows grow along an axis (`running.py`).
+The array is copied to memory with the padding between and around its elements, so that a window
+needs no checks for borders. Sums run over the positions in the window, for as many neighbours along
+the last axis of the result as a vector holds. Elsewhere: running reductions, with windows that grow
+along an axis (`running.py`).
 """
 
 from __future__ import annotations
@@ -121,9 +121,9 @@ class Windows:
         """Writes neighbours of the results, at several places side by side.
 
         Args:
-            results: Where they lie.
-            inputs: The arrays, with what is around them.
-            starts: What reductions begin with.
+            results: The memory of the results.
+            inputs: The arrays, with padding around them.
+            starts: The initial values.
             places: Positions of first neighbours.
             lanes: How many neighbours there are, along the last axis.
         """
@@ -161,7 +161,7 @@ class Windows:
 def _read(
     x: Value, place: Place, position: Indices, lanes: int | None, stride: int | None
 ) -> Scalar:
-    """Reads what belongs to some neighbours of the result, which lie `stride` apart along a row."""
+    """Reads the elements for neighbours of the result; they are `stride` apart along a row."""
     if lanes is None:
         return x.at(place(position), None)
     if stride == 0:
@@ -224,7 +224,7 @@ class Products:
         return found
 
     def lhs_place(self, position: Indices, k: Indices) -> Indices:
-        """Returns where the left factor lies, in the array with what is around it."""
+        """Returns the position of the left factor in the padded array."""
         numbers = self.numbers
         batch, feature, *spatial = (position[d] for d in numbers.result)
         channel, *offsets = k
@@ -277,8 +277,8 @@ class Products:
         """Writes neighbours of the result, along its last axis, at several places side by side.
 
         Args:
-            result: Where it lies.
-            lhs: The left operand, with what is around its elements and between them.
+            result: The memory of the result.
+            lhs: The left operand, with padding around its elements and between them.
             rhs: The right operand.
             places: Positions of first neighbours.
             lanes: How many neighbours there are.

@@ -1,4 +1,4 @@
-"""At which positions the operations of a kernel are read, so that those that are one count once.
+"""The positions at which a kernel's operations are read, so that equal positions count once.
 
 A position is a tuple, one entry for each dimension: a number, or something that is equal for equal
 indices. Elsewhere: that elements are computed once (`kernel.py`).
@@ -27,13 +27,13 @@ def read_at(
     positions: Set[Position],
     known: dict[Position, int],
 ) -> Iterator[Position]:
-    """Yields where an operation is read for elements of the result of another one.
+    """Yields the positions at which an operation is read for elements of another one's result.
 
     Args:
-        user: The other one.
-        operation: The one whose result it reads.
-        positions: Of the elements.
-        known: Numbers of positions, for others that are made of them; grows.
+        user: The other operation.
+        operation: The operation that it reads.
+        positions: The positions of the elements.
+        known: Numbers of positions, from which other positions are made; grows.
     """
     for number, operand in enumerate(user.operands):
         if operand.owner == operation:
