@@ -1,4 +1,4 @@
-"""What devices tell each other in a partitioned program: its collectives, with the user's lines."""
+"""The communication of a partitioned program: its collectives, with the user's lines."""
 
 from __future__ import annotations
 

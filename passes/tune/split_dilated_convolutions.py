@@ -20,16 +20,17 @@ _MOST_PARTS = 16
 
 @dataclasses.dataclass(frozen=True)
 class SplitDilatedConvolutions(RewritePass):
-    """Leaves out the zeros between the elements of a dilated input.
+    """Computes convolutions of a dilated input without the zeros between its elements.
 
-    The fact: IREE writes the dilated input and multiplies its zeros; of a transposed convolution,
-    or the gradient of one, with strides of 2 these are three quarters of the work.
+    The fact: IREE writes the dilated input to memory and multiplies its zeros. For a transposed
+    convolution with strides of 2, or a gradient with such strides, the zeros are three quarters of
+    the work.
 
-    1. Take convolutions whose input is dilated, of stride 1, with windows that are neither dilated
+    1. Take convolutions with a dilated input, of stride 1, with windows that are neither dilated
        nor reversed, of at least `products` multiplications.
-    2. Results whose positions leave the same remainder, divided by the dilation, meet elements of
-       the input at the same positions of the window: compute them by a convolution with these
-       alone (polyphase decomposition: Vaidyanathan, "Multirate Systems and Filter Banks", 1993).
+    2. Results with the same position modulo the dilation meet input elements at the same positions
+       of the window: compute them by a convolution with only these positions (polyphase
+       decomposition: Vaidyanathan, "Multirate Systems and Filter Banks", 1993).
     3. Interleave the results.
 
     Before::
@@ -109,7 +110,7 @@ def _part(operation: ir.Operation, convolution: Convolution, remainders: Sequenc
 def _interleaved(
     operation: ir.Operation, convolution: Convolution, parts: Sequence[ir.Value]
 ) -> ir.Value:
-    """Returns what parts hold, those of the last spatial dimension first, one beside the other."""
+    """Returns the parts interleaved, along the last spatial dimension first."""
     found = list(parts)
     for index in reversed(range(len(convolution.lhs_dilation))):
         dilation, axis = convolution.lhs_dilation[index], convolution.result[index + 2]

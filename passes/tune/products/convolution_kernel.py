@@ -129,7 +129,7 @@ class _Kernel:
         self.rows: WindowRows | None = None
 
     def run(self, workgroup: Scalar) -> None:
-        """Computes the rows of a workgroup: what has the same place but for the last dimension."""
+        """Computes the rows of a workgroup; a row runs along the last spatial dimension."""
         *outer, _, _ = self.result.shape
         rows = 1
         for extent in outer:
@@ -230,7 +230,7 @@ class _Kernel:
         position: Scalar | int,
         source: Scalar | int,
     ) -> Scalar:
-        """Returns what a place in the window sees, for a row of the result."""
+        """Returns the input element at a place in the window and a position of the result."""
         if self.rows is not None:
             return self.rows.at(window, position, source)
         batch, *above = place

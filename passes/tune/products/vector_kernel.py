@@ -1,9 +1,9 @@
 """Products of a matrix and a vector as kernels that read the matrix once, in its order.
 
 Where the sums run along rows, several rows are summed side by side. Where they run down columns,
-each workgroup adds up some of the rows, several at a time, and what the workgroups found is added.
+each workgroup sums some of the rows, several at a time, and the workgroups' sums are added.
 
-Elsewhere: which products are computed so (`tile_products.py`).
+Elsewhere: which products become such kernels (`tile_products.py`).
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ _COLUMNS_BYTES = 1 << 14
 
 
 def vector_product(matrix: Array, vector: Array, vector_bits: int) -> ir.Value:
-    """Returns the sums `[batch, free]` of a matrix's elements times those of a vector.
+    """Returns the sums `[batch, free]` of a matrix's elements times a vector's elements.
 
     Args:
         matrix: Its last axis is contracted or free.
         vector: Its free axis has extent 1.
-        vector_bits: Of the registers of the CPU.
+        vector_bits: Width of the vector registers of the CPU.
     """
     element = hlo.element_type_of(matrix.value)
     extents = dict(zip(matrix.order, hlo.shape_of(matrix.value), strict=True))
@@ -92,8 +92,8 @@ class _Product:
     Attributes:
         extents: Batch, sums, and products in a sum.
         lanes: Numbers in a vector.
-        workgroups: Among which the rows, or parts of them, are shared.
-        parts: Into which the sums are cut, for each of which there is a result.
+        workgroups: The number of workgroups, among which the rows, or parts of rows, are divided.
+        parts: The number of parts into which the sums are cut; each part has a result.
     """
 
     extents: tuple[int, int, int]
@@ -102,7 +102,7 @@ class _Product:
     parts: int
 
     def along(self, number: Scalar, matrix: View, vector: View, result: Memory) -> None:
-        """Sums along rows, or parts of them: those of a workgroup, over all batches."""
+        """Sums a workgroup's rows, or parts of rows, over all batches."""
         batch, free, contracted = self.extents
         rows = batch * free
         first, end = rows_of(number, self.parts * rows, self.workgroups)
@@ -136,7 +136,7 @@ class _Product:
         limits: tuple[Scalar, Scalar],
     ) -> list[Scalar]:
         contracted = self.extents[2]
-        # A row by itself has as many sums as several have.
+        # A single row has as many accumulators as several rows together.
         count = _VECTORS * _ROWS // len(places)
         lanes, stride = self.lanes, self.lanes * count
         zero = constant(0, ir.VectorType.get([lanes], matrix.memory.element))

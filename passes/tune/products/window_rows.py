@@ -1,7 +1,7 @@
-"""The rows of an input that the windows of one row of a convolution see, with their padding.
+"""The rows of an input that the windows of one row of a convolution cover, with their padding.
 
-A workgroup copies them before it computes the row: they stay in the first or second cache, where a
-padded input as a whole goes through memory twice. Elsewhere: what is computed of them
+A workgroup copies them before it computes the row, and they stay in the first or second cache.
+Padding the whole input would move it through memory twice. Elsewhere: the computation on them
 (`convolution_kernel.py`).
 """
 

@@ -1,4 +1,4 @@
-"""`fuse-rows`: reductions, and what is computed before and after, in one pass over the rows."""
+"""`fuse-rows`: reductions, and elementwise operations around them, in one pass over the rows."""
 
 from __future__ import annotations
 
@@ -28,21 +28,23 @@ class FuseRows(Pass):
     """Computes reductions of large arrays by kernels that go through memory once, row by row.
 
     The facts: IREE computes a softmax in three passes over memory and a layer norm's gradient in
-    eight; of a sum down the columns it reads a strip of a few columns at a time, one element in a
-    page, and what is computed before it is computed in that order or goes through memory; maxima
-    take it twice as long as sums, and `any` and `all` twenty times.
+    eight; for a sum down the columns it reads a strip of a few columns at a time, one element in a
+    page, and operations before the sum run in that order or go through memory. Maxima take twice as
+    long as sums, and `any` and `all` twenty times as long.
 
-    1. Take reductions of one operand by add, multiply, maximum or minimum, of truth values by `or`
+    1. Take reductions of one operand by add, multiply, maximum or minimum, or of booleans by `or`
        and `and`, along rows (the last dimensions) or across them (the first ones), of arrays with
        at least `elements` elements.
     2. Add the elementwise operations on arrays of this shape, and on one number for each row, that
-       they read or that read them, as far as nothing else has to be computed between
+       they read or that read them, as far as no other operation has to run in between
        (`programs.py`).
-    3. Write a kernel for each such program (`code.py`): for each row its reductions, then
-       what follows from them; what several loops over a row need, and is expensive, is kept on the
-       stack. Sums down the columns are kept in memory, eight rows are added to them at once.
-    4. Workgroups share the rows. How many depends on the size alone, so results do not depend on
-       how many run at a time. What each has found down the columns is reduced afterwards.
+    3. Write a kernel for each such program (`code.py`): for each row its reductions, then the
+       values that depend on them. Expensive values that several loops over a row need are kept on
+       the stack. Sums down the columns are kept in memory, and eight rows are added to them at
+       once.
+    4. Divide the rows among workgroups. Their number depends only on the size, so results do not
+       depend on how many run at a time. The workgroups' results down the columns are reduced
+       afterwards.
 
     Before::
 
@@ -117,7 +119,7 @@ def _fits(program: Program) -> bool:
 
 
 def _replace(block: ir.Block, program: Program) -> None:
-    """Puts the kernel behind all that it reads, and what reads its results behind that."""
+    """Puts the kernel behind all its operands, and the readers of its results behind the kernel."""
     members = set(program.members)
     order = {view.operation: number for number, view in enumerate(block.operations)}
     inputs = [x for made in program.members for x in made.operands]

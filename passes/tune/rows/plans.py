@@ -1,4 +1,4 @@
-"""How a program becomes a kernel: what it reads and writes, and how its rows are shared out.
+"""How a program becomes a kernel: its operands and results, and the division of its rows.
 
 Elsewhere: the code of the kernel (`code.py`).
 """
@@ -23,7 +23,7 @@ _ROWS_PER_PART = 1 << 10
 
 
 class Plan:
-    """What is known of a kernel before its code is written."""
+    """The properties of a kernel that are known before its code is written."""
 
     def __init__(self, program: Program):
         self.program = program

@@ -1,4 +1,4 @@
-"""Vectors of neighbours in a row, and what becomes of several of them.
+"""Vectors of neighbours in a row, and how several are combined.
 
 Elsewhere: arithmetic (`dialect/builders/scalars.py`).
 """
