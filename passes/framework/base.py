@@ -1,6 +1,6 @@
-"""The form that every pass has: a frozen dataclass whose fields are its options.
+"""The form of every pass: a frozen dataclass with the pass's options as fields.
 
-Running a sequence of passes, and reading it from text, is the business of `pipeline.py`.
+Elsewhere: running a sequence of passes, and reading it from text (`pipeline.py`).
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ class MissingFunctionError(AxirError, ValueError):
 
 
 class RaisingError(AxirError, ValueError):
-    """A module of StableHLO holds what the jaxpr dialect has no counterpart for."""
+    """A module of StableHLO holds an operation without a counterpart in the jaxpr dialect."""
 
 
 class QuantizationError(RaisingError):

@@ -24,13 +24,13 @@ def signatures_after(
     after: Mapping[str, Signature],
     marked: Mapping[str, Sequence[int]] | None = None,
 ) -> dict[str, Signature]:
-    """Returns the signatures, with names, of those functions whose names a pass lets us know.
+    """Returns the signatures, with names, of the functions for which a pass determines names.
 
     Args:
         stage: The pass.
-        before: The signatures of the module that it got.
-        after: Those of the module that it left.
-        marked: Arguments that carried the mark `jaxpr.linear` before, by function.
+        before: The signatures of the module before the pass.
+        after: The signatures of the module after the pass.
+        marked: Arguments that had the mark `jaxpr.linear` before the pass, by function.
     """
     named = {}
     for symbol, found in after.items():
@@ -134,7 +134,7 @@ def _of_transpose(
     linear = _chosen(stage, marked or range(len(old.arguments)))
     arguments = _names(old.arguments)
     rest = [name for index, name in enumerate(arguments) if index not in linear]
-    # Where `linearize` left the marks, the names are those of tangents.
+    # If `linearize` set the marks, the names are the names of tangents.
     prefix = "d" if marked else ""
     cotangents = [f"ct_{name.removeprefix(prefix)}" for name in _names(old.results)]
     results = [

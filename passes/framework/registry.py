@@ -162,7 +162,7 @@ def find_pass(name: str) -> type[Pass]:
     """Returns the pass of that name.
 
     Raises:
-        UnknownPassError: There is none; the message offers the nearest names.
+        UnknownPassError: The name is unknown; the message offers the nearest names.
     """
     if name not in PASSES:
         raise UnknownPassError(name, PASSES)

@@ -62,7 +62,7 @@ def integers(operation: ir.Operation, name: str, default: Sequence[int] = ()) ->
 
 
 def optional_integers(operation: ir.Operation, name: str) -> tuple[int, ...] | None:
-    """Returns a list of integers; None if there is none."""
+    """Returns a list of integers; None if the attribute is absent."""
     if name not in operation.attributes:
         return None
     attribute = operation.attributes[name]
@@ -72,7 +72,7 @@ def optional_integers(operation: ir.Operation, name: str) -> tuple[int, ...] | N
 
 
 def pairs(operation: ir.Operation, name: str, count: int) -> tuple[tuple[int, int], ...]:
-    """Returns pairs (low, high) for so many dimensions; zeros if there are none."""
+    """Returns pairs (low, high) for so many dimensions; zeros if the attribute is absent."""
     flat = integers(operation, name, (0,) * (2 * count))
     return tuple(zip(flat[::2], flat[1::2], strict=True))
 
@@ -105,7 +105,7 @@ def word(attribute: ir.Attribute) -> str:
 
 
 def words(operation: ir.Operation, name: str) -> list[str]:
-    """Returns the last words of a list of such attributes; none if there is no list."""
+    """Returns the last words of a list of such attributes; an empty list if it is absent."""
     if name not in operation.attributes:
         return []
     return [word(entry) for entry in ir.ArrayAttr(operation.attributes[name])]

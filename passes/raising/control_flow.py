@@ -33,7 +33,7 @@ def _if(context: RaisingContext, operation: ir.Operation, predicate: Value) -> S
 def _case(context: RaisingContext, operation: ir.Operation, index: Value) -> Sequence[Value]:
     last = len(operation.regions) - 1
     if not _is_inside(operation.operands[0]):
-        # An index out of range takes the last branch; that of `cond` is clamped.
+        # An index out of range takes the last branch; `cond` clamps its index.
         index = select_n(lt(index, np.int32(0)), index, np.int32(last))
     return _chosen(context, operation, index, range(last + 1))
 

@@ -94,8 +94,8 @@ def _slice_at(
     if any(stride != 1 for stride in _numbers(context, operation, 3)) or any(
         n < 0 and start != 0 for n, start in zip(wanted, known_starts, strict=True)
     ):
-        known(context, operation, 1)  # which tells what is not known
-    # A dimension of which all is taken, and that is open, begins at 0.
+        known(context, operation, 1)  # raises, and names the unknown value
+    # An open dimension that is taken as a whole begins at 0.
     sizes = tuple([m if n < 0 else n for n, m in zip(wanted, x.shape, strict=True)])
     rows = [slice(places, (axis,), (axis + 1,)) for axis in range(x.ndim)]
     at = [reshape(row, ()) for row in rows]

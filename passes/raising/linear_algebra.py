@@ -42,7 +42,7 @@ def _cholesky(context: RaisingContext, operation: ir.Operation, x: Value) -> Val
 
 
 def _wide(x: Value) -> Value:
-    """Returns numbers of half precision as float32, of which there are matrices in axir."""
+    """Returns numbers of half precision as float32, which axir's matrix functions support."""
     is_half = x.dtype in (dtypes.float16, dtypes.bfloat16)
     return convert_element_type(x, dtypes.float32) if is_half else x
 
@@ -200,7 +200,7 @@ def _gtsv(
     zero = from_numpy(np.zeros((), d.dtype))
     before = [(0, 0, 0)] * (d.ndim - 1)
     lower, upper = dl, du
-    if dl.shape != d.shape:  # the places outside the matrix, which nobody reads
+    if dl.shape != d.shape:  # the places outside the matrix, which are not read
         lower, upper = pad(dl, zero, [*before, (1, 0, 0)]), pad(du, zero, [*before, (0, 1, 0)])
     return _filled(operation, [dl, d, du, tridiagonal_solve(lower, d, upper, b)])
 

@@ -1,9 +1,9 @@
-"""Loops of StableHLO that count to a known number, as `scan`, which reverse mode goes through.
+"""Loops of StableHLO that count to a known number, as `scan`, which supports reverse mode.
 
-A counter that starts, ends and advances by known integers is not carried. A value that no pass
-changes is a constant of the loop. An array of which each pass reads only its own slice is sliced by
-the loop, and one of which each pass writes only its own slice is stacked by it: what lowering wrote
-out is put together again.
+A counter that starts, ends and advances by known integers is not carried. A value that no iteration
+changes is a constant of the loop. If iteration `i` reads only slice `i` of an array, the scan
+slices the array. If iteration `i` writes only slice `i`, the scan stacks it. This undoes the
+lowering of `scan`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def varying_places(operation: ir.Operation) -> list[int]:
 
 @dataclasses.dataclass(frozen=True)
 class _Counter:
-    """What a loop counts: `length` passes, from `start` by `step`, in a carried value."""
+    """The counter of a loop: `length` iterations, from `start` by `step`, in a carried value."""
 
     place: int
     start: int
@@ -102,7 +102,7 @@ def _number(
     operation: ir.Operation,
     block: ir.Block | None = None,
 ) -> int | None:
-    """Returns a known integer; what a loop carries unchanged is known if its beginning is."""
+    """Returns a known integer; an unchanged carried value is known if its initial value is."""
     if block is not None and value in list(block.arguments):
         place = list(block.arguments).index(value)
         if place in varying_places(operation):
@@ -172,11 +172,11 @@ def _body_of(
 
 
 class _Parts:
-    """A loop's body, whose inputs are captures, carried values, and the counter, taken apart.
+    """The parts of a loop's body; its inputs are captures, carried values, and the counter.
 
     Attributes:
-        sliced: For captures of which each pass reads its own slice: from where, by variable.
-        stacked: For carried values of which each pass writes its own slice: what, by place.
+        sliced: The captures that each iteration reads at its slice only.
+        stacked: The slices that iterations write to stacked carried values, by their place.
     """
 
     def __init__(self, body: Body, counter: _Counter, count: int):
@@ -190,7 +190,7 @@ class _Parts:
             for variable in equation.operands:
                 self.uses.setdefault(variable, []).append(equation)
         forward, backward = self._slices(False), self._slices(True)
-        # A scan goes one way; what goes the other way stays whole.
+        # A scan has one direction; arrays that are sliced in the other direction stay whole.
         self.is_reversed = len(backward[0]) + len(backward[1]) > len(forward[0]) + len(forward[1])
         self.sliced, self.stacked = backward if self.is_reversed else forward
 
@@ -201,13 +201,14 @@ class _Parts:
         self.is_counted = self.index in self.needed.variables
 
     def _entered(self, equation: Equation, _: set[Var]) -> Equation:
-        """Returns an equation as the scan has it: what it slices needs no position."""
+        """Returns an equation of the scan: a slice that the scan takes needs no position."""
         if equation.operands and equation.operands[0] in self.sliced:
             source, results = equation.operands[:1], equation.results
             return Equation(equation.primitive, source, results, equation.params, equation.op)
         return equation
 
-    # What slices there are ----------------------------------------------------------------------
+    # Finding slices
+    # ---------------------------------------------------------------------------------
 
     def _slices(self, is_reversed: bool) -> tuple[dict[Var, None], dict[int, Var]]:
         outputs = set(self.function.outputs)
@@ -262,7 +263,7 @@ class _Parts:
         return update
 
     def _is_own_place(self, starts: Sequence[Var], extent: int, is_reversed: bool) -> bool:
-        """Tells whether a slice starts at the number of the pass, from the front or the end."""
+        """Tells whether a slice starts at the iteration's number, from the front or the end."""
         if extent != self.counter.length or any(_known(v) != 0 for v in starts[1:]):
             return False
         place = self._place_of(starts[0])
@@ -376,7 +377,7 @@ class _Parts:
         return advance
 
     def _store_slice(self, environment: Environment, variable: Var, part: Value) -> None:
-        """Stores what a pass reads: as its uses have it, most often without its first axis."""
+        """Stores the slice that an iteration reads, in the form that its users expect."""
         reshapes = [
             e
             for e in self.uses.get(variable, ())
@@ -394,7 +395,7 @@ class _Parts:
 
 
 def _again(equation: Equation, environment: Environment) -> Results:
-    """Applies an op of known numbers, which stays an op if it makes an array of them."""
+    """Applies an op; an op on known numbers stays an op if it makes an array."""
     operands = [environment[v] for v in equation.operands]
     name, params = equation.primitive.name, equation.params
     made = recorded(name, operands, **params) if OPS.get(name) is equation.primitive else None

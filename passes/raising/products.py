@@ -1,4 +1,4 @@
-"""Products of arrays by the attributes of operations: what rules of several files apply.
+"""Products of arrays by the attributes of operations, for rules of several files.
 
 Elsewhere: the rules (`contractions.py`), and products of integers by their bytes
 (`byte_products.py`).
@@ -40,7 +40,7 @@ def alike(lhs: Value, rhs: Value, wanted: Dtype) -> tuple[Value, Value, Dtype | 
 
 
 def dot_dimensions(operation: ir.Operation) -> DimensionNumbers:
-    """Returns which dimensions of a product are contracted, and which are those of a batch."""
+    """Returns which dimensions of a product are contracted, and which are batch dimensions."""
     if operation.name == "stablehlo.dot_general":
         return dimension_numbers(operation.attributes["dot_dimension_numbers"])
     return DimensionNumbers(

@@ -1,8 +1,8 @@
-"""Operations of StableHLO on quantized numbers, which become arithmetic on integers and floats.
+"""Operations of StableHLO on quantized numbers, as arithmetic on integers and floats.
 
-A quantized value becomes the array of its integers. What moves elements moves these, and what
-compares or chooses among numbers of one type compares these, for scales are positive. What computes
-is applied to the numbers that they stand for, and the result is quantized. Elsewhere: products
+A quantized value becomes the array of its integers. Moves move the integers. Comparisons and
+selections of numbers of one type work on the integers, because scales are positive. Arithmetic is
+applied to the numbers that the integers represent, and its result is quantized. Elsewhere: products
 (`quantized_products.py`), and the formulas (`quantized_numbers.py`).
 """
 
@@ -78,7 +78,7 @@ _AXIS = "iota_dimension"
 
 
 def rule_of(operation: ir.Operation) -> RaiseRule | None:
-    """Returns the rule of an operation; None if it has none."""
+    """Returns the rule of an operation; None if it has no rule."""
     rule = RULES.get(operation.name)
     if not touches_quantized(operation):
         return rule
@@ -139,7 +139,7 @@ def _is_of_one_type(found: Sequence[Quantization | None]) -> bool:
 
 
 def _moves_integers(operation: ir.Operation) -> bool:
-    """Tells whether a move of the integers is that of the numbers which they stand for."""
+    """Tells whether moving the integers also moves the numbers that they represent."""
     result = quantization(operation.results[0].type)
     given = [q for q in quantizations(operation.operands) if q is not None]
     if result is None or not given:
@@ -152,7 +152,7 @@ def _moves_integers(operation: ir.Operation) -> bool:
 
 
 def _moved_axis(operation: ir.Operation, axis: int) -> int | None:
-    """Returns which axis of the result an axis has become; None if it is not known to be one."""
+    """Returns the axis of the result that an axis becomes; None if unknown."""
     operand, result = operation.operands[0].type, operation.results[0].type
     if operation.name == "stablehlo.transpose":
         return integers(operation, "permutation").index(axis)

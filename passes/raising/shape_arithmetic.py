@@ -1,8 +1,8 @@
-"""What exporters write about shapes, `tensor` and `shape`: here they are extents that are known.
+"""Operations of the dialects `tensor` and `shape`, by which exporters compute shapes.
 
 A shape is an array of int64, with symbolic dimensions where the program leaves extents open.
-Witnesses, that shapes fit each other, are None: if they do not, the operation that needs it says
-so.
+Witnesses that shapes fit each other are None: if shapes do not fit, the operation that needs them
+raises.
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ def _bitcast(context: RaisingContext, operation: ir.Operation, x: Value) -> Valu
 
 @raises("tensor.empty")
 def _empty(context: RaisingContext, operation: ir.Operation, *extents: Value) -> Value:
-    # What it holds is nobody's business; these are zeros.
+    # Its contents are undefined; zeros are used.
     shape = _full_shape(context, operation, operation.results[0].type.shape, 0)
     return broadcast_in_dim(from_numpy(np.zeros((), result_dtype(operation))), shape, ())
 

@@ -74,7 +74,7 @@ def _broadcast_in_dim(context: RaisingContext, operation: ir.Operation, x: Value
 
 
 def spread(x: Value, shape: tuple[int, ...], dimensions: tuple[int, ...]) -> Value:
-    """Broadcasts; what it makes of a known number stays an op."""
+    """Broadcasts; the broadcast of a known number stays an op."""
     if are_same(x.aval.shape, shape) and dimensions == tuple(range(len(shape))):
         return x
     is_small = len(shape) == 1 and symbolic_dim_bounds(shape[0])[1] <= _FEW

@@ -64,7 +64,7 @@ def _leading(block: ir.Block, keys: Sequence[Key], arrays: Sequence[Value]) -> i
 
 
 def _count_of(compared: list[tuple[int, str]], arrays: Sequence[Value]) -> int | None:
-    """Returns how many arrays in front are compared, each once and complex ones by both parts."""
+    """Returns how many leading arrays are compared, each once and complex ones by both parts."""
     expected: list[tuple[int, str]] = []
     for place, x in enumerate(arrays):
         parts = ["real", "imag"] if dtypes.is_complex(x.dtype) else [""]
@@ -75,7 +75,7 @@ def _count_of(compared: list[tuple[int, str]], arrays: Sequence[Value]) -> int |
 
 
 def _part_of(value: ir.Value) -> tuple[str, ir.Value]:
-    """Returns which part of which element a key is made of, as far as it passes on one."""
+    """Returns the part ("real", "imag" or "") and the element that a key passes on."""
     while isinstance(value, ir.OpResult) and value.owner.name == "stablehlo.select":
         value = value.owner.operands[2]
     if isinstance(value, ir.OpResult) and value.owner.name in ("stablehlo.real", "stablehlo.imag"):
@@ -119,7 +119,7 @@ def _number(value: ir.Value) -> float | None:
 
 
 def _ascending(key: Key, value: Value) -> Value:
-    """Returns what sorts in ascending order as a key does in its own."""
+    """Returns numbers with an ascending order that equals the key's order."""
     if dtypes.is_float(value.dtype):
         if not key.is_total:
             return neg(value) if key.is_descending else value

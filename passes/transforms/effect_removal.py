@@ -1,7 +1,7 @@
-"""Functions without their effects: for deriving what has run already.
+"""Functions without their effects, for differentiating ops that have already run.
 
-While values are known, an op with effects runs when it is recorded. Differentiating a loop whose
-body prints then must not print again: it differentiates the loop without the prints.
+While values are known, an op with effects runs when it is recorded. Differentiating a loop that
+prints must then not print again: the loop is differentiated without its prints.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""instantiate: programs whose extents are symbolic dimensions, for given sizes of these.
+"""instantiate: programs with symbolic dimensions, for given sizes of these dimensions.
 
-What it makes has types and parameters of numbers alone, so that all other passes, and the compiler,
-know nothing of symbols. The Python source is not needed.
+The resulting program has only numbers in its types and parameters, so that no other pass, and not
+the compiler, needs to handle symbols. The Python source is not needed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Sizes = tuple[tuple[str, Extent], ...]
 
 @dataclass(frozen=True)
 class Instantiate(Pass):
-    """Gives symbolic dimensions their sizes: types and parameters become those of numbers.
+    """Replaces symbolic dimensions in types and parameters by their sizes.
 
     Before::
 
@@ -45,8 +45,8 @@ class Instantiate(Pass):
 
     1. Inputs take the types that they have with these sizes.
     2. Ops are applied again, to values of such types, with parameters in which expressions are
-       replaced by what they are; so the rules of the ops find the types of all other values.
-    3. Functions that ops name are instantiated likewise, each once.
+       replaced by their values. So the rules of the ops compute the types of all other values.
+    3. Functions that ops name are instantiated in the same way, each once.
 
     The extents of all names must be given, and be at least 1.
     """

@@ -24,7 +24,7 @@ def moves_keys(equation: Equation) -> bool:
 
 
 def on_words(equation: Equation) -> Function:
-    """Returns what an op that moves random keys does with their words, as a function of these."""
+    """Returns an op that moves random keys as a function of the keys' words."""
     primitive = equation.primitive
     types = [v.type for v in equation.operands]
     axes = [t.ndim if is_key(t.dtype) else None for t in types]

@@ -1,7 +1,7 @@
 """The `simplify` pass: inlining, dead code, common subexpressions, constants, identities.
 
-One walk does it all, because the function is traced anew: an op whose operands are constants is
-evaluated as it is bound, and a primitive's `simplify` rule may return one of its operands.
+One walk does all of this, because the function is traced again: an op on constants is evaluated
+when it is bound, and a primitive's `simplify` rule may return one of its operands.
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ def _simplify(function: Function, inline: str, is_final: bool, folds: bool) -> F
     with Trace(function.name, "Simplify") as trace:
         simplifier.trace = trace
         inputs = [trace.add_input(v.type) for v in function.inputs]
-        # What was captured once becomes no literal: it is captured again.
+        # A captured value is captured again, and does not become a literal.
         captures = cast("list[Tracer]", [trace.lift(x) for x in function.captured])
         outputs = simplifier.run(function, [*inputs, *captures])
         return trace.finish(outputs)
@@ -204,7 +204,7 @@ class Simplify(Pass):
     Algorithm:
         1. Find the ops on which the results depend; the others are dropped.
         2. Walk those in order. Replace a call by the ops of its function (see `inline`).
-        3. Evaluate an op whose operands are constants, if its result is small.
+        3. Evaluate an op on constants if its result is small.
         4. Where the primitive's `simplify` rule finds an identity (x * 1, a reshape to the same
            shape ...), use the operand it returns.
         5. Use the earlier results of an equal op, else copy the op.

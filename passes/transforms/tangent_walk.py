@@ -85,14 +85,14 @@ def walk_with_tangents(
     """Computes a function and its tangents, op by op.
 
     Args:
-        function: What to differentiate.
+        function: The function to differentiate.
         primals: Values of its inputs and captures.
-        tangents: Their tangents, `Zero` where there is none.
+        tangents: Their tangents, `Zero` for values without a tangent.
         known: Values of variables that have been computed already.
-        rule: Applied to the equations with operands that have a tangent other than zero.
+        rule: Applied to the equations with operands that have a nonzero tangent.
 
     Returns:
-        Its outputs and their tangents, some of which may be `Zero`.
+        Its outputs and their tangents; some tangents may be `Zero`.
     """
     values = Environment.of(function, primals)
     moving = _Tangents(
@@ -116,9 +116,9 @@ def walk_with_tangents(
 
 
 def _known_results(equation: Equation, known: Mapping[Var, Value] | None) -> Results:
-    """Returns what an equation gave while it was traced, or None if nobody has computed it."""
+    """Returns the results that an equation had while it was traced; None if they are unknown."""
     if known is None or any([v not in known for v in equation.results]):
         return None
-    # Ops without results are those with effects, and tracing with known values ran them at once.
+    # Ops without results have effects, and tracing with known values ran them at once.
     values = [known[v] for v in equation.results]
     return values if equation.primitive.multiple_results else values[0]
