@@ -202,7 +202,7 @@ def lanes_of(position: Indices, lanes: int) -> list[Indices]:
     return [(*leading, plus(last, lane)) for lane in range(lanes)]
 
 
-# Indices; known ones are Python integers ------------------------------------
+# Indices; known ones are Python integers --------------------------------------------------------
 
 
 def plus(x: Index, y: Index) -> Index:

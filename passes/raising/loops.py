@@ -175,7 +175,7 @@ class _Parts:
     """The parts of a loop's body; its inputs are captures, carried values, and the counter.
 
     Attributes:
-        sliced: The captures that each iteration reads at its slice only.
+        sliced: The captures from which each iteration reads only its slice.
         stacked: The slices that iterations write to stacked carried values, by their place.
     """
 
@@ -207,8 +207,7 @@ class _Parts:
             return Equation(equation.primitive, source, results, equation.params, equation.op)
         return equation
 
-    # Finding slices
-    # ---------------------------------------------------------------------------------
+    # Finding slices ------------------------------------------------------------------------------
 
     def _slices(self, is_reversed: bool) -> tuple[dict[Var, None], dict[int, Var]]:
         outputs = set(self.function.outputs)

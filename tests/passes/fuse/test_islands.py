@@ -1,4 +1,4 @@
-"""`fuse-small-sums` and `fuse-islands` in loops: what becomes a kernel, and what not."""
+"""`fuse-small-sums` and `fuse-islands` in loops: which operations become kernels."""
 
 from __future__ import annotations
 

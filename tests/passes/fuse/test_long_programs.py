@@ -1,4 +1,4 @@
-"""Programs of hundreds of operations: what they become grows with their length, and no faster."""
+"""Programs of hundreds of operations: the resulting code grows linearly with their length."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Straight code of several shapes and types, among other operations, computes what it says."""
+"""Straight code of several shapes and types, among other operations, computes correct results."""
 
 from __future__ import annotations
 
@@ -81,5 +81,5 @@ def test_it_is_loops_of_several_hundred_operations() -> None:
 
     module = lower_functions({"main": trace_function(coupled, [kind] * 2)})
     run_passes(module, "legalize-for-iree{part=numbers},fuse-whole-programs")
-    # 1,600 operations in parts of 500, and no loop for what is left of whole vectors.
+    # 1,600 operations in parts of 500, and no loop for a remainder behind whole vectors.
     assert str(module).count("scf.for") == 4

@@ -1,4 +1,4 @@
-"""Lowered to StableHLO and raised again, every sample of every op gives what it gave before."""
+"""Lowered to StableHLO and raised again, every sample of every op has the same result."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ _SAME = (
 
 
 def test_patterns_of_lowering_become_the_op_again() -> None:
-    """The op of which a float32 sample is lowered is among those of the raised function."""
+    """Tests that the op of a lowered float32 sample is in the raised function."""
     missing = []
     for name in _SAME:
         case = typical_case(name)

@@ -1,4 +1,4 @@
-"""`fuse-rows`: reductions, and what is around them, as kernels that go through rows."""
+"""`fuse-rows`: reductions, and the operations around them, as kernels that go through rows."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
 
 @pytest.fixture(scope="module")
 def results() -> dict[str, list[np.ndarray]]:
-    """All programs as one, for a module has a fixed cost."""
+    """Compiles all programs as one, because each module has a fixed cost."""
     with config(jax_enable_x64=True):
         return run_all()
 

@@ -249,7 +249,7 @@ MAY_WORK_IN_PLACE = {
 
 
 def test_arguments_do_not_change() -> None:
-    """Neither by sorts of their slices, nor by updates of what the slices are taken from."""
+    """Tests sorts of their slices, and updates of the sliced arrays."""
 
     def sorting(slicing):
         return lambda x: ordered(slicing(x), 0)

@@ -1,4 +1,4 @@
-"""What contractions make of unsigned and boolean operands, and of none: passes before them."""
+"""Contractions of unsigned, boolean and empty operands, and the passes that rewrite them."""
 
 from __future__ import annotations
 

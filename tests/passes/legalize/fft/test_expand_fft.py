@@ -1,6 +1,6 @@
 """`expand-fft`: Fourier transforms of all lengths against NumPy, in a few modules.
 
-What kernels compute is tested in `test_kernels.py`, but for two long transforms.
+`test_kernels.py` tests the results of kernels, except for two long transforms.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def assert_near(result: np.ndarray, expected: np.ndarray) -> None:
 
 @pytest.mark.parametrize("platform", ["cpu", "cuda"])
 def test_long_transforms(platform: str) -> None:
-    """Those whose twiddles are made of several tables."""
+    """Tests transforms with twiddle factors from several tables."""
     examples = [
         example("FFT", (), (1 << 16,), False),
         example("RFFT", (), (60000,), True),

@@ -1,4 +1,4 @@
-"""Kernels of Fourier transforms against NumPy, and what becomes of complex numbers around them.
+"""Kernels of Fourier transforms against NumPy, and the complex numbers around them.
 
 They are compiled without IREE, which takes longer; one test compares the bits of both.
 """

@@ -30,7 +30,7 @@ WANTED = np.stack(
 
 
 def gathered(x, indices, order):
-    """Takes elements by indices whose dimensions come in an order; `k` is that of the vectors."""
+    """Takes elements by indices with dimensions in a given order; `k` is the vectors' dimension."""
     return hlo.gather(
         x,
         indices,

@@ -1,4 +1,4 @@
-"""What programs for Vulkan are rewritten by: their values on the CPU, and what they refuse."""
+"""Passes for Vulkan: their values on the CPU, and the programs that they refuse."""
 
 from __future__ import annotations
 
