@@ -1,4 +1,4 @@
-"""Parts of kernels that go through rows in vectors, and kernels that copy or fill.
+"""Kernel code that goes through rows in vectors, and kernels that copy or fill.
 
 Elsewhere: kernels that compute (`indices/scatter_by_kernel.py`).
 """
@@ -66,13 +66,12 @@ class Columns:
 
 
 def vector_lanes(memory: Memory) -> int:
-    """Returns how many numbers of an array are a vector of the largest size."""
+    """Returns how many numbers of an array fit into a vector of the largest size."""
     return _VECTOR_BYTES * 8 // memory.value.type.element_type.width
 
 
 def rest_of_row(extent: int, lanes: int) -> list[tuple[int, int]]:
-    """Returns where vectors of powers of two begin that cover what whole vectors leave, and how
-    wide they are.
+    """Returns the offset and width of smaller vectors that cover the rest behind whole vectors.
 
     >>> rest_of_row(37, 16)
     [(32, 4), (36, 1)]
@@ -87,8 +86,8 @@ def rest_of_row(extent: int, lanes: int) -> list[tuple[int, int]]:
 
 
 def begin(target: Memory, source: Memory | Scalar, columns: Columns) -> None:
-    """Writes a number, or the elements of an array of the same shape, into the share of a
-    workgroup of all rows.
+    """Writes a number, or the elements of an array of the same shape, into a workgroup's share of
+    all rows.
     """
 
     def nest(place: tuple[Scalar, ...]) -> None:
@@ -113,7 +112,7 @@ def _move(target: Memory, source: Memory | Scalar, place: tuple[Scalar, ...], wi
 
 
 def is_worth_a_kernel(operand: ir.Value) -> bool:
-    """Tells whether an array is of real numbers, and large enough for several threads."""
+    """Tells whether an array is real, and large enough for several threads."""
     kind = operand.type
     if hlo.is_complex(operand) or not kind.has_static_shape:
         return False

@@ -87,7 +87,7 @@ def exponential(x: Scalar) -> Scalar:
 def exponential_minus_one(x: Scalar) -> Scalar:
     """e^x - 1 of a double, to one unit in the last place."""
     first, second, growth = _exponential_parts(x)
-    # Where 2^n may be out of range, adding or subtracting 1 is nothing.
+    # Where 2^n may be out of range, adding or subtracting 1 has no effect.
     near = (first * second) * growth + (first * second - 1)
     far = (first + first * growth) * second
     result = select(abs(x) < 700, near, select(x > 0, far, -1))

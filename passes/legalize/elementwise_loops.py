@@ -197,7 +197,7 @@ def _loop_bytecode(
         f"}} -> ({', '.join(outputs)})",
         "return }",
     ]
-    if "func.call" in lines[0]:  # of a function that the program has, and this module has not
+    if "func.call" in lines[0]:  # the function exists in the program, but not yet in this module
         signature = f"({', '.join(map(str, elements))}) -> {result_elements[0]}"
         loop.append(f"func.func private @{_SHARED}{formula}{signature}")
     return _bytecode(loop)
@@ -241,10 +241,10 @@ def _scalar_function(
 def _insert_loop(
     bytecode: bytes, operands: Sequence[ir.Value], result_elements: Sequence[ir.Type]
 ) -> list[ir.Value]:
-    """Reads a loop, moves it in front of the operation at the insertion point, and fits it in.
+    """Reads a loop, moves it to the insertion point, and sets its operands.
 
-    Not by `ir.Operation.create` or `clone`: the first operation of the linalg dialect that is made
-    so imports the dialect's Python package, which takes 0.15 s.
+    It avoids `ir.Operation.create` and `clone`: the first operation of the linalg dialect that they
+    make imports the dialect's Python package, which takes 0.15 s.
     """
     module = ir.Module.parse(bytecode, context())
     *empties, loop = _find_loop(module)

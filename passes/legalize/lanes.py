@@ -128,7 +128,7 @@ def _is_unsigned(value: ir.Value) -> bool:
 
 
 def _arith(float_name: str, signed: str, unsigned: str, truth: str) -> Describe:
-    """Operations of `arith` by the kind of the first operand."""
+    """Returns operations of `arith` by the kind of the first operand."""
 
     def describe(created: ir.Operation) -> Lanes:
         element = created.operands[0].type.element_type
@@ -281,7 +281,7 @@ def _convert(created: ir.Operation) -> Lanes:
         return lambda x: x
     if source.width == 1:
         kind = target if isinstance(target, ir.FloatType) else integer(target.width)
-        # A choice between two vectors is one instruction, a conversion of a mask three.
+        # A select between two vectors is one instruction, a conversion of a mask three.
         return lambda x: x.choose(constant(1, x.like(kind)), constant(0, x.like(kind)))
     if isinstance(target, ir.FloatType):
         to_float = "arith.uitofp" if _is_unsigned(created.operands[0]) else "arith.sitofp"

@@ -33,10 +33,10 @@ CLOSED = frozenset(("linalg.generic", "stream.executable"))
 
 
 def find_operations(root: ir.Operation, names: Iterable[str]) -> list[ir.Operation]:
-    """All operations of these names below `root`, inner before outer ones.
+    """Returns all operations of these names below `root`, inner before outer ones.
 
-    First those without regions in the order of the program, then those with regions in the reverse
-    order of theirs.
+    Operations without regions come first, in program order; operations with regions follow, in
+    reverse order.
     """
     found = operations_in_order(root, names)
     with_regions = [operation for operation in found if len(operation.regions)]
@@ -46,7 +46,7 @@ def find_operations(root: ir.Operation, names: Iterable[str]) -> list[ir.Operati
 
 
 def operations_in_order(root: ir.Operation, names: Iterable[str]) -> list[ir.Operation]:
-    """All operations of these names below `root` in the order of the program, outer ones first.
+    """Returns all operations of these names below `root` in program order, outer ones first.
 
     A walk costs half a microsecond for each operation. `CLOSED` operations are not entered.
     """
@@ -98,7 +98,7 @@ def values_behind(
 
 
 def innermost_loop_block(operation: ir.Operation) -> ir.Block | None:
-    """Returns the condition or body, of the loop next around an operation, in which it stands."""
+    """Returns the condition or body of the innermost loop around an operation that holds it."""
     inner, outer = operation, operation.parent
     while outer is not None and outer.name != "stablehlo.while":
         inner, outer = outer, outer.parent
@@ -106,7 +106,7 @@ def innermost_loop_block(operation: ir.Operation) -> ir.Block | None:
 
 
 def replace(operation: ir.Operation, replacement: ir.Value | Sequence[ir.Value]) -> None:
-    """Gives the uses of an operation's results to other values and erases it."""
+    """Replaces an operation's results by other values, and erases it."""
     values = [replacement] if isinstance(replacement, ir.Value) else replacement
     for result, value in zip(operation.results, values, strict=True):
         result.replace_all_uses_with(value)
@@ -114,7 +114,7 @@ def replace(operation: ir.Operation, replacement: ir.Value | Sequence[ir.Value])
 
 
 def hidden_truths(count: int) -> list[ir.Value]:
-    """Returns truth values, each true, that the compiler can neither know nor merge."""
+    """Returns true booleans that are opaque to the compiler, and that it cannot merge."""
     truth = hlo.constant(True)
     barrier = ir.Operation.create(
         "util.optimization_barrier", results=[truth.type] * count, operands=[truth] * count
@@ -128,7 +128,7 @@ def renewed(value: ir.Value) -> ir.Value:
     A select copies them, by a boolean that is opaque to the compiler.
     """
     constant = constant_behind(value)
-    # Between zeros and zeros there would be no choice.
+    # A select between zeros and zeros would fold away.
     is_zero = constant is not None and _is_zero(constant)
     return hlo.select(hidden_truths(1)[0], value, hlo.full_like(value, int(is_zero)))
 

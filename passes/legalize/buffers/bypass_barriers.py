@@ -96,7 +96,7 @@ class _Order:
 
     def _visit(self, operation: ir.Operation) -> ir.WalkResult:
         if operation.parent is not None:
-            self._positions[_key(operation)] = self._count  # the last of a block's stays
+            self._positions[_key(operation)] = self._count  # the last operation of a block stays
         self._count += 1
         return ir.WalkResult.ADVANCE
 

@@ -83,7 +83,7 @@ def _unwrapped(value: ir.Value, views: dict[ir.Value, list[ir.Value]]) -> ir.Val
     """Returns the array that a value equals if it is a slice or an update of the whole array."""
     while (sources := views.get(value)) and value.owner.name in _WHOLES:
         (source,) = sources
-        if source.type != value.type:  # such as parts of nothing
+        if source.type != value.type:  # such as slices of an empty array
             break
         value = source
     return value

@@ -1,4 +1,4 @@
-"""`limit-scalar-fusion`: computations of numbers in parts that IREE can bind."""
+"""`limit-scalar-fusion`: computations on scalars in parts that IREE can bind."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def _is_constant(value: ir.Value) -> bool:
 
 
 def _moves(value: ir.Value) -> bool:
-    """Tells whether IREE computes a value where it is read: once, from single elements."""
+    """Tells whether IREE computes a value in its reader: it is read once, and made of scalars."""
     maker = defining_operation(value)
     if maker is None or maker.name not in ELEMENTWISE or not _is_of_numbers(maker):
         return False
@@ -123,7 +123,7 @@ def _moves(value: ir.Value) -> bool:
 
 
 def _store(operation: ir.Operation) -> None:
-    """Has others read the results of an operation from memory: a dispatch ends with it."""
+    """Puts barriers on the results of an operation, so that a dispatch ends with it."""
     for result in operation.results:
         uses = [(use.owner, use.operand_number) for use in result.uses]
         with ir.InsertionPoint.after(operation), operation.location:

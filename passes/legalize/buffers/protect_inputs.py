@@ -1,4 +1,4 @@
-"""`protect-inputs`: a caller's array is not the place for an operation's result."""
+"""`protect-inputs`: operations do not write their results over a caller's array."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class ProtectInputs(Pass):
             _remove_own_attribute(function)
 
     def _replace_by_copy(self, value: ir.Value) -> None:
-        """Lets all uses of a function's argument, or of a call's result, use a copy of it."""
+        """Replaces a function's argument, or a call's result, by a copy in all its uses."""
         uses = [(use.owner, use.operand_number) for use in value.uses]
         if isinstance(value, ir.BlockArgument):
             place = ir.InsertionPoint.at_block_begin(value.owner)
@@ -136,7 +136,7 @@ class _Storage:
 
 
 def transfer(value: ir.Value, device: str) -> ir.Value:
-    """Copies a value to a device; unsigned integers, which IREE does not transfer, as signless."""
+    """Copies a value to a device; IREE transfers no unsigned integers: they are bitcast."""
     if hlo.is_unsigned(value):
         element = hlo.element_type_of(value)
         bits = hlo.bitcast_convert(value, ir.IntegerType.get_signless(element.width))
@@ -207,7 +207,7 @@ def _has_twin(operation: ir.Operation) -> bool:
 
 
 def donated_arguments(function: ir.Operation) -> list[int]:
-    """Returns the numbers of the arguments that a caller gives away."""
+    """Returns the numbers of the arguments that a caller donates."""
     attributes = function.attributes
     if "arg_attrs" not in attributes:
         return []
@@ -227,7 +227,7 @@ def is_given_away(value: ir.Value) -> bool:
 
 
 def _remove_own_attribute(function: ir.Operation) -> None:
-    """IREE's context does not know the namespace `axir`, and would reject the module."""
+    """Removes `axir.donated`: IREE does not know the namespace, and would reject the module."""
     attributes = function.attributes
     if "arg_attrs" not in attributes:
         return

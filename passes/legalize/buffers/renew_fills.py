@@ -1,4 +1,4 @@
-"""`renew-fills`: arrays filled with a number, each made for itself."""
+"""`renew-fills`: each operation in place gets its own array filled with a number."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _PAD = "stablehlo.pad"
 _VIEWS = ("stablehlo.broadcast_in_dim", "stablehlo.reshape", "stablehlo.transpose")
 
 _COMPLEX = 128
-# The bytes of a number that the program computes: any two may be equal.
+# Stands for the bytes of a number that the program computes: any two may be equal.
 _COMPUTED = b"?"
 _PADDING = ("edge_padding_low", "edge_padding_high", "interior_padding")
 
@@ -143,7 +143,7 @@ def _is_wide(fill: Fill) -> bool:
 
 
 def _is_update(pad: ir.Operation) -> bool:
-    """Tells whether a pad leaves its operand together and whole."""
+    """Tells whether a pad keeps its operand contiguous and whole."""
     low, high, interior = (list(pad.attributes[name]) for name in _PADDING)
     return not any(interior) and min((*low, *high), default=0) >= 0
 

@@ -20,11 +20,11 @@ Edge: TypeAlias = tuple[int, int]
 _WITH_BLOCKS = frozenset(("func.func", "stablehlo.while", "stablehlo.if", "stablehlo.case"))
 _VIEWS = frozenset(f"stablehlo.{name}" for name in ("broadcast_in_dim", "reshape", "transpose"))
 _LOOPS = ELEMENTWISE - _VIEWS - {"stablehlo.slice"}
-# These fold to their operand if that has their shape, and else are fused with nothing before them.
+# These fold to their operand if it has their shape. Otherwise they are not fused with producers.
 _SLICES = frozenset(
     f"stablehlo.{name}" for name in ("concatenate", "dynamic_slice", "pad", "reverse", "slice")
 )
-# What IREE makes no loops of that others are fused into.
+# Operations for which IREE makes no loops that others are fused into.
 _NO_LOOPS = (
     _SLICES
     | _WITH_BLOCKS
@@ -233,7 +233,7 @@ def _is_elementwise(name: str) -> bool:
 
 
 def _axes_of_product(operation: ir.Operation, place: int, axes: Axes) -> Axes | None:
-    """Does so for products: only outer ones are elementwise operations to IREE."""
+    """Does so for products: only outer products are elementwise operations for IREE."""
     numbers = dimension_numbers(operation.attributes["dot_dimension_numbers"])
     if numbers["lhs_contracting_dimensions"]:
         return None
@@ -246,7 +246,7 @@ def _axes_of_product(operation: ir.Operation, place: int, axes: Axes) -> Axes | 
 
 
 def _axes_of_reshape(operation: ir.Operation, axes: Axes) -> Axes:
-    """Axes of extent 1 come and go; where others are split or joined, each may vary along all."""
+    """Handles reshapes: axes of extent 1 do not count; split or joined axes may vary along all."""
     before, after = (hlo.shape_of(x) for x in (operation.operands[0], operation.results[0]))
     kept = [axes[axis] for axis, extent in enumerate(before) if extent != 1]
     long = [axis for axis, extent in enumerate(after) if extent != 1]

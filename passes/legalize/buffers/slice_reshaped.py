@@ -1,4 +1,4 @@
-"""`slice-reshaped`: no element of an array gets more axes than the array has."""
+"""`slice-reshaped`: no element of an array is reshaped to a higher rank than the array."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`store-moved-parts`: a part of an array that moves within it is taken out before it is put in."""
+"""`store-moved-parts`: a part that moves within an array is copied before it is written."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _VIEWS = frozenset(f"stablehlo.{name}" for name in "reshape transpose convert re
 
 @dataclasses.dataclass(frozen=True)
 class StoreMovedParts(RewritePass):
-    """Copies a slice that is written back to another place of the same array.
+    """Stores a slice before it is written back to another place of the same array.
 
     The fact: IREE fuses a slice with the kernel that writes it to a computed position
     (`slow_memcpy`), and the kernel works in place. If the slice moves by less than its extent, the

@@ -83,7 +83,7 @@ class _Together:
         self._reduced: set[ir.Value] = set()
 
     def join(self, operation: ir.Operation, is_reduction: bool) -> None:
-        """Puts the operands and results of an operation together."""
+        """Joins the sets of the operands and results of an operation."""
         values = [
             value
             for value in (*operation.operands, *operation.results)
@@ -98,7 +98,7 @@ class _Together:
             self._reduced.add(root)
 
     def has_reduction(self, value: ir.Value) -> bool:
-        """Tells whether a value is together with a reduction."""
+        """Tells whether a value is in one set with a reduction."""
         return self._root(value) in self._reduced
 
     def _root(self, value: ir.Value) -> ir.Value:

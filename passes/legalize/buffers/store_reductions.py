@@ -53,7 +53,7 @@ class StoreReductions(RewritePass):
 
 
 def _is_along_earlier_axes(operation: ir.Operation) -> bool:
-    """Tells whether a broadcast adds an axis before one of its operand."""
+    """Tells whether a broadcast adds an axis before one of its operand's axes."""
     shape = operation.operands[0].type.shape
     placed = list(operation.attributes["broadcast_dimensions"])
     kept = [place for place, extent in zip(placed, shape, strict=True) if extent != 1]
@@ -80,6 +80,6 @@ def _is_of_reduction(value: ir.Value) -> bool:
 
 
 def _is_of_called_function(value: ir.Value) -> bool:
-    """Tells whether an argument of a block is one of a function that others call."""
+    """Tells whether an argument of a block belongs to a function that is called."""
     function = value.owner.owner.operation
     return function.name == "func.func" and "sym_visibility" in function.attributes

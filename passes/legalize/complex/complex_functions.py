@@ -47,11 +47,11 @@ _FAR = 1e100  # squares of this stay in range
 
 @dataclasses.dataclass(frozen=True)
 class Complex:
-    """A complex number by its parts, two doubles.
+    """A complex number as two doubles, its parts.
 
-    `is_single` says that it comes from single precision and that the result returns there: squares
-    stay in range, and functions of single precision are good enough. `fuses` tells whether the
-    machine multiplies and adds with one rounding.
+    `is_single` tells that it was converted from single precision, and that the result will be
+    converted back: squares stay in range, and functions of single precision are accurate enough.
+    `fuses` tells whether the machine multiplies and adds with one rounding.
     """
 
     real: Scalar
@@ -60,7 +60,7 @@ class Complex:
     fuses: bool = True
 
     def with_parts(self, real: Scalar, imag: Scalar) -> Complex:
-        """Another number of the same precision."""
+        """Returns another number of the same precision."""
         return Complex(real, imag, self.is_single, self.fuses)
 
     def __add__(self, other: float) -> Complex:
@@ -78,7 +78,7 @@ class Complex:
         return self.with_parts(self.imag, -self.real)
 
     def sine_and_cosine(self) -> tuple[Scalar, Scalar]:
-        """Those of the imaginary part."""
+        """Returns the sine and cosine of the imaginary part."""
         if self.is_single:
             narrow = convert_float(self.imag, float32())
             parts = [f(narrow, self.fuses) for f in (trigonometry.sine, trigonometry.cosine)]
@@ -180,7 +180,7 @@ def _divide_special(x: Complex, y: Complex, quotient: Complex) -> Complex:
 
 
 def _unit_box(z: Complex) -> Complex:
-    """Infinite parts as ones, others as zeros, with their signs."""
+    """Returns ones for infinite parts and zeros for others, with their signs."""
     parts = (copy_sign(select(is_infinite(p), p.constant(1), 0), p) for p in (z.real, z.imag))
     return z.with_parts(*parts)
 
@@ -197,7 +197,7 @@ def _scale(z: Complex) -> tuple[Complex, Scalar]:
     """z divided by a power of two, so that its larger part is about 1, and the exponent."""
     larger, _ = _ordered(z)
     biased = (larger.bits() & _EXPONENT) >> 52
-    # At 2^1023 the inverse would be denormal, which the processor takes for 0.
+    # At 2^1023 the inverse would be denormal, which the processor treats as 0.
     biased = select(biased > 2045, 2045, biased)
     inverse = bitcast((2046 - biased) << 52, float64())
     return z.with_parts(z.real * inverse, z.imag * inverse), biased

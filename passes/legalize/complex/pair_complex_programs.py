@@ -21,7 +21,7 @@ from .pairs_in_memory import REINTERPRETATION, halves, joined
 _VIEWS = ("stablehlo.slice", "stablehlo.reshape", "stablehlo.real", "stablehlo.imag")
 
 _LOGGER = logging.getLogger(__name__)
-# Functions that would make more stay functions, and the program complex.
+# Functions that would make more operations stay functions, and the program stays complex.
 _MOST_OPERATIONS = 100_000
 
 
@@ -76,7 +76,7 @@ class PairComplexPrograms(Pass):
 
 
 def _write_out_calls(module: ir.Module) -> None:
-    """Writes out functions where they are called, if some of them take or give complex numbers."""
+    """Inlines functions if some of them have complex arguments or results."""
     calls = find_operations(module.operation, ("func.call",))
     is_complex = any(has_complex(call) and host_function(call) is None for call in calls)
     if is_complex and _written_out_size(module) <= _MOST_OPERATIONS:
@@ -86,7 +86,7 @@ def _write_out_calls(module: ir.Module) -> None:
 
 
 def _written_out_size(module: ir.Module) -> int:
-    """Returns how many operations functions have once they are written out."""
+    """Returns the number of operations of functions after inlining."""
     functions = {
         ir.StringAttr(x.attributes["sym_name"]).value: list(operations_within(x))
         for x in (y.operation for y in module.body.operations)

@@ -1,4 +1,4 @@
-"""Arrays of complex numbers as arrays of pairs of real ones, which are the same in memory."""
+"""Complex arrays as arrays of pairs of real numbers, which are equal in memory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ REINTERPRETATION = "flow.tensor.bitcast"
 
 
 def pairs_of(x: ir.Value) -> ir.Value:
-    """Returns a complex array as one of real numbers, with an axis of two more."""
+    """Returns a complex array as a real array with an additional axis of two."""
     kind = x.type
     return _reinterpreted(x, hlo.tensor_type((*kind.shape, 2), kind.element_type.element_type))
 
@@ -60,7 +60,7 @@ def halves(pairs: ir.Value) -> tuple[ir.Value, ir.Value]:
 
 
 def _operand_of(x: ir.Value, name: str) -> ir.Value | None:
-    """Returns the operand of an operation of a name; None for another one."""
+    """Returns the operand of an operation with a name; None for other operations."""
     operation = defining_operation(x)
     return operation.operands[0] if operation is not None and operation.name == name else None
 

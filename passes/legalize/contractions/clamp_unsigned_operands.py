@@ -1,4 +1,4 @@
-"""`clamp-unsigned-operands`: contractions take unsigned numbers for unsigned ones."""
+"""`clamp-unsigned-operands`: contractions treat unsigned operands as unsigned."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`fill-empty-dot`: a contraction over nothing is a constant of zeros."""
+"""`fill-empty-dot`: a contraction over an empty dimension is a constant of zeros."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .widen_unsigned_dot import CONTRACTIONS
 
 @dataclasses.dataclass(frozen=True)
 class FillEmptyDot(RewritePass):
-    """Replaces a contraction over nothing by zeros.
+    """Replaces a contraction over an empty dimension by zeros.
 
     The fact: IREE's compiler divides by zero on a `dot_general` with a contracted extent of 0.
 

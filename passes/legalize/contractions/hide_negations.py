@@ -1,4 +1,4 @@
-"""`hide-negations`: a sum of negatives stays one, for GPUs."""
+"""`hide-negations`: a sum of negatives stays a sum, for GPUs."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class HideNegations(RewritePass):
 
 
 def _names_before(operand: ir.Value) -> set[str]:
-    """Returns the names of the operations that compute a value, as far as one sees them."""
+    """Returns the names of the operations that compute a value, up to a limit."""
     names: set[str] = set()
     pending, looked = [operand], 0
     while pending:

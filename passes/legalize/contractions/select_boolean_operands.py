@@ -1,4 +1,4 @@
-"""`select-boolean-operands`: truth values are chosen numbers where contractions take them."""
+"""`select-boolean-operands`: contractions read booleans as selected numbers."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class SelectBooleanOperands(RewritePass):
 
 
 def reaches_contraction(value: ir.Value, through: Collection[str] = _MOVES) -> bool:
-    """Tells whether a contraction takes a value, directly or through operations of some names."""
+    """Tells whether a contraction reads a value, directly or through operations of some names."""
     pending, seen = [value], {value}
     while pending:
         for use in pending.pop().uses:

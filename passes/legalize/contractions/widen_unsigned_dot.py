@@ -64,7 +64,7 @@ class WidenUnsignedDot(RewritePass):
 
 
 def _contract(operation: ir.Operation, operands: Sequence[ir.Value]) -> ir.Value:
-    """Builds the contraction that `operation` is of other operands, in their element type."""
+    """Builds the same contraction of other operands, in their element type."""
     element = hlo.element_type_of(operands[0])
     return hlo.build(
         operation.name.split(".")[1],

@@ -23,7 +23,7 @@ from .kernels import Arrays, fits_columns, lanes_of, transform_columns
 from .rows import fits_rows, row_cost, transform_rows
 from .stages import Parts, table, times
 
-# Transforms of fewer numbers are one product, or a few, which other operations are computed with.
+# Transforms of fewer numbers are one product, or a few, which IREE fuses with other operations.
 _FEWEST = 512
 
 
@@ -51,7 +51,7 @@ def _is_column(shape: Sequence[int], axis: int, element: ir.Type) -> bool:
 
 
 def taken(x: ir.Value) -> Arrays:
-    """Returns complex numbers as a kernel takes them: arguments of functions as they lie."""
+    """Returns complex numbers as a kernel reads them; arguments of functions without a copy."""
     shape = hlo.shape_of(x)
     owner = x.owner
     if isinstance(owner, ir.Block) and owner.owner.operation.name == "func.func" and shape:
@@ -76,7 +76,7 @@ def given(x: Arrays) -> ir.Value:
 
 
 def is_returned(result: ir.Value) -> bool:
-    """Tells whether a result is only returned, so that it should lie in memory as it is."""
+    """Tells whether a result is only returned, so that it should be stored as pairs."""
     return all(use.owner.operation.name == "func.return" for use in result.uses)
 
 
@@ -88,9 +88,9 @@ def transform_axes(x: Arrays, axes: Sequence[int], sign: int, *, is_paired: bool
 
     Args:
         x: The numbers.
-        axes: Some for which there are kernels (`has_kernels`).
+        axes: The axes, all with kernels (`has_kernels`).
         sign: Of the exponent.
-        is_paired: Whether pairs are wanted in the end, where it is the same.
+        is_paired: Whether the result should be pairs, if both forms cost the same.
     """
     todo = [axis for axis in reversed(axes) if x.shape[axis] > 1]
     for number, axis in enumerate(todo):

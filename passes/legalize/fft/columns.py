@@ -47,7 +47,7 @@ class Columns:
 
     Attributes:
         length: How many rows the columns have.
-        sign: Of the exponent.
+        sign: The sign of the exponent.
     """
 
     length: int
@@ -60,7 +60,7 @@ class Columns:
 
     @property
     def turns(self) -> int:
-        """The number of the buffer that the last stage writes to, if it writes to one."""
+        """The number of the buffer that the last stage writes to, if it writes to a buffer."""
         return (len(self.radices) - 1) % 2
 
     def buffers(self, *, is_kept: bool) -> int:
@@ -164,10 +164,10 @@ class _Stage:
         return broadcast(self.table[at], lanes), broadcast(self.table[total(at, 1)], lanes)
 
     def _long_butterfly(self, take: Read, put: Write, buffer: Numbers) -> None:
-        """Transforms by a loop over pairs of rows that face each other.
+        """Transforms by a loop over the pairs of rows k and r - k.
 
-        Sums and differences of these lie in a buffer; each pair of results is their sums, times
-        cosines and sines.
+        Their sums and differences are stored in a buffer. Each pair of results is a sum of them,
+        times cosines and sines.
         """
         radix, half = self.radix, self.radix // 2
         first = take(0)
@@ -199,7 +199,7 @@ class _Stage:
 
 
 def _each(count: int) -> Callable[[Callable[[Row], None]], None]:
-    """Runs a function for each index, without a loop where there is one."""
+    """Runs a function for each index, without a loop for a single index."""
     return each(0, count) if count > 1 else lambda step: step(0)
 
 
@@ -218,18 +218,18 @@ def largest_prime(length: int) -> int:
 
 
 def has_columns(length: int) -> bool:
-    """Tells whether there are stages for a length."""
+    """Tells whether columns of a length have stages."""
     return largest_prime(length) <= LONGEST_PRIME
 
 
 def column_cost(length: int) -> int:
-    """Returns about how many operations on vectors each number of a column takes."""
+    """Returns the approximate number of vector operations for each number of a column."""
     return _cheapest(length)[0]
 
 
 @functools.lru_cache(maxsize=4096)
 def _cheapest(length: int) -> tuple[int, tuple[int, ...]]:
-    """Returns the cost of the best radices, and these, the largest first."""
+    """Returns the cost of the best radices, and the radices, the largest first."""
     if length == 1:
         return 0, ()
     prime = largest_prime(length)

@@ -27,7 +27,7 @@ from .numbers import Numbers, Row, product, total
 
 
 def fits_halves(half: int, element: ir.Type) -> bool:
-    """Tells whether there are such kernels, for twice as many real numbers."""
+    """Tells whether such kernels exist for twice as many real numbers."""
     return half > lanes_of(element)
 
 
@@ -42,7 +42,7 @@ def unfold_halves(z: Arrays, *, is_paired: bool = False) -> Arrays:
 
 
 def fold_halves(x: Arrays) -> Arrays:
-    """Returns what `unfold_halves` has unfolded; imaginary parts of the ends do not count."""
+    """Inverts `unfold_halves`; imaginary parts of the first and last number are ignored."""
     return _Halves.build(x, 1, False)
 
 
@@ -90,7 +90,7 @@ class _Halves:
         )  # fmt: skip
 
     def run(self, source: Numbers, target: Numbers, roots: Memory, number: Row, place: Row) -> None:
-        """Computes a vector, from numbers at its place and at the place that faces it."""
+        """Computes a vector from the numbers k and m - k."""
         here = source.read(place)
         back = range(self.lanes - 1, -1, -1)
         facing = source.read((self.half - self.lanes + 1) - place)

@@ -80,14 +80,14 @@ def _stored_shape(shape: Sequence[int], *, is_paired: bool) -> tuple[int, ...]:
 
 
 class Table:
-    """Numbers that a kernel reads, of several kinds behind each other."""
+    """Constants that a kernel reads, several kinds one after the other."""
 
     def __init__(self) -> None:
         self._parts = [np.zeros(1)]
         self._length = 1
 
     def put(self, numbers: HostArray) -> int:
-        """Returns where numbers begin that are put behind the others."""
+        """Appends numbers, and returns where they begin."""
         start = self._length
         self._parts.append(numbers.ravel())
         self._length += numbers.size
@@ -129,14 +129,14 @@ def run_kernel(
 
 
 def workgroups_of(tasks: int, size: int) -> int:
-    """Returns how many workgroups share tasks that are about so many numbers."""
+    """Returns the number of workgroups for tasks on so many numbers in total."""
     return max(1, min(MOST_WORKGROUPS, tasks, size // _SHARE))
 
 
 def buffers(
     workgroup: Scalar, workgroups: int, count: int, rows: int, lanes: int, element: ir.Type
 ) -> list[Numbers]:
-    """Returns memory of a workgroup's own: for vectors of columns of so many rows."""
+    """Returns memory of a workgroup for vectors of columns of so many rows."""
     if not count:
         return []
     space = workspace((workgroups, count, 2, rows, lanes), element)
@@ -199,7 +199,7 @@ def scaled(x: Complex, factor: Scalar) -> Complex:
 
 
 def is_exchangeable(x: Arrays, sign: int, is_paired: bool) -> bool:
-    """Tells whether exchanged parts do the work of another sign: then one kernel serves both."""
+    """Tells whether to exchange the parts for the other sign, so that one kernel serves both."""
     return sign > 0 and len(x.values) == 2 and not is_paired
 
 
@@ -207,7 +207,7 @@ def is_exchangeable(x: Arrays, sign: int, is_paired: bool) -> bool:
 
 
 def fits_columns(length: int, width: int, element: ir.Type) -> bool:
-    """Tells whether there is a kernel along an axis with others behind it."""
+    """Tells whether a kernel exists along an axis that is not the last."""
     return width >= lanes_of(element) and 1 < length <= LONGEST_COLUMN and has_columns(length)
 
 

@@ -24,7 +24,7 @@ def total(x: Row, y: Row) -> Row:
 
 
 def product(x: Row, factor: int) -> Row:
-    """Returns a multiple of an index, without an operation where it is the same."""
+    """Returns a multiple of an index, without an operation where the factor is one."""
     return x if factor == 1 else x * factor
 
 

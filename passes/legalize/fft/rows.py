@@ -43,14 +43,14 @@ from .kernels import (
 )
 from .numbers import Numbers, Row, product, total
 
-# Rows up to this length have both steps in one kernel; longer ones if they are many.
+# Rows up to this length have both steps in one kernel; so have many longer rows.
 _LONGEST_SINGLE = 1 << 15
 _LONGEST_CACHED = 1024
 _TURNING_COST = 8
 
 
 def fits_rows(rows: int, length: int, element: ir.Type) -> bool:
-    """Tells whether there is a kernel along the last axis."""
+    """Tells whether a kernel exists along the last axis."""
     lanes = lanes_of(element)
     if split_row(length, lanes):
         return True
@@ -242,7 +242,7 @@ class _Down:
     def run(
         self, source: Numbers, target: Numbers, column: Row, own: Sequence[Numbers], table: Memory
     ) -> None:
-        """Transforms a vector of columns, and puts it into rows of another matrix."""
+        """Transforms a vector of columns, and writes it to rows of another matrix."""
         lanes, last = self.steps.lanes, own[self.columns.turns]
 
         def read(number: Row) -> Complex:

@@ -95,7 +95,7 @@ def factors(length: int) -> tuple[int, ...]:
 
 @functools.lru_cache(maxsize=4096)
 def _cheapest(length: int) -> tuple[int, tuple[int, ...]]:
-    """Returns the cost of the best factors, and these."""
+    """Returns the cost of the best factors, and the factors."""
     if length == 1:
         return 0, ()
     radices = {r for r in range(2, _MOST_RADIX + 1) if length % r == 0} or {_least_prime(length)}

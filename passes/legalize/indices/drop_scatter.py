@@ -116,7 +116,7 @@ def _pad_end(operand: ir.Value, dimension: int, amount: int) -> ir.Value:
 
 
 def _are_constant_within(indices: ir.Value, limits: list[int], vector_dim: int) -> bool:
-    """Tells whether the indices are known here and all of them fit."""
+    """Tells whether the indices are constant and all of them fit."""
     owner = indices.owner
     if isinstance(owner, ir.Block) or owner.name != "stablehlo.constant":
         return False

@@ -112,7 +112,7 @@ def _scatter(
 
 
 def _zeros_instead(indices: ir.Value, numbers: DimensionNumbers) -> ir.Value:
-    """Index vectors with the single entry 0 in place of empty ones."""
+    """Returns index vectors with the single entry 0 in place of empty ones."""
     shape = [*hlo.shape_of(indices)]
     shape[numbers["index_vector_dim"][0]] = 1
     return hlo.full(0, shape, np.int32)

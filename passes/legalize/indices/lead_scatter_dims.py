@@ -67,7 +67,7 @@ class LeadScatterDims(RewritePass):
 
 
 def _moved(numbers: DimensionNumbers, place: dict[int, int]) -> dict[str, object]:
-    """Returns the dimension numbers after each dimension of the operand has gone to its place."""
+    """Returns the dimension numbers after each dimension of the operand has moved to its place."""
     return {
         "update_window_dims": list(numbers["update_window_dims"]),
         "inserted_window_dims": sorted(place[axis] for axis in numbers["inserted_window_dims"]),

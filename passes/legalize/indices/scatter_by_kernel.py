@@ -1,4 +1,4 @@
-"""`scatter-by-kernel`: a scatter is a loop over its updates, which looks at each index itself."""
+"""`scatter-by-kernel`: a scatter is a loop over its updates that checks each index."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class ScatterByKernel(RewritePass):
         if not all(math.prod(hlo.shape_of(x)) for x in (operand, updates)):
             return operand
         if not math.prod(hlo.shape_of(indices)):
-            return None  # which index nothing
+            return None  # without indexed dimensions
         scatter = Scatter.read(operation, combine)
         return _with_digits(operation, scatter, operand, updates)
 

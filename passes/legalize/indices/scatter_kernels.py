@@ -39,7 +39,7 @@ _NEUTRAL = {"stablehlo.add": -0.0, "stablehlo.multiply": 1.0}
 # Updates of an element after which a block of a long sum ends, a power of two and at most 64; the
 # count of a place has a byte.
 _BLOCK = 64
-# Windows of fewer elements are not worth a count: their sums are f64 themselves.
+# Windows of fewer elements are not worth a count: they are summed in f64 directly.
 _COUNTED = 16
 # A scatter is a long sum with more updates than `_FEW`, and with more than `_TWICE` (or `_OFTEN`)
 # times as many updates as elements. `_TWICE` is for up to `_NEAR` elements, which fit into the
@@ -127,7 +127,7 @@ class Scatter:
 
     @property
     def _is_counted(self) -> bool:
-        """Whether windows are worth a count, and either the same or apart."""
+        """Whether windows are worth a count, and are either equal or disjoint."""
         is_alone = all(self.windows[axis] == 1 for axis in self.chosen_axes)
         return is_alone and math.prod(self.windows) >= _COUNTED
 
@@ -144,7 +144,7 @@ class Scatter:
 
     @property
     def scattered(self) -> list[int]:
-        """The dimensions of the updates that tell them apart."""
+        """The dimensions of the updates that number them."""
         window = self.numbers["update_window_dims"]
         return [axis for axis in range(len(self.update_shape)) if axis not in window]
 
@@ -156,7 +156,7 @@ class Scatter:
 
     @property
     def row(self) -> int:
-        """How many neighbours of an update are neighbours in the operand."""
+        """The number of neighbours of an update that are also neighbours in the operand."""
         window = self.numbers["update_window_dims"]
         is_row = bool(window) and window[-1] == len(self.update_shape) - 1
         if not is_row or self.window_axes[-1] != len(self.shape) - 1:
@@ -183,7 +183,7 @@ class ScatterKernel:
         self.totals = _Totals(self) if scatter.has_totals else None
 
     def run(self) -> None:
-        """Writes a loop for each dimension that tells updates apart."""
+        """Writes a loop for each dimension that numbers updates."""
         self._each_update(self.scatter.scattered, [])
         if self.totals is not None:
             self.totals.add_up()
@@ -242,7 +242,7 @@ class ScatterKernel:
 
         Args:
             starts: Where the window begins.
-            update: Where the update does.
+            update: Where the update begins.
             step: Takes the places of so many neighbours in both.
         """
         scatter = self.scatter

@@ -354,8 +354,8 @@ class _Flow:
             indices = kept
 
     def needed_by_condition(self, available: set[int]) -> tuple[set[int], set[ir.Value]] | None:
-        """Returns the carries and outer values that the condition follows from, if the host knows
-        all.
+        """Returns the carries and outer values that the condition follows from, if all are on the
+        host.
         """
         needed: set[int] = set()
         read: set[ir.Value] = set()
@@ -456,7 +456,7 @@ def _branch_to(block: ir.Block, values: Sequence[ir.Value]) -> None:
 def _branch_by(
     condition: ir.Value, on_true: ir.Block, on_false: ir.Block, values: Sequence[ir.Value] = ()
 ) -> None:
-    """Ends a block by a choice between two, which take the same values."""
+    """Ends a block by a branch to one of two blocks, which take the same values."""
     segments = ir.DenseI32ArrayAttr.get([1, len(values), len(values)])
     ir.Operation.create(
         "cf.cond_br",
@@ -467,8 +467,8 @@ def _branch_by(
 
 
 def _barrier(value: ir.Value) -> ir.Value:
-    """Returns the same value, about which the compiler knows nothing."""
-    # One at a time: IREE's barrier on several fails where their memory is of several kinds.
+    """Returns the same value, opaque to the compiler."""
+    # One value at a time: IREE's barrier on several values fails if their memory differs in kind.
     return ir.Operation.create(
         "util.optimization_barrier", results=[value.type], operands=[value]
     ).result

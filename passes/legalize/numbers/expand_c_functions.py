@@ -1,4 +1,4 @@
-"""`expand-c-functions`: functions of doubles for programs that have no C library."""
+"""`expand-c-functions`: functions of doubles for programs without a C library."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _FUNCTIONS: dict[str, Returning[Scalar]] = {
     "math.acos": doubles.arc_cosine,
     "arith.remf": doubles.remainder,
 }
-# What IREE writes out for CPUs itself, but takes from SPIR-V for GPUs, which has it of f32 only.
+# Functions that IREE writes out for CPUs. For GPUs it uses SPIR-V's, which exist only for f32.
 _FURTHER: dict[str, Returning[Scalar]] = {
     "stablehlo.exponential": exponential,
     "stablehlo.log": logarithm,

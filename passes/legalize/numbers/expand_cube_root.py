@@ -36,10 +36,10 @@ def cube_root(x: Scalar) -> Scalar:
     number of right digits, and a step of Newton's with an exact residual rounds.
     """
     magnitude = abs(x)
-    # Cubes next to the ends of the range would leave it.
+    # Cubes of numbers near the ends of the range would overflow.
     is_small, is_large = magnitude < 1e-200, magnitude > 1e200
     scaled = magnitude * _scale(is_small, is_large, x.constant(2.0**300))
-    # Denormal numbers are zeros to arithmetic, if not to comparisons.
+    # Arithmetic may treat denormal numbers as zeros, unlike comparisons.
     is_regular = (scaled > 0) & (scaled < math.inf)
     regular = select(is_regular, scaled, 1)
     high = truncate(regular.bits() >> 32, 32)  # positive, so that signed quotients are right

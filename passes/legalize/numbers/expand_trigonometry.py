@@ -112,7 +112,7 @@ def _reduce_small_unfused(x: Scalar) -> tuple[Scalar, Scalar]:
 def _reduce_large(x: Scalar) -> tuple[Scalar, Scalar]:
     """Payne and Hanek's reduction: the fraction of x 2/pi in 64-bit integers.
 
-    x = m 2^e. Of m (2^e 2/pi) modulo 4 only 64 bits of 2/pi matter, those from bit e - 2 on. The
+    x = m 2^e. For m (2^e 2/pi) modulo 4 only 64 bits of 2/pi matter, from bit e - 2 on. The
     product, modulo 2^64, holds the quadrant in two bits and the fraction in the other 62.
     """
     bits, i64 = x.bits(), integer(64)

@@ -100,7 +100,9 @@ def float_of_code(code: ir.Value, dtype: Dtype) -> ir.Value:
     normal = hlo.bitcast_convert(bits, np.float32, shape)
     step = hlo.full_like(normal, 2.0 ** (1 - layout.bias - layout.fraction))
     small = hlo.multiply(hlo.convert(magnitude, np.float32), step)
-    if not layout.is_signed:  # powers of two only: code 0 is one, too, below float32's normal ones
+    if (
+        not layout.is_signed
+    ):  # only powers of two: code 0 is one, too, below float32's normal numbers
         small = hlo.bitcast_convert(
             hlo.full_like(word, 1 << (_FRACTION_BITS - 1)), np.float32, shape
         )
@@ -136,7 +138,7 @@ def code_of_float(x: ir.Value, dtype: Dtype) -> ir.Value:
     bits = hlo.bitcast_convert(magnitude, np.int32, shape)
     dropped = _FRACTION_BITS - layout.fraction
     is_odd = _and(hlo.shift_right_logical(bits, hlo.full_like(bits, dropped)), 1)
-    if not layout.fraction:  # the last bit kept is the leading one, which is not in the code
+    if not layout.fraction:  # the last bit kept is the leading bit, which is not part of the code
         is_odd = hlo.full_like(bits, 1)
     half = hlo.add(is_odd, hlo.full_like(bits, 2 ** (dropped - 1) - 1))
     rounded = hlo.shift_right_logical(hlo.add(bits, half), hlo.full_like(bits, dropped))
@@ -153,7 +155,7 @@ def code_of_float(x: ir.Value, dtype: Dtype) -> ir.Value:
     code = _signed(code, x, layout)
     is_nan = hlo.compare(x, x, "NE")
     undefined = hlo.full_like(code, layout.of_nan)
-    if layout.nan is None:  # a zero of the other sign stands for nan
+    if layout.nan is None:  # a zero of the other sign represents nan
         flipped = hlo.full_like(code, layout.of_nan ^ 2 ** (layout.bits - 1))
         undefined = hlo.select(_is_negative(x), flipped, undefined)
     code = hlo.select(is_nan, undefined, code)

@@ -1,4 +1,4 @@
-"""`saturate-conversions`: floats outside the range of an integer type become its ends."""
+"""`saturate-conversions`: floats outside the range of an integer type become its limits."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class SaturateConversions(RewritePass):
 
 
 def _range(value: ir.Value) -> tuple[float, float]:
-    """Returns between which numbers a value lies, unless it is nan, as far as constants tell."""
+    """Returns the bounds of a value, unless it is nan, as far as clamps by constants give them."""
     operation = defining_operation(value)
     name = "" if operation is None else operation.name.removeprefix("stablehlo.")
     if operation is None or name not in ("minimum", "maximum", "clamp"):

@@ -21,7 +21,7 @@ from axir.passes.legalize.rewriting import operations_in_order, replace
 from .narrow_floats import code_of_float, float_of_code
 
 _CONVERSIONS = ("stablehlo.convert", "stablehlo.bitcast_convert")
-# Holds a value under another type until all values have their new ones.
+# Gives a value another type until all values have their new types.
 _CAST = "builtin.unrealized_conversion_cast"
 
 
@@ -62,13 +62,13 @@ class StoreNarrowElements(Pass):
 
 
 def _narrow_dtype(value: ir.Value) -> Dtype | None:
-    """Returns the dtype of a tensor's elements if it is one of few bits."""
+    """Returns the dtype of a tensor's elements if it has few bits."""
     is_narrow = hlo.is_narrow_tensor(value.type)
     return numpy_dtype(value.type.element_type) if is_narrow else None
 
 
 def _as_bytes(x: ir.Value) -> ir.Value:
-    """Returns a value under the type that it will have once all values are stored in bytes."""
+    """Returns a value with the type that it will have when all values are stored in bytes."""
     if not hlo.is_narrow_tensor(x.type):
         return x
     result = _stored_type(x.type)

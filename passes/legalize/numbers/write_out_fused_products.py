@@ -1,4 +1,4 @@
-"""`write-out-fused-products`: a product of doubles and a sum, rounded once where that matters."""
+"""`write-out-fused-products`: fused multiply-adds of doubles, rounded once where it matters."""
 
 from __future__ import annotations
 
@@ -65,6 +65,6 @@ def _written_out(x: Scalar, y: Scalar, z: Scalar) -> Scalar:
 
 
 def _halves(x: Scalar) -> tuple[Scalar, Scalar]:
-    """Returns the upper bits of a double as one, and the rest as another."""
+    """Returns the upper bits of a double as one double, and the rest as another."""
     high = bitcast((x.bits() >> _LOW_BITS) << _LOW_BITS, x.type)
     return high, x - high

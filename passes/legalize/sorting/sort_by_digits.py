@@ -89,12 +89,12 @@ class SortByDigits(RewritePass):
         return operands
 
     def sort_records(self, records: ir.Value, width: int, needed: int) -> ir.Value:
-        """Returns the lower halves of records, `i32`, in the order of the upper ones.
+        """Returns the lower halves of records, `i32`, sorted by the upper halves.
 
         Args:
-            records: `i64[rows, extent]`; equal ones stay in their order.
+            records: `i64[rows, extent]`; equal ones keep their order.
             width: Bits of the upper halves that count.
-            needed: How many of the first ones of each row to return.
+            needed: The number of records to return from the front of each row.
         """
         return sort_records(records, width, needed)
 
@@ -162,7 +162,7 @@ class _Lines:
         return [axis for axis in range(len(self.shape)) if axis != self.dimension]
 
     def rows(self, array: ir.Value) -> ir.Value:
-        """Brings an array into rows."""
+        """Reshapes an array to rows."""
         order = [*self._others, self.dimension]
         moved = array if order == sorted(order) else hlo.transpose(array, order)
         extent = self.shape[self.dimension]
@@ -240,7 +240,7 @@ def _bits(array: ir.Value) -> ir.Value:
 
 
 def _from_bits(bits: ir.Value, like: ir.Value) -> ir.Value:
-    """Undoes `_bits`, for bits that went with a key."""
+    """Inverts `_bits`, for bits that were the companion of a key."""
     element = hlo.element_type_of(like)
     return hlo.bitcast_convert(hlo.convert(bits, _integer(element.width)), element)
 
@@ -250,7 +250,7 @@ def _integer(width: int) -> ir.Type:
 
 
 def _words(digits: Sequence[tuple[ir.Value, int]]) -> list[tuple[ir.Value, int]]:
-    """Puts keys, given in the order in which they decide, into words, the last of them first.
+    """Packs keys, given in the order in which they decide, into words, the last word first.
 
     A word is an `i64` that is not negative, and less than two to the power of its width.
     """
@@ -271,10 +271,10 @@ def _words(digits: Sequence[tuple[ir.Value, int]]) -> list[tuple[ir.Value, int]]
 
 
 def _unsigned(bits: ir.Value) -> ir.Value:
-    """Integers of any width as `i64`, with zeros in front."""
+    """Returns integers of any width as `i64`, extended by zeros."""
     width = hlo.element_type_of(bits).width
     if width == 1:
-        return hlo.convert(bits, _integer(64))  # truth values are 0 and 1
+        return hlo.convert(bits, _integer(64))  # booleans are 0 and 1
     wide = hlo.convert(bits, _integer(64))
     return hlo.and_(wide, hlo.full_like(wide, 2**width - 1)) if width < 64 else wide
 
@@ -293,7 +293,7 @@ def _needed(operation: ir.Operation, dimension: int) -> int:
 
 
 def _slice_instead(operation: ir.Operation, parts: Sequence[ir.Value]) -> None:
-    """Lets the slices of a sort's results be slices of their parts."""
+    """Replaces slices of a sort's results by slices of their computed parts."""
     for result, part in zip(operation.results, parts, strict=True):
         for use in list(result.uses):
             use.owner.operands[use.operand_number] = part

@@ -17,8 +17,8 @@ from .merging import merge_runs
 from .sort_by_digits import SortByDigits
 from .sort_kernels import KEY_BITS
 
-# Rows up to this extent are sorted by comparing all elements with all, longer ones in runs of this
-# length, which are then merged.
+# Rows up to this extent are sorted by comparing all pairs of elements. Longer rows are sorted in
+# runs of this length, which are then merged.
 _SHORT_ROW = 512
 _RUN = 256
 _SIGN = -(2**63)
@@ -79,7 +79,7 @@ class SortByRank(SortByDigits):
 
 
 def _with_positions(records: ir.Value) -> ir.Value:
-    """Returns the upper halves with positions below, as signed integers in unsigned order."""
+    """Returns the upper halves combined with positions, as signed integers in unsigned order."""
     upper = hlo.and_(records, hlo.full_like(records, -(2**KEY_BITS)))
     keyed = hlo.or_(upper, hlo.iota(hlo.shape_of(records), 1, np.int64))
     return hlo.xor(keyed, hlo.full_like(keyed, _SIGN))
@@ -108,7 +108,7 @@ def _sum(values: ir.Value) -> ir.Value:
 
 
 def _merged(records: ir.Value, needed: int) -> ir.Value:
-    """Returns the positions of the first ones of each row in their order, for long rows."""
+    """Returns the positions of the first `needed` records of each row, sorted, for long rows."""
     number, extent = hlo.shape_of(records)
     filled = 1 << (extent - 1).bit_length()
     largest = hlo.constant(-(2**KEY_BITS), hlo.element_type_of(records))

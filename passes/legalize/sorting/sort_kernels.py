@@ -149,13 +149,13 @@ def _counted(records: Memory, output: Memory) -> None:
 
 
 def _inserted(records: Memory, output: Memory) -> None:
-    """Keeps the smallest records so far in order, and lets each one that is smaller in."""
+    """Keeps the smallest records so far in order, and inserts each smaller record."""
     extent, needed = records.shape[0], output.shape[0]
     kept = scratch((needed,), integer(2 * KEY_BITS))
 
     def insert(last: Scalar | int, record: Scalar) -> None:
         def is_before(place: Scalar) -> Scalar:
-            # The place below the first one is read at the first one, where nothing is lost.
+            # The place before the first one is read at the first one, which does no harm.
             below = kept[select(place > 0, place - 1, place)]
             return (place > 0) & (_key(record) < _key(below))
 
@@ -190,7 +190,7 @@ def _inserted(records: Memory, output: Memory) -> None:
 
 
 def _smallest(records: Memory, kept: Memory, width: int, needed: int) -> Scalar:
-    """Copies the records with the smallest first digits, and tells how many they are."""
+    """Copies the records with the smallest first digits, and returns their number."""
     extent = records.shape[0]
     bits = min(width, _LARGEST_DIGIT)
     counts = scratch((2**bits,), integer(32))
@@ -278,7 +278,7 @@ class _Digits:
     def _by_digit(
         self, digit: Scalar, counts: Memory, length: Scalar, read: Read, write: Write
     ) -> None:
-        """Moves records to the places that a digit gives them."""
+        """Moves records to their places by a digit."""
         most = self._starts(counts, digit)
 
         def move() -> None:

@@ -124,7 +124,7 @@ class Comparator:
             return frozenset({self._places[value][1]})
         if isinstance(value, ir.BlockArgument):
             return None
-        if value.owner.name == "stablehlo.constant":  # which may stand outside
+        if value.owner.name == "stablehlo.constant":  # which may be outside of the body
             return frozenset()
         if value.owner.operation.block != self._block:
             return None
@@ -158,7 +158,7 @@ class Comparator:
 def _alternatives(
     operation: ir.Operation,
 ) -> Iterable[tuple[ir.Value, ir.Value | None, ir.Value | None]]:
-    """Ways to read a truth as: before, or equal and the rest."""
+    """Yields ways to read a boolean as `before`, or as `before or (equal and rest)`."""
     if operation.name == "stablehlo.compare":
         yield operation.results[0], None, None
     if operation.name == "stablehlo.or":

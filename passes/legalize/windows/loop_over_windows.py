@@ -1,4 +1,4 @@
-"""`loop-over-windows`: window reductions as loops that begin with their own values."""
+"""`loop-over-windows`: window reductions as loops, each with its own array of initial values."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _COMPLEX = {"stablehlo.add": "complex.add", "stablehlo.multiply": "complex.mul"}
 
 @dataclasses.dataclass(frozen=True)
 class LoopOverWindows(RewritePass):
-    """Writes a window reduction as the loops that IREE would make, with other initial values.
+    """Writes a window reduction as the loops that IREE would make, but fills initial arrays.
 
     The facts: IREE broadcasts the initial value to an array by a separate dispatch. Reductions of
     equal shapes share that array and write their results into it. With two reductions, the second
@@ -100,7 +100,8 @@ def _loop_text(
     results = [str(x.type) for x in operation.results]
     elements = [element_of(hlo.element_type_of(x)) for x in operation.results]
     wide = [axis for axis, size in enumerate(window) if size > 1]
-    # The body takes the values so far and then the elements; the loop's block the other way round.
+    # The body takes the values so far and then the elements; the loop's block takes them in the
+    # opposite order.
     read = [f"%arg{count + i}: {elements[i]}" for i in range(count)]
     carried = [f"%arg{i}: {elements[i]}" for i in range(count)]
     places = "x".join([*(str(window[axis]) for axis in wide), "i1"])
@@ -159,7 +160,7 @@ def _iteration(operation: ir.Operation, wide: Sequence[int]) -> str:
 
 
 def _inserted(module: ir.Module, operands: Sequence[ir.Value]) -> list[ir.Value]:
-    """Moves the function's operations in front of the insertion point, on these operands."""
+    """Moves the function's operations to the insertion point, with these operands."""
     function = module.body.operations[0].operation
     for argument, operand in zip(function.regions[0].blocks[0].arguments, operands, strict=True):
         argument.replace_all_uses_with(operand)

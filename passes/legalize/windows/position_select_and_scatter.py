@@ -77,7 +77,7 @@ class PositionSelectAndScatter(RewritePass):
 def _chosen(
     operation: ir.Operation, operand: ir.Value, numbers: ir.Value, init: ir.Value
 ) -> ir.Value:
-    """Returns the number of the element chosen in each window, a negative one for none."""
+    """Returns the number of the element chosen in each window; negative if in the padding."""
     select = copied_body(operation.regions[0])
     rank = len(hlo.shape_of(operand))
 

@@ -21,7 +21,7 @@ from .position_select_and_scatter import entries
 
 _SHARE_BYTES = 1 << 18
 _MOST_WORKGROUPS = 8
-# As many neighbours as a vector may have.
+# The largest number of neighbours in a vector.
 _WIDE = 64
 
 

@@ -1,4 +1,4 @@
-"""Products of matrices and vectors as axir's kernels.
+"""Products of matrices and vectors as kernels that axir writes.
 
 `tile_products.py` is the pass: which products it takes. `contraction.py` reads a contraction as a
 batch of matrix products, `epilogue.py` finds the elementwise operations behind it, `tiling.py`
