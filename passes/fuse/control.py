@@ -151,13 +151,13 @@ class _Carried:
         return found
 
     def store(self, ends: list[Value]) -> None:
-        """Writes the arrays at the end of a pass to their places; `ends` may be replaced."""
+        """Writes the final arrays of an iteration to their places; `ends` may be replaced."""
         pending = {
             number: place
             for number, place in enumerate(self.places)
             if isinstance(place, Memory) and not _lies_in(ends[number], place)
         }
-        # A copy reads nothing else, so any can be stored once all are copies.
+        # A copy reads no other array, so any can be stored once all are copies.
         not_copied = list(pending)
         while pending:
             number = next((n for n in pending if self._can_store(n, ends, pending)), None)
@@ -174,7 +174,7 @@ class _Carried:
         return may_replace(ends[number], place) and not any(reads(x, place) for x in others)
 
     def _copy(self, number: int, ends: list[Value]) -> None:
-        """Replaces the end of a pass by a copy that reads nothing else."""
+        """Replaces a final value of an iteration by a copy, which reads no other array."""
         end = ends[number]
         copy = self.emitter.allocate(end.shape, end.element)
         self.emitter.fill(copy.memory, end)

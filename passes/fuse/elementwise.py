@@ -62,7 +62,7 @@ def formula_name(created: ir.Operation) -> str | None:
 
 
 def length_of_formula(created: ir.Operation) -> int:
-    """Returns of how many operations a formula consists; those that LLVM knows count as one."""
+    """Returns the number of operations of a formula; functions that LLVM provides count as one."""
     if created.name != "linalg.generic":
         return 1
     return len(operations_of(holder_of_formula(created))[0])
@@ -72,7 +72,7 @@ def length_of_formula(created: ir.Operation) -> int:
 
 
 def _is_elementwise_loop(loop: ir.Operation) -> bool:
-    if FORMULA in loop.attributes:  # one of ours, and many have a hundred operations
+    if FORMULA in loop.attributes:  # a formula of axir; many have a hundred operations
         return len(loop.results) == 1
     kinds = str(loop.attributes["iterator_types"])
     maps = loop.attributes["indexing_maps"]

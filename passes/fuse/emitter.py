@@ -151,7 +151,7 @@ class Emitter:
         return self.copied(value)
 
     def copied(self, value: Value) -> Stored:
-        """Returns memory with the elements of an array that only the present operation knows."""
+        """Returns new memory with an array's elements, which only the present operation uses."""
         result = self.allocate(value.shape, value.element)
         self.fill(result.memory, value)
         return result
@@ -196,13 +196,13 @@ class Emitter:
         widest: int,
         may_repeat: bool,
     ) -> None:
-        """Runs `body(position, lanes)` for all elements of a shape, with vectors as wide as fit.
+        """Runs `body(position, lanes)` for all elements of a shape, with the widest vectors.
 
         Args:
             shape: The shape.
             body: Builds the code of neighbours along the last axis.
-            widest: How many neighbours there are at most.
-            may_repeat: Whether it may run twice for an element: then it is built once.
+            widest: The largest number of neighbours.
+            may_repeat: Whether the body may run twice for an element: then it is built once.
         """
         if not shape:
             body((), None)
@@ -231,7 +231,7 @@ class Emitter:
         body: Callable[[Indices, int | None], None],
         widest: int,
     ) -> None:
-        """Runs `body`, built once, along the last axis, for some elements twice."""
+        """Runs `body`, which is built once, along the last axis; it may compute elements twice."""
         if not extent:
             return
         lanes = 1 << (min(widest, extent).bit_length() - 1)
@@ -421,7 +421,7 @@ def read_by(operation: ir.Operation) -> list[ir.Value]:
 
 
 def pieces(extent: int, widest: int) -> list[tuple[int, int, int]]:
-    """Cuts an axis into vectors: where they start and end, and how wide each is.
+    """Cuts an axis into ranges of vectors: (start, end, width of the vectors).
 
     >>> pieces(37, 16)
     [(0, 32, 16), (32, 36, 4), (36, 37, 1)]

@@ -1,4 +1,4 @@
-"""Matrices from outside a loop in the order in which the products in it read them."""
+"""Transposing matrices from outside a loop to the order in which its products read them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _transpose_factor(created: ir.Operation, outside: set[ir.Value], loop: ir.Op
 
 
 def _has_long_rows(created: ir.Operation, numbers: DimensionNumbers) -> bool:
-    """Returns whether both factors lie along the last sum, of enough terms."""
+    """Tells whether both factors are contiguous along the last sum, and it has enough terms."""
     for operand, side in zip(created.operands, ("lhs", "rhs"), strict=True):
         sums = list(numbers[f"{side}_contracting_dimensions"])
         last = operand.type.rank - 1

@@ -30,7 +30,7 @@ from .region_kernel import code_and_fitness
 _LOGGER = logging.getLogger(__name__)
 _MOST_BINDINGS = 1000
 _UPDATE = "stablehlo.dynamic_update_slice"
-# Smaller arrays are copied as soon as another kernel is begun.
+# Copying a smaller array takes as long as starting another kernel.
 _LARGE_BYTES = 4096
 _FILLED_BYTES = 64
 
@@ -102,7 +102,7 @@ def _block_of(last: ir.Operation) -> list[ir.Operation]:
 
 
 def _update_in_place(operations: list[ir.Operation], code: Code) -> None:
-    """Makes kernels that change parts of large arrays, in each pass of a loop or in a branch."""
+    """Makes kernels that update parts of large arrays in iterations of loops or in branches."""
     if operations[-1].name == "func.return":
         return
     for operation in operations:
@@ -113,8 +113,8 @@ def _update_in_place(operations: list[ir.Operation], code: Code) -> None:
 
 
 def _fill_carried(operations: list[ir.Operation]) -> None:
-    """Has arrays of one number computed that loops begin with, and loops and branches end with: as
-    constants all of their elements would be part of the program.
+    """Computes arrays of one number that are initial values of loops, or final values of loops and
+    branches: as constants, all their elements would be part of the program.
     """
     ends = [operations[-1]] if operations[-1].name != "func.return" else []
     for operation in (*(x for x in operations if x.name == LOOP), *ends):
@@ -133,7 +133,7 @@ def _filled(x: ir.Value) -> ir.Value:
 
 
 def _show_fills(function: ir.Operation) -> None:
-    """Makes constants of arrays that are filled with a number which is hidden from IREE."""
+    """Replaces arrays that are filled with a number hidden from IREE by constants."""
     for splat in find_operations(function, ("flow.tensor.splat",)):
         hidden = splat.operands[0].owner
         is_hidden = hidden.name == "util.optimization_barrier"

@@ -83,7 +83,7 @@ class FuseSmallPrograms(Pass):
 
 
 def pays(operations: list[ir.Operation]) -> bool:
-    """Tells whether IREE would make several dispatches of operations, or one in more time."""
+    """Tells whether IREE would make several dispatches of operations, or one that takes longer."""
     working = [x for x in operations if x.name not in VIEWS and x.name not in _PLACES]
     if len(working) >= LONG:
         return True
@@ -93,7 +93,7 @@ def pays(operations: list[ir.Operation]) -> bool:
 def updates_large(operations: list[ir.Operation]) -> bool:
     """Tells whether parts of a large array are changed.
 
-    IREE does that where the array lies, if the caller gives it away; else several threads copy it.
+    IREE does that in place if the caller donates the array; else several threads copy it.
     """
     changed = [x.operands[0] for x in operations if x.name in PARTIAL]
     sizes = [hlo.bytes_of(x) for x in changed]

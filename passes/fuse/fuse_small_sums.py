@@ -15,7 +15,7 @@ from .fitness import Fitness
 from .islands import Island, blocks_of, connected, fuse_island, is_float_sum, islands_of
 from .region_kernel import code_and_fitness
 
-# What one thread does in about 10 microseconds: others would have begun by then.
+# The work of one thread in about 10 microseconds, the time in which others would start.
 _MOST_WORK = 1 << 17
 
 
@@ -70,7 +70,7 @@ def _has_sum(part: Island) -> bool:
 
 
 def _pieces(part: Island, fitness: Fitness) -> list[Island]:
-    """Cuts operations that depend on each other into small neighbours with sums."""
+    """Cuts operations that depend on each other into small adjacent pieces with sums."""
     pieces: list[Island] = [[]]
     done = 0
     for operation in part:

@@ -75,9 +75,9 @@ class FuseWholePrograms(Pass):
 def _with_factors_in_order(
     function: ir.Operation, operations: list[ir.Operation]
 ) -> list[ir.Operation]:
-    """Returns the operations once loops read matrices from outside in the order of their products.
+    """Returns the operations after transposing outer matrices to the order of a loop's products.
 
-    `fuse-loops` does the same for IREE, and sums have the same order in both ways then.
+    `fuse-loops` does the same for IREE, so that sums have the same order in both cases.
     """
     loops = [operation for operation in operations if operation.name == LOOP]
     for loop in loops:

@@ -60,7 +60,7 @@ class Gathered(Computed):
         self._places = places
 
     def without_last(self, count: int, shortened: Callable[[Value, int], Value]) -> Gathered:
-        """Returns the array without some last axes, along which nothing but index 0 is read.
+        """Returns the array without some last axes, which are only read at index 0.
 
         Args:
             count: How many.
@@ -175,7 +175,7 @@ class _Places:
         return found
 
     def _batching(self) -> list[tuple[int, int]]:
-        """Returns the batch dimensions of the operand, and which of the result's they are."""
+        """Returns the batch dimensions of the operand, each with the result's batch dimension."""
         names = ("operand_batching_dims", "start_indices_batching_dims")
         pairs = zip(*(self._numbers[name] for name in names), strict=True)
         return [(dim, source - (source > self._vector_dim)) for dim, source in pairs]
@@ -186,7 +186,7 @@ class _Places:
         """Returns the starts of neighbours along a dimension, clamped."""
         numbers = entry.at(batch, lanes)
         name = "arith.extui" if self._is_unsigned else "arith.extsi"
-        # Clamped in as many bits as the indices have, and more than the bound.
+        # Clamped in a type that holds both the indices and the bound.
         width = max(32, numbers.element.width * (2 if self._is_unsigned else 1))
         kind = integer(min(64, max(width, wide.width)))
         if numbers.element.width < kind.width:

@@ -37,14 +37,14 @@ PARTIAL = ("stablehlo.dynamic_update_slice", "stablehlo.scatter")
 """What changes parts of an array: IREE does so where it lies, if nobody else reads it."""
 LARGE_BYTES = 1 << 15
 """Smaller arrays are copied faster than another operation is begun."""
-# What one thread does in about 10 microseconds.
+# The work of one thread in about 10 microseconds.
 _MOST_WORK_OF_BRANCH = 1 << 17
 
 Island = list[ir.Operation]
 
 
 def is_float_sum(operation: ir.Operation) -> bool:
-    """Tells whether an operation adds up numbers that are rounded."""
+    """Tells whether an operation sums numbers with rounding."""
     floats = (ir.FloatType, ir.ComplexType)
     return operation.name in SUMS and any(
         isinstance(x.type.element_type, floats) for x in operation.results
@@ -205,7 +205,7 @@ def _read_by(operation: ir.Operation) -> list[ir.Value]:
 
 
 def _beside(other: ir.Operation, operation: ir.Operation) -> ir.Operation:
-    """Returns the operation in the block of another one that holds an operation, or is it."""
+    """Returns the operation in another one's block that is or contains an operation."""
     operation = operation.operation
     while operation.block != other.block:
         operation = operation.parent

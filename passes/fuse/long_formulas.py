@@ -42,11 +42,11 @@ def fuse_long(operations: list[ir.Operation], code: Code) -> bool:
     """Makes one kernel of a function that computes many arrays element by element.
 
     Args:
-        operations: All of the function's: on arrays of one shape, or on numbers.
+        operations: All operations of the function, on arrays of one shape or on numbers.
         code: The symbols of the module.
 
     Returns:
-        Whether there is such a kernel now.
+        Whether the function became a kernel.
     """
     if len(_computing(operations)) <= FEWEST:
         return False  # IREE fuses few itself, in about the time that a kernel takes
@@ -64,7 +64,7 @@ class _Program:
     """The operations of a function.
 
     Attributes:
-        part: How many elements are computed at a time; 0 if the program is no such kernel.
+        part: How many elements are computed at a time; 0 if the program becomes no such kernel.
     """
 
     def __init__(self, operations: list[ir.Operation]):
@@ -97,7 +97,7 @@ class _Program:
         return created.name == "tensor.empty" or can_compute(created)
 
     def _largest_part(self) -> int:
-        """Returns how many elements may be computed at a time, so that all fits on the stack."""
+        """Returns how many elements may be computed at a time so that all fits on the stack."""
         needed = self._bytes_of_stored()
         part = _LARGEST_PART
         while part >= _SMALLEST_PART and part * needed > _BYTES:

@@ -1,4 +1,4 @@
-"""Parts of arrays that a program changes where the arrays lie: a kernel for each."""
+"""Updates of parts of arrays in place: a kernel for each."""
 
 from __future__ import annotations
 

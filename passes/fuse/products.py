@@ -201,7 +201,7 @@ def _rounded(x: Scalar, element: ir.Type) -> Scalar:
 
 
 def _along_sum(product: _Product, positions: Sequence[Indices]) -> tuple[Scalar, ...]:
-    """Sums up some elements of the result, in vectors along the contracted dimension."""
+    """Sums some elements of the result, in vectors along the contracted dimension."""
     zero = constant(0, product.element)
     totals = (zero,) * len(positions)
     last = ("sum", len(product.sums) - 1)
@@ -277,7 +277,7 @@ def _is_in_strips(product: _Product) -> bool:
 
 
 def _by_strips(emitter: Emitter, product: _Product, result: Stored) -> None:
-    """Adds up rows of a matrix, some at a time."""
+    """Sums rows of a matrix, some at a time."""
     columns, zeros = product.shape[-1], (0,) * (len(product.shape) - 1)
     is_wide = product.element == result.element
     totals = result if is_wide else emitter.allocate((columns,), product.element)
@@ -369,7 +369,7 @@ def _each_rows(
 
 
 def _rows_share_factor(product: _Product) -> bool:
-    """Returns whether one factor has the rows of the result, and the other one its columns."""
+    """Tells whether one factor has the rows of the result, and the other one its columns."""
     row, column = (("free", len(product.shape) - n) for n in (2, 1))
     sides = product.lhs_dims, product.rhs_dims
     return any(
@@ -383,7 +383,7 @@ def _columns(
     ranges: Sequence[tuple[int, int, int]],
     where: tuple[Sequence[Indices], Index, int, int],
 ) -> None:
-    """Computes some vectors that lie side by side, in one row of the result or in several."""
+    """Computes some adjacent vectors, in one row of the result or in several."""
     places, j, lanes, count = where
     width = None if lanes == 1 else lanes
     positions = [(*place, plus(j, n * lanes)) for place in places for n in range(count)]

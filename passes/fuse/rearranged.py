@@ -134,7 +134,7 @@ class Reshaped(Computed):
 
 
 class Joined(Computed):
-    """Arrays of extent 1 along an axis, one behind the other.
+    """Concatenated arrays of extent 1 along an axis.
 
     Attributes:
         axis: The axis.

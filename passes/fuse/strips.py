@@ -31,7 +31,7 @@ Add = Callable[[Index, int], Callable[[Indices, int | None, Scalar], Scalar]]
 
 
 def is_read_in_strips(rows: int, columns: int, element: ir.Type) -> bool:
-    """Tells whether a matrix does not stay in the cache of a core, and its sums need few blocks."""
+    """Tells whether a matrix is larger than the cache of a core, and its sums need few blocks."""
     size = rows * columns * hlo.element_bytes(element)
     return size >= _LARGE and rows <= _BLOCK * _BLOCK
 
@@ -41,8 +41,8 @@ def sum_in_strips(emitter: Emitter, rows: int, totals: Memory, add: Add) -> None
 
     Args:
         emitter: Builds the kernel.
-        rows: How many there are.
-        totals: The memory, a row.
+        rows: The number of rows.
+        totals: The memory of the sums, a row.
         add: Adds the products of some rows.
     """
     strips = _Strips(emitter, add)
@@ -74,7 +74,7 @@ class _Strips:
         self._each(totals, lambda p, lanes: _read(totals, p, lanes) + _read(partial, p, lanes))
 
     def block(self, first: Index, count: int, target: Memory) -> None:
-        """Adds up a block of rows."""
+        """Sums a block of rows."""
         whole = count // _ROWS * _ROWS
         if whole:
             end = plus(first, whole)

@@ -1,7 +1,7 @@
 """Reductions by one operation, in vectors: along rows, and down columns.
 
-Elsewhere: reductions by other computations (`reductions.py`), and those that several workgroups
-share (`shares/`).
+Elsewhere: reductions by other computations (`reductions.py`), and reductions that are divided among
+workgroups (`shares/`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .values import Computed, Index, Indices, Value, plus
 
 Combine = Callable[[Scalar, Scalar], Scalar]
 
-# So many vectors are added up side by side: an addition takes four cycles, and two begin in each.
+# So many vectors are summed side by side: an addition takes four cycles, and two start per cycle.
 SIDE_BY_SIDE = 4
 
 
@@ -153,14 +153,14 @@ class Sums:
 
 
 def merged(rank: int, dims: Sequence[int], reduced: Indices, kept: Indices) -> Indices:
-    """Returns a position from those along dimensions that vanish, and along the others."""
+    """Returns a position from its indices along reduced dimensions and along kept ones."""
     of_reduced, of_kept = iter(reduced), iter(kept)
     places: list[Index] = [next(of_reduced if d in dims else of_kept) for d in range(rank)]
     return tuple(places)
 
 
 def neutral_number(kind: str, element: ir.Type) -> Scalar:
-    """Returns the number that changes nothing when it is combined with another."""
+    """Returns the neutral element of an operation."""
     if isinstance(element, ir.FloatType):
         number = {"add": 0.0, "mul": 1.0, "maximumf": -float("inf"), "minimumf": float("inf")}
         return constant(number[kind], element)
@@ -176,9 +176,9 @@ def neutral_number(kind: str, element: ir.Type) -> Scalar:
 
 
 def wide_pieces(extent: int, element: ir.Type) -> Iterator[tuple[int, int, int, int]]:
-    """Cuts a row: where a piece starts and ends, its vectors' width, and how many go side by side.
+    """Cuts a row into pieces: (start, end, width of vectors, number of vectors side by side).
 
-    Only rows that are long for their vectors have several side by side.
+    Only rows of many vectors have several side by side.
     """
     widest = lanes_for(element)
     for start, end, lanes in pieces(extent, widest):

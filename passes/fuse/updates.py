@@ -32,7 +32,7 @@ def _dynamic_update_slice(
 
 
 def places_of(created: ir.Operation, starts: list[Value]) -> Indices:
-    """Returns where the first element of a `dynamic_update_slice` goes."""
+    """Returns the position of the first element of a `dynamic_update_slice`."""
     x, update = (operand.type.shape for operand in list(created.operands)[:2])
     return tuple(
         clamped(start, extent - part)
@@ -98,14 +98,14 @@ def padded(
         emitter: Builds the code.
         x: The array.
         filler: The number.
-        low: How many lie in front of the first element, axis by axis; negative ones cut off.
-        interior: How many lie between two elements.
+        low: The padding before the first element, by axis; negative padding cuts elements off.
+        interior: The padding between two elements, by axis.
         shape: Of the result.
     """
     result = emitter.allocate(shape, x.element)
     emitter.fill(result.memory, Mapped(shape, x.element, lambda number: number, (filler,), 0))
     emitter.release(filler)
-    # Negative padding takes elements away.
+    # Negative padding removes elements.
     firsts = [max(0, -(start // (gap + 1))) for start, gap in zip(low, interior, strict=True)]
     ends = [
         min(extent, (length - 1 - start) // (gap + 1) + 1)
@@ -163,7 +163,7 @@ def _scatter(emitter: Emitter, created: ir.Operation, operands: list[Value]) -> 
 
 
 class _Windows:
-    """Where the windows of a scatter lie in its updates and in its operand."""
+    """The positions of a scatter's windows in its updates and in its operand."""
 
     def __init__(
         self, created: ir.Operation, shape: tuple[int, ...], indices: Value, updates: Value
@@ -200,7 +200,7 @@ class _Windows:
         return found
 
     def is_inside(self, starts: dict[int, Scalar]) -> Scalar:
-        """Tells whether the whole window lies in the operand."""
+        """Tells whether the whole window is inside the operand."""
         truth = constant(1, integer(1))
         for dim, start in starts.items():
             # Unsigned: negative numbers are too large.
@@ -225,7 +225,7 @@ class _Windows:
         return tuple(found)
 
     def source(self, batch: Indices, window: Indices) -> Indices:
-        """Returns where an update stands."""
+        """Returns the position of an update."""
         found: list[Index] = [0] * (len(batch) + len(window))
         dims = (*self.batch_dims, *self.window_dims)
         for dim, place in zip(dims, (*batch, *window), strict=True):

@@ -158,7 +158,7 @@ class Mapped(Computed):
 
 
 def flat(x: Value) -> Value | None:
-    """Returns an array as one row, for as long as nothing changes; None if it is not one."""
+    """Returns an array as one row, valid until memory changes; None if it is not contiguous."""
     if isinstance(x, Number):
         return x
     if isinstance(x, Stored):
@@ -181,7 +181,7 @@ def reads(x: Value, memory: Memory) -> bool:
 
 
 def may_replace(x: Value, memory: Memory) -> bool:
-    """Tells whether elements of `x` may be written to the memory in the order of reading them."""
+    """Tells whether elements of `x` may be written to the memory while they are read, in order."""
     if isinstance(x, Mapped):
         return all(may_replace(source, memory) for source in x.sources)
     if isinstance(x, Stored):

@@ -54,7 +54,7 @@ def _spread(
     dilations: Sequence[int],
     filling: Scalar,
 ) -> Value:
-    """Returns an array with other elements around it, and between its own."""
+    """Returns an array with padding around it and between its elements."""
     if all(list(pair) == [0, 0] for pair in padding) and all(n == 1 for n in dilations):
         return emitter.settled(x)
     shape = [
@@ -182,7 +182,7 @@ def _write(result: Memory, position: Indices, x: Scalar, lanes: int | None) -> N
 
 
 class Products:
-    """A convolution: where the factors of an element of the result lie, and their sum.
+    """A convolution: the positions of the factors of a result's element, and their sum.
 
     Args:
         created: The operation.
@@ -209,12 +209,12 @@ class Products:
 
     @property
     def padding(self) -> list[list[int]]:
-        """Padding of the left operand, axis by axis."""
+        """Padding of the left operand, by axis."""
         return self._of_lhs([0, 0], self.numbers.padding)
 
     @property
     def dilations(self) -> list[int]:
-        """How far elements of the left operand lie apart, axis by axis."""
+        """The distances of elements of the left operand, by axis."""
         return self._of_lhs(1, self.numbers.lhs_dilation)
 
     def _of_lhs(self, other: object, spatial: Sequence[object]) -> list:
@@ -241,7 +241,7 @@ class Products:
         return tuple(found)
 
     def rhs_place(self, position: Indices, k: Indices) -> Indices:
-        """Returns where the right factor lies."""
+        """Returns the position of the right factor."""
         numbers = self.numbers
         channel, *offsets = k
         found: list[Index] = [0] * len(position)
@@ -255,7 +255,7 @@ class Products:
         return tuple(found)
 
     def steps(self) -> tuple[int | None, int | None]:
-        """Tells how far apart factors of neighbours lie in rows of the operands; None: anywhere."""
+        """Returns the strides of neighbours' factors in rows of both operands; None if irregular."""
         numbers, last = self.numbers, len(self.shape) - 1
         if numbers.result[1] == last:
             grouped = numbers.feature_groups > 1 or numbers.batch_groups > 1
@@ -340,7 +340,7 @@ def _convolution(emitter: Emitter, created: ir.Operation, operands: list[Value])
 
 
 def work(created: ir.Operation) -> int:
-    """Returns how many operations on numbers windows are."""
+    """Returns the number of scalar operations of windows."""
     size = math.prod(created.results[0].type.shape)
     if created.name == "stablehlo.convolution":
         numbers = Convolution.read(created)

@@ -1,4 +1,4 @@
-"""`absorb-transposes`: contractions read and write their operands and results as they lie."""
+"""`absorb-transposes`: contractions read operands and write results without transpositions."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from axir.dialect.builders import stablehlo as hlo
 from axir.passes.legalize.convolution_attributes import Convolution
 from axir.passes.legalize.rewriting import RewritePass
 
-# The largest product of two bytes is 2^14, and all whole numbers to 2^24 are floats.
+# The largest product of two bytes is 2^14, and f32 represents all integers up to 2^24.
 _BYTE, _EXACT_PRODUCTS = 8, 1 << 10
 _MOST_PARTS = 24
 

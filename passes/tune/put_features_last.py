@@ -1,4 +1,4 @@
-"""`put-features-last`: convolutions see the features of a position side by side."""
+"""`put-features-last`: convolutions read the features of a position contiguously."""
 
 from __future__ import annotations
 

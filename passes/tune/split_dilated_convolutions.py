@@ -1,4 +1,4 @@
-"""`split-dilated-convolutions`: convolutions of inputs with holes, as several without."""
+"""`split-dilated-convolutions`: convolutions of dilated inputs, as several without dilation."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class SplitDilatedConvolutions(RewritePass):
     products: int = 1 << 16
 
     def rewrite(self, operation: ir.Operation) -> ir.Value | None:
-        """Builds the convolutions of the remainders, and puts their results together."""
+        """Builds the convolutions of the remainders, and interleaves their results."""
         convolution = Convolution.read(operation)
         dilation = convolution.lhs_dilation
         is_plain = set(convolution.strides) | set(convolution.rhs_dilation) == {1}
@@ -80,7 +80,7 @@ def _remainders(dilation: Sequence[int]) -> list[tuple[int, ...]]:
 
 
 def _part(operation: ir.Operation, convolution: Convolution, remainders: Sequence[int]) -> ir.Value:
-    """Returns the results at positions of given remainders; of fewer, further ones behind."""
+    """Returns the results at positions with given remainders; padded if they are fewer."""
     lhs, rhs = operation.operands
     result = operation.results[0].type
     kernel = hlo.shape_of(rhs)
@@ -99,7 +99,9 @@ def _part(operation: ir.Operation, convolution: Convolution, remainders: Sequenc
         padding.append([before, shape[axis] + taps - 1 - extent - before])
     kind = hlo.tensor_type(shape, result.element_type)
     if any(start >= limit for start, limit in zip(starts, limits, strict=True)):
-        return hlo.full(0, shape, result.element_type)  # the window has no element for them
+        return hlo.full(
+            0, shape, result.element_type
+        )  # no element of the window meets these results
     attributes = {name: operation.attributes[name] for name in operation.attributes}
     attributes["padding"] = padding_pairs(padding)
     attributes["lhs_dilation"] = integers([1] * len(padding))
@@ -123,7 +125,7 @@ def _interleaved(
 
 
 def _joined(parts: Sequence[ir.Value], axis: int) -> ir.Value:
-    """Returns arrays element by element in turn along an axis."""
+    """Returns arrays interleaved along an axis."""
     if len(parts) == 1:
         return parts[0]
     shape = list(hlo.shape_of(parts[0]))

@@ -31,7 +31,7 @@ _LONGEST_ROW = 4096
 _OF_TRUTHS = {"stablehlo.or": "stablehlo.maximum", "stablehlo.and": "stablehlo.minimum"}
 # The numbers of parts into which a stage divides the rows of a matrix.
 _ROW_PARTS = (8, 16, 10, 12, 20, 24)
-# The same for one long row: enough for all cores, and parts of many whole vectors.
+# The same for one long row: enough parts for all cores, of many whole vectors.
 _ELEMENT_PARTS = (64, 128, 32, 96, 80, 40, 100, 50, 125)
 _VECTOR = 16
 # Operations with a separate loop nest, which is not repeated for every stage of a reduction.
@@ -39,7 +39,7 @@ _NESTS = frozenset(
     f"stablehlo.{name}"
     for name in "reduce dot_general convolution reduce_window scatter gather sort while".split()
 )
-# How many operations are looked at to find one.
+# How many operations are searched for such an operation.
 _SEARCHED = 64
 # A last axis this long is worth a separate stage.
 _LONG_ROW = 512
@@ -179,7 +179,7 @@ class _Reduction:
     is_rounded: bool
 
     def stage(self, operand: ir.Value, axis: int) -> ir.Value:
-        """Reduces one axis, to go on with."""
+        """Reduces one axis in a stage that others follow."""
         return hlo.reduce([operand], [self.identity], [axis], self.combine)[0]
 
     def last(self, operand: ir.Value, axes: list[int]) -> ir.Value:
@@ -258,7 +258,7 @@ def _block_size(rows: int, longest: int) -> int:
 
 
 def _reduce_rows(reduction: _Reduction, operand: ir.Value, axes: list[int]) -> ir.Value | None:
-    """Reduces the last axes of few rows in two stages, or of one of them if that is enough."""
+    """Reduces the last axes of few rows in two stages."""
     shape = hlo.shape_of(operand)
     outer, length = math.prod(shape[: axes[0]]), math.prod(shape[axes[0] :])
     if outer >= _ELEMENT_PARTS[0]:
@@ -299,7 +299,7 @@ def _is_shared(value: ir.Value) -> bool:
 
 
 def _part(operand: ir.Value, axis: int, start: int, limit: int) -> ir.Value:
-    """Returns the indices from `start` to `limit` of an axis."""
+    """Returns the elements from `start` to `limit` along an axis."""
     shape = list(hlo.shape_of(operand))
     if (start, limit) == (0, shape[axis]):
         return operand
@@ -309,8 +309,8 @@ def _part(operand: ir.Value, axis: int, start: int, limit: int) -> ir.Value:
 
 
 def _body_name(reduce: ir.Operation) -> str | None:
-    """Returns the name of the operation that a reduction of one operand consists of, if it is one
-    that stages can be made of.
+    """Returns the name of the operation in the region of a reduction of one operand, if it can be
+    split into stages.
     """
     if len(reduce.operands) != 2:
         return None
@@ -332,7 +332,7 @@ def _body_name(reduce: ir.Operation) -> str | None:
 
 
 def _identity(name: str, operand: ir.Value) -> ir.Value:
-    """Returns the rank-0 value that changes nothing when it is combined with another."""
+    """Returns the neutral element, of rank 0."""
     element = hlo.element_type_of(operand)
     return hlo.full(_identity_number(name, numpy_dtype(element)), (), element)
 

@@ -12,7 +12,7 @@ from axir.dialect.builders import stablehlo as hlo
 from axir.passes.legalize.dimension_numbers import DimensionNumbers, dimension_numbers
 from axir.passes.legalize.rewriting import RewritePass
 
-# IREE sums up so many products one after the other where two vectors are multiplied.
+# IREE adds the products of two vectors one after the other; sums from this length on are rewritten.
 _LONG_SUM = 1 << 12
 
 
@@ -101,7 +101,7 @@ class _Side:
 
     @property
     def shared(self) -> tuple[int, ...]:
-        """The dimensions that the other operand has too."""
+        """The dimensions that the other operand also has."""
         return self.batch + self.contracted
 
     @property

@@ -98,7 +98,7 @@ def _unroll(
 
 
 def _padded(lhs: ir.Value, convolution: Convolution) -> ir.Value:
-    """Returns the left operand with its padding and dilation written out."""
+    """Returns the left operand, padded and dilated."""
     low, high, interior = ([0] * len(convolution.lhs) for _ in range(3))
     for index, axis in enumerate(convolution.lhs[2:]):
         low[axis], high[axis] = convolution.padding[index]
@@ -151,7 +151,7 @@ def _assembled(
     rows = [hlo.reshape(product, (1, *hlo.shape_of(product))) for product in products]
     stacked = hlo.concatenate(rows, 0) if len(rows) > 1 else rows[0]
     stacked = hlo.reshape(stacked, (*grid, *hlo.shape_of(stacked)[1:]))
-    # Groups count the features of the result, slowest first.
+    # Groups are the slowest part of the result's features.
     order = [rank + 1, rank, rank + 2] if is_grouped else [rank, rank + 1]
     stacked = hlo.transpose(stacked, (*order, *range(rank)))
     canonical = [shape[axis] for axis in convolution.result]

@@ -16,7 +16,7 @@ from axir.passes.fuse.values import Index, Mapped, Value, plus, times
 
 from .squares import rows_at
 
-# Columns of squares that are written before the next rows of them: so many pages are in use.
+# Columns of squares that are written before the next row of squares, to limit the pages in use.
 _COLUMNS_AT_ONCE = 64
 
 Cell: TypeAlias = Sequence[tuple[int, int]]
@@ -41,7 +41,7 @@ class Writing:
         self.lanes = lanes_for(value.element)
         self.rank = len(cell)
         extents = [end - start for start, end in cell]
-        # The workgroups share one axis: the first that is long enough, or else the longest.
+        # One axis is divided among workgroups: the first that is long enough, or else the longest.
         longest = max(range(self.rank), key=lambda axis: extents[axis])
         axes = [d for d in range(self.rank - 1) if extents[d] >= 4 * workgroups]
         self.shared = axes[0] if axes else longest

@@ -1,4 +1,4 @@
-"""`fuse-moves`: large arrays in another order or put together from pieces, by kernels."""
+"""`fuse-moves`: large arrays that are reordered or concatenated, by kernels."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ _MOST_OPERATIONS = 250
 _MOST_CELLS = 16
 _MOST_POSITIONS = 24
 _SHORT = 4
-# A move of a smaller part of the elements is no reason for a kernel: keys of random numbers are put
-# together of two words.
+# A move of a smaller share of the elements does not justify a kernel: keys of random numbers are
+# concatenated from two words.
 _PART = 8
 # Operations with separate kernels; any other reader would become part of the move's kernel.
 _TAKERS = frozenset(
@@ -100,7 +100,7 @@ class FuseMoves(Pass):
                     with ir.InsertionPoint(operation), operation.location:
                         found.append((operation, run(move)))
                     block.bury(move.members)
-        # Sets of operations look them up by their operands: these change last.
+        # Operations are hashed by their operands, so operands change last.
         dead = [operation for operation in reversed(operations) if operation in block.dead]
         for operation, result in found:
             operation.results[0].replace_all_uses_with(result)
@@ -145,7 +145,7 @@ class _Block:
                 self.dead.add(operation)
 
     def move(self, root: ir.Operation, elements: int) -> Move | None:
-        """Returns the kernel of a result, None if it needs no slow move of so many elements."""
+        """Returns the kernel of a result; None if it needs no slow move of so many elements."""
         if root in self._plain:
             return None
         members = self._members(root)
@@ -275,7 +275,7 @@ def _is_slow(operation: ir.Operation) -> bool:
 
 
 def _counts(x: ir.Value) -> bool:
-    """Tells whether an array tells positions, which IREE computes number by number for a mask."""
+    """Tells whether an array holds positions, which IREE computes number by number for a mask."""
     behind = values_behind(x, lambda _, made: made.operands if made.name in _COUNTING else ())
     return any(made.name == "stablehlo.iota" for _, made in behind)
 

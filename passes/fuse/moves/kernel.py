@@ -65,7 +65,7 @@ class Move:
         return [x for x in read if x not in made and not is_uniform(x)]
 
     def cells(self) -> list[Cell]:
-        """Returns the parts of the result in which it is known what piece an element is of."""
+        """Returns the cells of the result; all elements of a cell come from the same pieces."""
         shape = list(self.result.type.shape)
         cuts = [{0, extent} for extent in shape]
         for member in self.members:
@@ -140,7 +140,7 @@ class _Reading:
             x.forget()
 
     def value(self, x: ir.Value) -> Value:
-        """Returns an array, seen from the cell."""
+        """Returns an array as it is read in the cell."""
         found = self._known.get(x)
         if found is None:
             made = x.owner.operation

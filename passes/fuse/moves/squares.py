@@ -1,4 +1,4 @@
-"""Squares of elements in vectors: read along one axis, wanted along another.
+"""Squares of elements in vectors: read along one axis, needed along another.
 
 Elsewhere: the loops over them (`kernel.py`).
 """

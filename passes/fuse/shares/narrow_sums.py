@@ -15,7 +15,7 @@ from axir.passes.fuse.values import Index, plus
 
 
 def is_narrow(sums: Sums) -> bool:
-    """Tells whether rows lie one behind the other, and a vector has room for more than one."""
+    """Tells whether rows are contiguous, and a vector holds more than one."""
     lanes = lanes_for(sums.x.element)
     extent = sums.x.shape[-1] if sums.x.shape else 1
     is_row = sums.is_merged and len(sums.kept) > 0

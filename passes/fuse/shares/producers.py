@@ -15,7 +15,7 @@ from axir.passes.fuse.emitter import LONGEST
 
 _MOST_ARRAYS = 24
 MOST_WORKGROUPS = 8
-# What one thread does in about 10 microseconds: others would have begun by then.
+# The work of one thread in about 10 microseconds, the time in which others would start.
 WORK_OF_WORKGROUP = 1 << 17
 
 RESHAPE = "stablehlo.reshape"
@@ -62,7 +62,7 @@ def with_producers(
 
 
 def _is_made_for(x: ir.Value, readers: Sequence[ir.Operation]) -> bool:
-    """Tells whether one of some operations, and nothing else, reads an array of the same block."""
+    """Tells whether an array of the same block has one reader, among these operations."""
     if isinstance(x, ir.BlockArgument) or is_uniform(x):
         return False
     users = {use.owner.operation for use in x.uses}

@@ -66,7 +66,7 @@ def share_rows(
     kernel: Callable[[Mapping[ir.Value, Value], Mapping[int, Memory]], Write],
     element: ir.Type,
 ) -> list[ir.Value]:
-    """Puts a kernel in the place of an operation: its workgroups share the rows of the result."""
+    """Replaces an operation by a kernel that divides the rows of the result among workgroups."""
     *rows, last = created.results[0].type.shape
     wanted = min(MOST_WORKGROUPS, work(created) // WORK_OF_WORKGROUP)
     workgroups = max(1, min(wanted, max(rows, default=1)))

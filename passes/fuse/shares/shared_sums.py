@@ -18,9 +18,9 @@ from axir.passes.fuse.values import Computed, Index, Indices, flat, plus, times
 
 
 def with_merged_axes(sums: Sums) -> Sums:
-    """Returns the same reduction of an array of as few dimensions as can be.
+    """Returns the same reduction of an array of as few dimensions as possible.
 
-    Neighbouring dimensions that all stay, or all vanish, are one if elements lie in a row.
+    Adjacent dimensions that are all kept, or all reduced, are merged if elements are contiguous.
     """
     row = flat(sums.x)
     if row is None:

@@ -134,7 +134,7 @@ def _takes_part(operation: ir.Operation) -> bool:
 
 
 def _innermost_stride(operation: ir.Operation) -> int:
-    """Returns the distance in memory of neighbours along a slice's last dimension above extent 1."""
+    """Returns the distance in memory of neighbours along a slice's last dimension of several."""
     shape = hlo.shape_of(operation.operands[0])
     extents = hlo.shape_of(operation.results[0])
     long = [axis for axis, extent in enumerate(extents) if extent > 1]

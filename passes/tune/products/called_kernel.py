@@ -29,7 +29,7 @@ def shared_product(lhs: Array, rhs: Array, tiling: Tiling) -> ir.Value:
     Args:
         lhs: An array.
         rhs: An array.
-        tiling: How the sums are cut: not in several parts.
+        tiling: How the product is cut; it must have one part.
     """
     element = hlo.element_type_of(lhs.value)
     batch, rows, columns, contracted = tiling.extents
@@ -80,7 +80,7 @@ class CalledProduct(MatrixProduct):
     def _sum_up(
         self, slot: Scalar | int, batch: Scalar | int, first: Scalar | int, count: Scalar | int
     ) -> None:
-        """Computes a result: so many of the products of a sum."""
+        """Computes a result from a range of the products of each sum."""
         lhs, rhs, tiling = self.lhs, self.rhs, self.tiling
         _, rows, columns, contracted = tiling.extents
         result = View(self.result, BATCH + FREE + CONTRACTED)

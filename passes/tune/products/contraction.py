@@ -1,6 +1,6 @@
 """Contractions as batches of matrix products: `[batch, rows, k] x [batch, k, columns]`.
 
-Elsewhere: which of them a kernel computes (`tile_products.py`), and how.
+Elsewhere: which contractions become kernels (`tile_products.py`), and the kernels.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Array:
     order: str
 
     def view(self, memory: Memory) -> View:
-        """Returns the array as a kernel sees it."""
+        """Returns the array as a view of a kernel's memory."""
         return View(memory, self.order)
 
     def stride(self, kind: str) -> int:

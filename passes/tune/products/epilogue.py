@@ -17,7 +17,7 @@ from axir.dialect.builders.kernels import Memory
 from axir.dialect.builders.scalars import Scalar, broadcast
 from axir.passes.legalize.lanes import lanes_of
 
-# Beyond these the kernel gets more arrays to read and write than it saves.
+# With more operations the kernel would read and write more arrays than it saves.
 _MOST_OPERATIONS = 32
 _MOST_OUTPUTS = 3
 _MOST_ARRAYS = 6
@@ -77,11 +77,11 @@ class Epilogue:
 
     @classmethod
     def of(cls, dot: ir.Operation, groups: Sequence[int]) -> Epilogue:
-        """Finds what can be computed where a product is.
+        """Finds the operations that can be computed together with a product.
 
         Args:
             dot: The contraction.
-            groups: How many axes of its result are batches, and how many rows.
+            groups: The number of axes of its result that are batches, and that are rows.
         """
         product = dot.results[0]
         operations: list[ir.Operation] = []
@@ -109,7 +109,7 @@ class Epilogue:
 
     @property
     def identity(self) -> str:
-        """Returns a text that two epilogues share if their code is the same."""
+        """Returns a text that is equal for two epilogues with equal code."""
         names = {self.product: "x"}
         names.update((value, f"y{number}") for number, value in enumerate(self.operands))
         lines = [str([operand.groups for operand in self.operands.values()])]
@@ -132,12 +132,12 @@ class Epilogue:
                 values[x] if x in values else _constant(x, place.lanes) for x in operation.operands
             ]
             lanes = lanes_of(operation)
-            assert lanes is not None  # or it would not be here
+            assert lanes is not None  # otherwise it would not be in the epilogue
             values[operation.results[0]] = lanes(*numbers)
         return [values[x] for x in self.outputs]
 
     def replace(self, results: Sequence[ir.Value]) -> None:
-        """Gives the uses of the outputs to others, and erases the operations."""
+        """Replaces the outputs by other values, and erases the operations."""
         for output, result in zip(self.outputs, results, strict=True):
             output.replace_all_uses_with(result)
         for operation in reversed(self.operations):
@@ -200,7 +200,7 @@ class _Finder:
         return Operand(value, (True, True, True)) if self._is_before(value) else None
 
     def _groups(self, axes: Sequence[int]) -> Groups | None:
-        """Tells which groups of axes of the result there are; None if one is there in parts."""
+        """Tells which groups of axes of the result an array has; None if it has part of a group."""
         batch, rows = self.groups
         ends = (0, batch, batch + rows, len(self.shape))
         found = []
@@ -243,7 +243,7 @@ def splat(value: ir.Value) -> ir.Attribute | None:
 def _constant(value: ir.Value, lanes: int) -> Scalar:
     element = hlo.element_type_of(value)
     number = splat(value)
-    assert number is not None  # or it would be an operand
+    assert number is not None  # otherwise it would be an operand
     if isinstance(element, ir.IntegerType) and not element.is_signless:
         element = ir.IntegerType.get_signless(element.width)
         number = ir.IntegerAttr.get(element, ir.IntegerAttr(number).value)

@@ -1,12 +1,12 @@
 """The matrix product as a kernel: tiles in registers, panels of the right operand on the stack.
 
-A tile of the result is kept in vector registers while the products of its sums are added, each of
-them a number of the left operand times a vector of the right one. For all tiles of a panel the
-right operand is packed side by side beforehand, as deep as the stack allows; the left operand, read
-as it lies, stays in the second cache (Goto, van de Geijn, Anatomy of High-Performance Matrix
+A tile of the result is kept in vector registers while the products of its sums are added; each
+product is a number of the left operand times a vector of the right one. For all tiles of a panel
+the right operand is packed contiguously beforehand, as deep as the stack allows. The left operand
+is not packed, and stays in the second cache (Goto, van de Geijn, Anatomy of High-Performance Matrix
 Multiplication, ACM TOMS 34, 2008, with the operands exchanged).
 
-Elsewhere: the sizes (`tiling.py`), and which products are computed so (`tile_products.py`).
+Elsewhere: the sizes (`tiling.py`), and which products become such kernels (`tile_products.py`).
 """
 
 from __future__ import annotations
@@ -165,17 +165,17 @@ class _TiledProduct(MatrixProduct):
 
 @dataclasses.dataclass(frozen=True)
 class _Part:
-    """Some of the products of the sums in a block of rows.
+    """A range of the products of the sums in a block of rows.
 
     Attributes:
         product: The kernel.
-        slot: Which result.
-        batch: Which product.
+        slot: The number of the result.
+        batch: The number of the product in the batch.
         top: The first row.
         bottom: Behind the last row.
         first: The first product in the sums of the result.
-        start: The first one of these.
-        end: Behind the last one.
+        start: The first product of the range.
+        end: The end of the range.
     """
 
     product: _TiledProduct
@@ -188,7 +188,7 @@ class _Part:
     end: Scalar
 
     def panel_at(self, column: Scalar) -> None:
-        """Adds them to the columns of a panel."""
+        """Adds the products to the columns of a panel."""
         tiling = self.product.tiling
         vectors = self._vectors(column)
         if self.product.panel is not None:
@@ -270,7 +270,7 @@ class _Part:
 
 @dataclasses.dataclass(frozen=True)
 class _Vector:
-    """A vector of a panel: where it is in the product, its number, and which lanes there are."""
+    """A vector of a panel: its column in the product, its number, and a mask of its lanes."""
 
     column: Scalar
     number: int
@@ -278,7 +278,7 @@ class _Vector:
 
 
 def _pack(part: _Part, panel: Memory, vectors: list[_Vector]) -> None:
-    """Copies a part of the right operand to the stack, vectors of its rows side by side."""
+    """Copies a part of the right operand to the stack, with adjacent vectors of its rows."""
     pack = _pack_columns if part.product.rhs.order[-1] == CONTRACTED else _pack_rows
     pack(part, panel, vectors)
 

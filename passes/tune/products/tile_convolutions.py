@@ -80,7 +80,11 @@ class TileConvolutions(RewritePass):
             lhs, rhs, shape, convolution.strides, convolution.rhs_dilation, tiling, padding
         )
         rank = len(shape)
-        last = (0, rank - 1, *range(1, rank - 1))  # where batch, features, spatial ones are
+        last = (
+            0,
+            rank - 1,
+            *range(1, rank - 1),
+        )  # the positions of batch, features and spatial dimensions
         order = [last[convolution.result.index(axis)] for axis in range(rank)]
         return _transposed(made, order)
 
@@ -115,7 +119,7 @@ def _beside(
 
 
 def _padded(lhs: ir.Value, low: list[int], high: list[int]) -> ir.Value:
-    """Returns the input, as much of it as the windows cover."""
+    """Returns the part of the padded input that the windows cover."""
     zero = hlo.full(0, (), hlo.element_type_of(lhs))
     return hlo.pad(lhs, zero, [0, *low, 0], [0, *high, 0], [0] * (len(low) + 2))
 

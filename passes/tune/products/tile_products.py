@@ -19,16 +19,17 @@ from .matrix_kernel import matrix_product
 from .tiling import Tiling, tile
 from .vector_kernel import vector_product
 
-# A left operand in columns is transposed beforehand if so many columns of the right one read it,
-# and its sums run over so many pages.
+# A left operand stored by columns is transposed beforehand if the right operand has so many
+# columns, and its sums run over so many pages.
 _MANY_COLUMNS, _LONG_SUM = 256, 512
-# The largest product of two bytes is 2^14, and all whole numbers to 2^24 are floats.
+# The largest product of two bytes is 2^14, and f32 represents all integers up to 2^24.
 _BYTE, _EXACT_PRODUCTS = 8, 1 << 10
 # Longer sums have at most so many parts.
 _MOST_PARTS = 8
 # A row of a matrix that is worth several vectors.
 _LONG_ROW = 64
-# IREE adds so many products one after the other where all elements of a matrix are the same.
+# IREE adds products with a matrix of equal elements one after the other; sums from this length on
+# are computed by axir.
 _LONG_UNIFORM = 1 << 10
 
 

@@ -10,7 +10,7 @@ import dataclasses
 from axir.dialect.builders.kernels import STACK_BYTES
 
 # Vectors in a row of a tile, and rows that leave registers for a row of the right operand and an
-# element of the left one. First those that are preferred.
+# element of the left one. The preferred ones come first.
 _ROWS = {
     512: {2: 12, 3: 8, 4: 6, 1: 14},  # 32 registers
     256: {2: 6, 3: 4, 1: 8},  # 16 registers
@@ -73,12 +73,12 @@ class Tiling:
 
     @property
     def share(self) -> int:
-        """How many products of a sum a part has."""
+        """The number of products of a sum in a part."""
         return _multiple(-(-self.extents[3] // self.parts), self.depth)
 
     @property
     def blocks(self) -> tuple[int, int, int]:
-        """How many blocks there are: of the batch, of rows, of columns."""
+        """The numbers of blocks: of the batch, of rows, of columns."""
         batch, rows, columns, _ = self.extents
         return batch, -(-rows // self.block_rows), -(-columns // self.block_columns)
 

@@ -13,7 +13,7 @@ from axir.dialect.builders import stablehlo as hlo
 from axir.passes.legalize.convolution_attributes import Convolution
 from axir.passes.legalize.rewriting import RewritePass
 
-# Windows of more elements are cut out of the input in more steps than one kernel has.
+# Windows of more elements need more slices of the input than one kernel holds.
 _LARGEST_WINDOW = 16
 
 

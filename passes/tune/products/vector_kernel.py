@@ -34,7 +34,7 @@ _WORKGROUPS = 64
 # Rows that are read side by side, and vectors of each.
 _ROWS, _VECTORS = 4, 2
 _ROWS_DOWN = 8
-# So many rows are added one after the other, eight at a time.
+# So many rows are summed one after the other, eight at a time.
 _ROWS_PER_PART = 1 << 10
 # A part of a row has at least so many vectors.
 _LEAST_VECTORS = 256
@@ -58,7 +58,7 @@ def vector_product(matrix: Array, vector: Array, vector_bits: int) -> ir.Value:
     is_along = matrix.order[-1] == CONTRACTED
     lanes = vector_bits // element.width
     if is_along:
-        # Few rows are cut into parts, so that there is something for each workgroup.
+        # Few rows are cut into parts, so that each workgroup has work.
         rows = batch * free
         most = contracted // (_LEAST_VECTORS * lanes) if rows < _ROWS else 1
         parts = max(1, min(most, wanted // rows))
@@ -173,7 +173,7 @@ class _Product:
         ]
 
     def down(self, number: Scalar, matrix: View, vector: View, result: Memory) -> None:
-        """Sums down columns: some of the rows of each batch."""
+        """Sums down columns, over some of the rows of each batch."""
         first, end = rows_of(number, self.parts, self.workgroups)
         loop(first, end, (), lambda part: self._down(part, matrix, vector, result))
 
@@ -225,7 +225,7 @@ def _added_up(sums: Sequence[Scalar]) -> Scalar:
 
 @dataclasses.dataclass(frozen=True)
 class _Columns:
-    """Neighbouring columns of a matrix of a batch, whole vectors but for the last ones."""
+    """Neighbouring columns of a matrix of a batch, in whole vectors except for the last ones."""
 
     batch: Scalar
     start: Scalar

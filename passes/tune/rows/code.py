@@ -43,13 +43,13 @@ from .vectors import (
     wide,
 )
 
-# So many vectors are added up side by side, and so many rows at once.
+# So many vectors are summed side by side, and so many rows at once.
 _ACCUMULATORS = 4
 _ROWS_AT_ONCE = 8
 
 
 def build(plan: Plan, workgroup: Scalar, arrays: Sequence[Memory]) -> None:
-    """Writes the code of a workgroup, which has the arrays that are read, then the outputs."""
+    """Writes the code of a workgroup; `arrays` are the inputs, then the outputs."""
     inputs = dict(zip(plan.leaves, arrays, strict=False))
     outputs = dict(zip(plan.program.outputs, arrays[len(plan.leaves) :], strict=True))
     _Code(plan, inputs, outputs, workgroup).write()
@@ -290,7 +290,7 @@ class _Row:
             self.numbers[value] = convert_float(number, element) if number.is_float else number
 
     def number(self, value: ir.Value) -> Scalar:
-        """Returns the number that a row has in an array of one number for each."""
+        """Returns the present row's number in an array with one number for each row."""
         if value not in self.numbers:
             self.numbers[value] = self._number(value)
         return self.numbers[value]
@@ -307,7 +307,7 @@ class _Row:
         return operands[0] if is_view(made) else _applied(made, operands)
 
     def _place(self, value: ir.Value, leaf: Leaf) -> Scalar:
-        """Returns the row of an array that belongs to this one."""
+        """Returns the row of an array that corresponds to the present row."""
         if value not in self.places:
             shape = self.code.space.shape[: self.code.space.split]
             place = index(0)

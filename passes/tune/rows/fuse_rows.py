@@ -78,7 +78,7 @@ class FuseRows(Pass):
                         _replace(block, program)
 
     def _separate(self, made: ir.Operation) -> None:
-        """Makes two reductions of one over axes that are not neighbours, the last ones first."""
+        """Splits a reduction over axes that are not adjacent into two, the last axes first."""
         axes = sorted(made.attributes["dimensions"])
         place = next((n for n in range(1, len(axes)) if axes[-n - 1] != axes[-n] - 1), len(axes))
         is_large = math.prod(hlo.shape_of(made.operands[0])) >= self.elements
@@ -99,12 +99,12 @@ class FuseRows(Pass):
 
 
 def _has_rows(made: ir.Operation, space: Space) -> bool:
-    """Tells whether there are enough rows to share them out; pairs of numbers need none."""
+    """Tells whether rows are enough to divide them; reductions of several arrays need none."""
     return space.rows // space.batches >= _FEWEST_ROWS or len(made.results) > 1
 
 
 def _fits(program: Program) -> bool:
-    """Tells whether a kernel can do it: with numbers to begin with, and not too many arrays."""
+    """Tells whether a kernel fits: initial values are known, and arrays are not too many."""
     for made in program.members:
         is_along = made.name == REDUCE and not is_end(made)
         if is_along and any(uniform_number(x) is None for x in inits_of(made)):
@@ -149,7 +149,7 @@ def _replace(block: ir.Block, program: Program) -> None:
 def _that_follow(
     block: ir.Block, members: set[ir.Operation], last: int, order: dict[ir.Operation, int]
 ) -> list[ir.Operation]:
-    """Returns the operations up to a place that are computed from members, in their order."""
+    """Returns the operations up to a place that depend on members, in their order."""
     following: set[ir.Operation] = set(members)
     found = []
     for view in block.operations:

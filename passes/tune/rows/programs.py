@@ -38,7 +38,7 @@ class Program:
     Attributes:
         space: The rows.
         members: The operations, in their order.
-        outputs: Their results that are used elsewhere, or are reductions down the columns.
+        outputs: The results that are used elsewhere, or are reductions down the columns.
     """
 
     space: Space
@@ -47,7 +47,7 @@ class Program:
 
     @functools.cached_property
     def inside(self) -> frozenset[ir.Operation]:
-        """The members, to be looked up."""
+        """The members, for lookups."""
         return frozenset(self.members)
 
 
@@ -132,13 +132,13 @@ class _Sets:
         self.leaders: dict[Hashable, Hashable] = {}
 
     def leader(self, x: Hashable) -> Hashable:
-        """Returns the member that stands for the set of another one."""
+        """Returns the representative of a member's set."""
         while self.leaders.setdefault(x, x) != x:
             x = self.leaders[x]
         return x
 
     def join(self, x: Hashable, y: Hashable) -> None:
-        """Makes the sets of two members one."""
+        """Joins the sets of two members."""
         self.leaders[self.leader(x)] = self.leader(y)
 
 
@@ -168,7 +168,7 @@ def _outputs(group: list[ir.Operation]) -> list[ir.Value]:
 
 
 def is_expensive(made: ir.Operation) -> bool:
-    """Tells whether to compute something again costs more than to keep it."""
+    """Tells whether computing an operation again costs more than storing its result."""
     return made.name in _EXPENSIVE
 
 
@@ -209,7 +209,7 @@ def row_values(roots: Sequence[ir.Value], program: Program) -> list[ir.Value]:
 
 
 def levels_of(program: Program) -> list[list[ir.Operation]]:
-    """Returns the reductions along rows, those first that depend on no others."""
+    """Returns the reductions along rows in levels; a level depends only on earlier levels."""
     depth: dict[ir.Operation, int] = {}
     levels: list[list[ir.Operation]] = []
     for made in program.members:

@@ -28,7 +28,7 @@ _HALF = 16
 
 
 def space_of(made: ir.Operation) -> Space | None:
-    """Returns the rows along which, or across which, a reduction goes; None if neither."""
+    """Returns the space of a reduction along rows or across them; None for other reductions."""
     if made.name != REDUCE or starts_of(made) is None:
         return None
     shape = hlo.shape_of(made.operands[0])
@@ -147,7 +147,7 @@ def widened(x: Scalar) -> Scalar:
 
 
 def start_vectors(made: ir.Operation) -> list[Scalar]:
-    """Returns the vectors with which a reduction begins."""
+    """Returns the initial vectors of a reduction."""
     found = []
     for value, number in zip(terms_of(made), starts_of(made) or (), strict=True):
         element = hlo.element_type_of(value)

@@ -33,17 +33,17 @@ class Space:
 
     @property
     def rows(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return math.prod(self.shape[: self.split])
 
     @property
     def batches(self) -> int:
-        """How many results a reduction across rows has in each column."""
+        """The number of results of a reduction across rows in each column."""
         return math.prod(self.shape[: self.batch])
 
     @property
     def columns(self) -> int:
-        """How long a row is."""
+        """The length of a row."""
         return math.prod(self.shape[self.split :])
 
     def is_row(self, shape: tuple[int, ...]) -> bool:
@@ -129,7 +129,7 @@ def is_full(made: ir.Operation, space: Space) -> bool:
 
 
 def is_spread(made: ir.Operation, space: Space) -> bool:
-    """Tells whether an operation gives each element of a space the number of its row."""
+    """Tells whether an operation broadcasts one number for each row along the row."""
     if made.name != BROADCAST or hlo.shape_of(made.results[0]) != space.shape:
         return False
     lead = list(range(space.split))
@@ -154,5 +154,5 @@ def is_per_row(made: ir.Operation, space: Space) -> bool:
 
 
 def is_view(made: ir.Operation) -> bool:
-    """Tells whether an operation only looks at numbers of rows in another way."""
+    """Tells whether an operation only changes the shape of numbers of rows."""
     return made.name in ("stablehlo.reshape", BROADCAST)
