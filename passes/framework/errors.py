@@ -36,7 +36,7 @@ class UnknownPassError(PipelineError):
 
 
 class UnknownPassOptionError(PipelineError):
-    """A pass was given an option that it does not have."""
+    """A pass was given an unknown option."""
 
     def __init__(self, pass_name: str, option: str, known: Iterable[str]):
         known = sorted(known)
@@ -47,7 +47,7 @@ class UnknownPassOptionError(PipelineError):
 
 
 class OptionValueError(PipelineError):
-    """An option of a pass is missing, or has a value that it cannot have."""
+    """An option of a pass is missing, or has an invalid value."""
 
 
 class MissingFunctionError(AxirError, ValueError):
@@ -59,7 +59,7 @@ class RaisingError(AxirError, ValueError):
 
 
 class QuantizationError(RaisingError):
-    """An operation on quantized numbers has no meaning, or their type makes no sense."""
+    """An operation on quantized numbers is undefined, or their type is invalid."""
 
 
 class PassFailedError(AxirError, RuntimeError):

@@ -64,7 +64,7 @@ def replace_main(
 
 
 def swap_with_main(module: ir.Module, name: str) -> None:
-    """Lets a function of a module and `main`, if there is one, change their names."""
+    """Exchanges the names of a function of a module and `main`, if that exists."""
     symbols = {name: "main", "main": name}
     for op in module.body.operations:
         symbol = ir.StringAttr(op.attributes["sym_name"]).value
@@ -83,7 +83,7 @@ def _mark_linear(op: ir.Operation, count: int) -> None:
 
 
 def linear_arguments(module: ir.Module, name: str) -> tuple[int, ...]:
-    """Returns which arguments of a function carry the mark `jaxpr.linear`."""
+    """Returns the arguments of a function that have the mark `jaxpr.linear`."""
     for op in module.body.operations:
         if ir.StringAttr(op.attributes["sym_name"]).value == name and "arg_attrs" in op.attributes:
             entries = ir.ArrayAttr(op.attributes["arg_attrs"])

@@ -1,4 +1,4 @@
-"""Names of the arguments and results that a pass leaves, made from those before it.
+"""Names of the arguments and results after a pass, derived from the names before it.
 
 Passes work on values; that the tangent of `x` should be called `dx` matters only to people, and to
 the command line, where arguments are given by name.
@@ -120,7 +120,7 @@ def _residuals(count: int) -> list[str]:
 
 
 def _of_linear_part(stage: Pass, old: Signature, after: Signature) -> Signature | None:
-    """Names the tangents and the residuals that `linear` takes: these are results of `main`."""
+    """Names the tangents and residuals that `linear` takes; residuals are results of `main`."""
     inputs, outputs = _tangents(stage, old)
     residuals = _residuals(len(after.arguments) - len(inputs))
     if len(outputs) != len(after.results):  # a result that does not depend on the arguments

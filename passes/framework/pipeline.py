@@ -1,6 +1,6 @@
 r"""Pipelines: sequences of passes, read from text and run by MLIR's own pass manager.
 
-The text is what `axir opt -p` takes::
+The text is the argument of `axir opt -p`::
 
     pipeline := pass ("," pass)*
     pass     := name [ "{" [ option ("," option)* ] "}" ]
@@ -8,7 +8,7 @@ The text is what `axir opt -p` takes::
     value    := number | "true" | "false" | "none" | word | '"' text '"'
               | "(" [ value ("," value)* [","] ] ")" | "{" [ option ("," option)* ] "}"
 
-Elsewhere: the list of passes (`registry.py`) and the form of one (`base.py`).
+Elsewhere: the list of passes (`registry.py`) and the form of a pass (`base.py`).
 """
 
 from __future__ import annotations

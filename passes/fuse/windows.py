@@ -255,7 +255,7 @@ class Products:
         return tuple(found)
 
     def steps(self) -> tuple[int | None, int | None]:
-        """Returns the strides of neighbours' factors in rows of both operands; None if irregular."""
+        """Returns the strides of neighbours' factors in rows of both operands; None: irregular."""
         numbers, last = self.numbers, len(self.shape) - 1
         if numbers.result[1] == last:
             grouped = numbers.feature_groups > 1 or numbers.batch_groups > 1

@@ -8,7 +8,7 @@ from axir.dialect.program.function import Function
 
 
 def callee_of(equation: Equation) -> Function | None:
-    """Returns the function that an op calls with its operands, if it does nothing else."""
+    """Returns the function that an op calls with its operands; None if it is no plain call."""
     primitive, params = equation.primitive, equation.params
     if primitive.partition is not None:
         return None

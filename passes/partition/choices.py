@@ -21,9 +21,9 @@ Names = tuple[Hashable, ...]
 Assignment = Mapping[int, Names]
 """For factors that are cut the axes along which."""
 
-# What computing an element costs, in bytes that are moved.
+# The cost of computing an element, in bytes moved.
 _OPERATION = 0.1
-# Of more combinations of candidates the first are compared.
+# The largest number of combinations of candidates that are compared.
 _LIMIT = 2048
 
 
@@ -33,7 +33,7 @@ class Lying(NamedTuple):
     Attributes:
         shape: Shape of the array.
         itemsize: Bytes of an element.
-        layout: How it lies, or should; None if that is open.
+        layout: Its layout, or the wanted one; None if open.
     """
 
     shape: tuple[int, ...]
@@ -109,7 +109,7 @@ def layout_of(
 def choose(
     dimensions: Dimensions, operands: Sequence[Lying], results: Sequence[Lying], axes: MeshAxes
 ) -> Choice:
-    """Returns how an op works on parts at the least cost."""
+    """Returns the cheapest way in which an op works on parts."""
     best, least = None, math.inf
     for assignment in _assignments(dimensions, operands, results, axes):
         found = _choice(dimensions, assignment, results, axes)
@@ -212,7 +212,7 @@ def _cost(
         held = math.prod(local_shape(array.shape, layout, axes)) * array.itemsize
         for name in found.combined:
             received = held * (sizes[name] - 1)
-            # An all-reduce is a reduce-scatter and a gather of what that leaves.
+            # An all-reduce is a reduce-scatter and a gather of its results.
             total += received if name in found.scattered else 2 * received / sizes[name]
         if array.layout is not None:
             total += _moving(array, layout, array.layout, axes)

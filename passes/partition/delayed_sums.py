@@ -150,7 +150,7 @@ class _Walk:
         return array
 
     def _settled(self, variable: Var) -> Value:
-        """Returns the value of a variable, summed if that was delayed."""
+        """Returns the value of a variable, after its sum if that was delayed."""
         found = self._summand(variable)
         if not found.names:
             return found.value
@@ -177,7 +177,7 @@ class _Walk:
         return [Summand(x) for x in self._bind(equation, values)]
 
     def _kept(self, equation: Equation, result: Summand) -> Summand:
-        """Returns a result as it is if its only user can do with that, else summed."""
+        """Returns a result unsummed if its only user can delay the sum, else summed."""
         (variable,) = equation.results
         outputs = [n for n in self._outputs if self.function.outputs[n] is variable]
         if self._uses[variable] == 1 and (outputs or self._is_linear(self._user.get(variable))):
@@ -223,7 +223,7 @@ class _Walk:
 
 
 def _counts(variable: Var) -> bool:
-    """Tells whether an operand of a linear op is one in which it is linear, not a constant."""
+    """Tells whether a linear op is linear in an operand, which is then no constant."""
     return type(variable) is not Literal
 
 

@@ -46,7 +46,7 @@ def join_sums(function: Function) -> Function:
 
 
 def _has_several(function: Function) -> bool:
-    """Tells whether there may be sums to join in a function, or in one that it calls."""
+    """Tells whether a function, or a callee, may have sums to join."""
     if sum(map(_may_wait, function.equations)) > 1:
         return True
     return any(_has_several(f) for e in function.equations for f in functions_of(e.params))
@@ -111,7 +111,7 @@ class _Walk:
                 continue
             operands = [self._value(e.operands[0]) for e in together]
             params = {"axes": names}
-            for _ in attributed(together[-1:]):  # it stands where the last of them does
+            for _ in attributed(together[-1:]):  # with the location of the last of them
                 results = self._trace.record(joined_psum_primitive, operands, params)
                 found = zip(together, results, strict=True)
                 self._values.update((each.results[0], x) for each, x in found)

@@ -285,7 +285,7 @@ class _Partitioner:
         )
 
     def _act(self, equation: Equation, operands: Sequence[Placed]) -> list[Placed]:
-        """Lets an op with effects act once, on the first device, which tells the others."""
+        """Runs an op with effects once, on the first device, which sends the results to all."""
         whole = self._gathered(operands)
         types = [v.type for v in equation.results]
         results = on_first_device(
@@ -365,7 +365,7 @@ class _Partitioner:
                     )
 
     def _bind(self, equation: Equation, operands: Sequence[Value], params: Params) -> list[Value]:
-        # Recorded even if all operands are known: constants are made by each device.
+        # Recorded even if all operands are known: each device makes constants itself.
         trace = state.ambient
         assert trace is not None
         results: Results = trace.record(equation.primitive, operands, params)
@@ -379,7 +379,7 @@ class _Partitioner:
         choice: Choice,
     ) -> Params:
         assert dimensions.local_params is not None
-        # Parts of a sum that is scattered are as large as the sum.
+        # Before scattering, a part of a sum is as large as the sum.
         before = [
             tuple(tuple(n for n in names if n not in choice.scattered) for names in layout)
             for layout in choice.results

@@ -1,4 +1,4 @@
-"""CHLO: special functions, implicit broadcasting, `top_k` and others above StableHLO."""
+"""CHLO: special functions, implicit broadcasting, `top_k` and other high-level operations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Control flow of StableHLO: choices, loops, calls. Loops that count become `scan` (`loops.py`)."""
+"""Control flow of StableHLO: branches, loops, calls. Counting loops become `scan` (`loops.py`)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _case(context: RaisingContext, operation: ir.Operation, index: Value) -> Seq
 
 
 def _is_inside(index: ir.Value) -> bool:
-    """Tells whether an index is clamped already, or a truth value."""
+    """Tells whether an index is already clamped, or a boolean."""
     owner = index.owner
     if isinstance(owner, ir.Block):
         return False

@@ -57,7 +57,7 @@ _COMPARED = {"GE": ">=", "GT": ">", "LE": "<=", "LT": "<", "EQ": "=="}
 
 
 class Comparison(NamedTuple):
-    """A comparison of extents that sizes decide, as a constraint writes it; empty if none can."""
+    """An undecided comparison of extents, as a constraint; empty if no constraint expresses it."""
 
     text: str
 
@@ -71,7 +71,7 @@ def extents_array(extents: Sequence[Extent], shape: Sequence[int]) -> Extents:
 
 
 def as_value(extents: Extents, dtype: Dtype) -> Value:
-    """Returns extents as a value of the program: known where all are numbers."""
+    """Returns extents as a value of the program; a known value if all are numbers."""
     flat = extents.reshape(-1).tolist()
     if not any(map(is_symbolic_dim, flat)):
         return from_numpy(np.array(flat, dtype).reshape(extents.shape))
@@ -213,7 +213,7 @@ def _clamped(op: ir.Operation, least: Extents, x: Extents, most: Extents) -> Ext
         *(part.reshape(-1).tolist() for part in np.broadcast_arrays(least, x, most)), strict=True
     ):
         if low is not None and high is not None and is_same(low, high):
-            found.append(low)  # whatever is clamped
+            found.append(low)  # for every operand
         elif None in (low, extent, high):
             found.append(None)
         else:
@@ -248,7 +248,7 @@ def _converted(op: ir.Operation, x: Extents) -> Extents | None:
         return None
     if not _is_truth_value(op.operands[0].type):
         return x
-    # MLIR's own operations take the only bit for the sign.
+    # MLIR's own operations treat the only bit as a sign.
     numbers = {True: 1 if op.name == "stablehlo.convert" else -1, False: 0}
     found = [None if isinstance(e, Comparison) else numbers.get(e) for e in x.reshape(-1).tolist()]
     return extents_array(found, x.shape)
@@ -286,5 +286,5 @@ _RULES: dict[str, Returning[Extents | None]] = {
 
 
 def is_name(extent: Extent) -> bool:
-    """Tells whether an extent is the name of an open dimension, and nothing else."""
+    """Tells whether an extent is only the name of an open dimension."""
     return isinstance(extent, SymbolicDim) and extent.is_name

@@ -1,4 +1,4 @@
-"""Operations of StableHLO on integers and on bits that no op of the dialect is for."""
+"""Operations of StableHLO on integers and bits without an op of the dialect."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _number(value: int, dtype: Dtype) -> Value:
 def integer_power(base: Value, exponent: Value) -> Value:
     """Returns the power of an integer, by squaring; it wraps around as products do.
 
-    One over a number, which negative exponents ask for, is 0, but for 1 and -1.
+    For negative exponents the result is 0, except for the bases 1 and -1.
     """
     dtype = base.dtype
     zero, one = _number(0, dtype), _number(1, dtype)

@@ -32,7 +32,7 @@ _TURNED = {"LT": "GT", "LE": "GE", "GT": "LT", "GE": "LE", "NE": "NE"}
 
 
 def varying_places(operation: ir.Operation) -> list[int]:
-    """Returns which carried values of a loop a pass may change."""
+    """Returns the carried values of a loop that an iteration may change."""
     block = operation.regions[1].blocks[0]
     results = list(block.operations)[-1].operands
     return [
@@ -133,7 +133,7 @@ def _step_of(
 
 
 def _passes(direction: str, start: int, limit: int, step: int) -> int | None:
-    """Returns how often a loop runs; None if it would leave the integers first."""
+    """Returns the number of iterations; None if the counter would overflow first."""
     if direction == "NE":
         distance = limit - start
         return distance // step if distance % step == 0 and distance // step >= 0 else None
@@ -156,7 +156,7 @@ def _body_of(
     counter: _Counter,
     varying: Sequence[int],
 ) -> Body:
-    """Traces a pass as a function of the values that vary, then the counter."""
+    """Traces an iteration as a function of the values that vary, then the counter."""
     body = context.body(operation, 1)
 
     def advance(*values: Value) -> list[Value]:
@@ -270,7 +270,7 @@ class _Parts:
         return place == wanted
 
     def _place_of(self, variable: Var) -> tuple[int, int] | None:
-        """Returns (a, b) for an index that is a + b * number of the pass."""
+        """Returns (a, b) for an index that is a + b * number of the iteration."""
         if variable is self.index:
             return self.counter.start, self.counter.step
         number = _known(variable)
@@ -293,7 +293,7 @@ class _Parts:
         return None
 
     def _not_negative(self, which: Var, chosen: Var, other: Var) -> tuple[int, int] | None:
-        """Reads `i < 0 ? i + n : i`, for an index that never is negative."""
+        """Reads `i < 0 ? i + n : i` for an index that is never negative."""
         test = self.makers.get(which)
         place = self._place_of(chosen)
         if test is None or place is None or test.primitive.name != "lt":
@@ -305,7 +305,7 @@ class _Parts:
     # The scan -----------------------------------------------------------------------------------
 
     def bind(self, init: Sequence[Value]) -> list[Value]:
-        """Applies the scan; returns the values that vary after the last pass."""
+        """Applies the scan; returns the final values that vary."""
         length = self.counter.length
         carried = [place for place in range(len(self.carry)) if place not in self.stacked]
         kept = [v for v in self.consts if v not in self.sliced]
@@ -402,7 +402,7 @@ def _again(equation: Equation, environment: Environment) -> Results:
 
 
 def _known(variable: Var) -> int | None:
-    """Returns the integer that a literal is."""
+    """Returns the integer of a literal; None for other variables."""
     if type(variable) is not Literal or variable.type.shape:
         return None
     host = variable.array.host()

@@ -107,7 +107,7 @@ _IGNORED = ("sdy.mesh",)
 _SMALL = 8
 # How often raising may begin again because it learned about open dimensions.
 _MOST_ATTEMPTS = 32
-# So many bytes of arrays are compared before all of them are.
+# How many bytes of arrays are compared before all bytes are.
 _COMPARED_FIRST = 64
 
 
@@ -387,10 +387,10 @@ class _Raising:
     # Extents ------------------------------------------------------------------------------------
 
     def _follow(self, op: ir.Operation, results: list[Raised]) -> list[Raised]:
-        """Notes which extents the result of an operation holds, if an operand holds some.
+        """Records the extents that an operation's result holds, if an operand holds extents.
 
         Returns:
-            The results; extents that are computed of others are expressions instead.
+            The results; extents that are computed from others become expressions.
         """
         if len(results) != 1 or type(results[0]) is not Tracer or results[0] in self._extents:
             return results
@@ -410,7 +410,7 @@ class _Raising:
     def extents(self, value: ir.Value) -> HostArray | None:
         """Returns the extents that a value holds, of known and open dimensions; else None.
 
-        Where a program puts known extents and others together, the others are None.
+        In a concatenation of known and unknown extents, the unknown ones are None.
         """
         found = self._whole_extents(value)
         op = _owner(value)
@@ -426,7 +426,7 @@ class _Raising:
         return None if known is None else known.astype(object)
 
     def want_extents(self, value: ir.Value) -> None:
-        """Raises `DimensionArgument` if a shape is computed of an integer that is an argument."""
+        """Raises `DimensionArgument` if a shape is computed from an integer argument."""
         pending, seen = [value], set()
         while pending:
             current = pending.pop()
@@ -527,14 +527,14 @@ def _is_static(value: ir.Value) -> bool:
 
 
 def _are_equal(a: HostArray, b: HostArray) -> bool:
-    """Tells whether arrays of a type hold the same bytes; looks at few of them first."""
+    """Tells whether arrays of one type hold the same bytes; compares a few of them first."""
     left, right = a.reshape(-1).view(np.uint8), b.reshape(-1).view(np.uint8)
     step = max(1, len(left) // _COMPARED_FIRST)
     return np.array_equal(left[::step], right[::step]) and np.array_equal(left, right)
 
 
 def _check(op: ir.Operation, results: Sequence[Raised]) -> None:
-    """Raises if a rule gave other types than the operation has."""
+    """Raises if a rule returned other types than the operation has."""
     for number, value in enumerate(results):
         if not isinstance(value, Array):
             continue

@@ -52,7 +52,7 @@ def dot_dimensions(operation: ir.Operation) -> DimensionNumbers:
 def product(
     operation: ir.Operation, lhs: Value, rhs: Value, numbers: DimensionNumbers, wanted: Dtype
 ) -> Value:
-    """Returns a product of arrays of a dtype, with the precision that an operation asks for."""
+    """Returns a product of arrays of a dtype, with the precision of an operation."""
     lhs, rhs, preferred = alike(lhs, rhs, wanted)
     sides = ("lhs", "rhs")
     contracting = tuple(numbers[f"{side}_contracting_dimensions"] for side in sides)
@@ -68,7 +68,7 @@ def convolved(
     padding: Sequence[tuple[int, ...]],
     wanted: Dtype,
 ) -> Value:
-    """Returns a convolution of a dtype by the attributes of an operation, but for the padding."""
+    """Returns a convolution of a dtype by an operation's attributes, except for the padding."""
     lhs, rhs, preferred = alike(lhs, rhs, wanted)
     reversed_axes = tuple(
         axis for axis, is_reversed in zip(read.rhs[2:], read.reversal, strict=True) if is_reversed

@@ -3,9 +3,9 @@
     dequantize(q) = (q - zero_point) * scale
     quantize(x)   = round_to_even(clamp(low, x / scale + zero_point, high))
 
-The specification computes these in the expressed type. So does axir, but for types of 16 bits,
-which have too few digits for a zero point of 8 bits beside a fraction: it computes in float32 and
-rounds once. Elsewhere: which operations are computed so (`quantized_operations.py`).
+The specification computes these in the expressed type. So does axir, except for types of 16 bits,
+which have too few digits for a zero point of 8 bits and a fraction: it computes in float32 and
+rounds once. Elsewhere: which operations use these (`quantized_operations.py`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from axir.dialect.program.rules import Value
 from .shapes import spread
 
 _TO_EVEN = 1
-# Integers of up to so many bytes, and their distances, are exact in float32.
+# Integers of up to so many bytes, and their differences, are exact in float32.
 _EXACT_BYTES = 2
 
 

@@ -109,7 +109,7 @@ def _refused(context: RaisingContext, operation: ir.Operation, *values: Value) -
 
 
 def _computed(context: RaisingContext, operation: ir.Operation, *values: Value) -> Raised:
-    """Applies the operation to the numbers that integers stand for, and quantizes the results."""
+    """Applies the operation to the represented numbers, and quantizes the results."""
     given = quantizations(operation.operands)
     mixed = any(q is None and dtypes.is_float(x.dtype) for q, x in zip(given, values, strict=True))
     floats = [
@@ -126,7 +126,7 @@ def _computed(context: RaisingContext, operation: ir.Operation, *values: Value) 
 
 
 def _quantized_operands(operation: ir.Operation) -> list[Quantization | None]:
-    """Returns the quantizations of operands that hold numbers, and of results that do."""
+    """Returns the quantizations of the operands and results that hold numbers."""
     operands = list(operation.operands)
     if operation.name == "stablehlo.select":
         operands = operands[1:]
@@ -222,7 +222,7 @@ def _iota(context: RaisingContext, operation: ir.Operation) -> Value:
 
 @raises("stablehlo.reduce", "stablehlo.reduce_window", "stablehlo.scatter", table=QUANTIZED_RULES)
 def _folded(context: RaisingContext, operation: ir.Operation, *values: Value) -> Raised:
-    """Applies an operation with a body, which may be of a type with more digits than arrays have.
+    """Applies an operation with a body; the body may have a type of more digits than the arrays.
 
     Arrays become integers of the body's types; initial values are of these types already.
     """

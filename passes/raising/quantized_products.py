@@ -127,7 +127,7 @@ def _as_floats(
 
 
 def _float_result(operation: ir.Operation, wanted: Quantization | None) -> Dtype:
-    """Returns the dtype of the numbers that a product results in."""
+    """Returns the dtype of the numbers that a product returns."""
     return result_dtype(operation) if wanted is None else computed_in(wanted)
 
 
@@ -135,7 +135,7 @@ def _float_result(operation: ir.Operation, wanted: Quantization | None) -> Dtype
 
 
 def _accumulator(left: Quantization, right: Quantization, count: Extent) -> Dtype | None:
-    """Returns the dtype that holds sums of so many products; None if no integers do."""
+    """Returns the integer dtype that holds sums of so many products; None if no dtype does."""
     if is_symbolic_dim(count):
         return None
     most = count * left.reach * right.reach
@@ -145,7 +145,7 @@ def _accumulator(left: Quantization, right: Quantization, count: Extent) -> Dtyp
 
 
 def _factors(x: Value, q: Quantization, kind: Dtype) -> Factors:
-    """Returns integers as a product takes them: bytes with a sign, or the type of the sums."""
+    """Returns integers as operands of a product: signed bytes, or the type of the sums."""
     numbers = np.array(q.zero_points)
     zeros = None
     if numbers.any():

@@ -1,4 +1,4 @@
-"""The `raise-stablehlo` pass: from StableHLO, ours or anyone's, to the jaxpr dialect."""
+"""The `raise-stablehlo` pass: from StableHLO of any source to the jaxpr dialect."""
 
 from __future__ import annotations
 

@@ -117,7 +117,7 @@ def scalar_values(
     wanted: Sequence[ir.Value],
     arrays: Sequence[Value],
 ) -> Sequence[Value]:
-    """Returns values that a comparator computes of its left elements, for all elements."""
+    """Returns values that a comparator computes from its left elements, for all elements."""
     arguments = list(operation.regions[0].blocks[0].arguments)
     body = context.body(operation)
 

@@ -178,7 +178,7 @@ def _splat(context: RaisingContext, operation: ir.Operation, x: Value, *extents:
 def _full_shape(
     context: RaisingContext, operation: ir.Operation, extents: Sequence[int], first: int
 ) -> tuple[int, ...]:
-    """Returns extents with the open ones taken from operands, in order from the first."""
+    """Returns extents; the open ones are taken from the operands, in order from number `first`."""
     found = []
     for extent in extents:
         if extent == _OPEN:
@@ -234,7 +234,7 @@ def _concat(context: RaisingContext, operation: ir.Operation, *values: Value) ->
 def _bounds(
     context: RaisingContext, operation: ir.Operation, first: int
 ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-    """Returns offsets, sizes and strides of a part, those that are operands from the first on."""
+    """Returns the offsets, sizes and strides of a part; dynamic ones come from the operands."""
     found = []
     for name in ("static_offsets", "static_sizes", "static_strides"):
         extents = integers(operation, name)
@@ -253,7 +253,7 @@ def _extract_slice(
         for o, n, s in zip(offsets, sizes, strides, strict=True)
     ]
     part = slice(x, offsets, tuple(ends), strides)
-    # As MLIR decides it: dimensions are left out that are none of the result's, in order.
+    # As in MLIR, dimensions are dropped, in order, if they do not match the result's.
     wanted = list(operation.results[0].type.shape)
     kept: list[int] = []
     for extent, given in zip(part.shape, integers(operation, "static_sizes"), strict=True):

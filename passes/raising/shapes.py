@@ -25,7 +25,7 @@ from axir.dialect.text.resources import resource_name
 from .attributes import dense, integer, integers
 from .table import RaisingContext, raises, recorded, result_type
 
-# So many integers are computed with, since shapes and indices follow from them.
+# Arrays of up to so many integers are computed, because shapes and indices follow from them.
 _FEW = 16
 
 
@@ -49,7 +49,7 @@ def elements(operation: ir.Operation) -> HostArray:
     if not is_quantized(operation.results[0].type):
         return found
     storage = result_type(operation).dtype
-    # MLIR has the integers of unsigned types without a sign.
+    # MLIR stores the integers of unsigned types as signless.
     return found.view(storage) if found.dtype.itemsize == storage.itemsize else found
 
 

@@ -1,7 +1,7 @@
 """`stablehlo.sort`: comparators as keys, which the op `sort` takes.
 
-A comparator that orders by keys is read by `axir.passes.legalize.sorting.sort_order`. Keys that are
-not in the order of the op (descending ones, or floats by their bits) become integers that are.
+`axir.passes.legalize.sorting.sort_order` reads comparators that order by keys. Keys in another
+order than the op's (descending, or floats by their bits) become integers in the op's order.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _sort(context: RaisingContext, operation: ir.Operation, *arrays: Value) -> S
 
 
 def _leading(block: ir.Block, keys: Sequence[Key], arrays: Sequence[Value]) -> int | None:
-    """Returns how many of the arrays the op `sort` would compare to the same effect, if it can."""
+    """Returns how many leading arrays the op `sort` must compare; None if it orders otherwise."""
     left = list(block.arguments)[::2]
     compared: list[tuple[int, str]] = []
     for key in keys:

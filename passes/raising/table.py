@@ -56,7 +56,7 @@ class RaisingContext(Protocol):
         ...
 
     def weights(self, array: HostArray, name: str | None) -> Value:
-        """Returns weights, perhaps with a name, as a value: the function will capture them."""
+        """Returns weights, perhaps with a name, as a value; the function captures them."""
         ...
 
     def value(self, value: ir.Value) -> Value:

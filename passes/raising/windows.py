@@ -105,7 +105,7 @@ def _dynamic_reduce_window(
 
 
 def _running(monoid: str, x: Value, window: Window) -> Value | None:
-    """Returns a running reduction if each window reaches from an element to one end."""
+    """Returns a running reduction if each window reaches from an element to one end; else None."""
     if monoid not in _RUNNING or x.dtype == dtypes.bool_ or window.is_dilated:
         return None
     if window.window_strides != (1,) * x.ndim:

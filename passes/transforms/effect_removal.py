@@ -15,7 +15,7 @@ from axir.dialect.program.restriction import restricted
 
 
 def params_to_derive(equation: Equation, has_run: bool) -> Params:
-    """Returns the parameters with which to derive an op, given whether it has run already."""
+    """Returns the parameters with which to differentiate an op; without effects if it has run."""
     if not has_run or not equation.primitive.multiple_results or not is_effectful(equation):
         return equation.params
     return {name: _silent(value) for name, value in equation.params.items()}
@@ -29,7 +29,7 @@ def _silent(value: Param) -> Param:
 
 @transformation("silence")
 def silence_function(function: Function) -> Function:
-    """Returns a function without the ops that have effects and give no results."""
+    """Returns a function without the ops that have effects and no results."""
     kept = [
         Equation(e.primitive, e.operands, e.results, params_to_derive(e, has_run=True), e.op)
         for e in function.equations

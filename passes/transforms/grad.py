@@ -1,6 +1,6 @@
 """The `grad` pass: the gradient of a saved function as one function.
 
-It is `linearize` and `transpose` in one go, so nothing has to be carried from one to the other.
+It is `linearize` and `transpose` in one pass, so that no residuals pass between two.
 """
 
 from __future__ import annotations

@@ -75,21 +75,21 @@ class Instantiate(Pass):
 
 
 def symbols_of(function: Function) -> set[str]:
-    """Returns the names of the symbolic dimensions of a function, and of those that it calls."""
+    """Returns the names of the symbolic dimensions of a function and of its callees."""
     return {name for extent in _open_extents(function) for name in extent.names()}
 
 
 def computes_with_sizes(function: Function) -> bool:
     """Tells whether extents are anything but numbers and multiples of symbolic dimensions.
 
-    With others, such as the least of a dimension and a number, a program may do something else
-    from some number of rows on.
+    With other extents, such as the minimum of a dimension and a number, a program may behave
+    differently from some number of rows on.
     """
     return not all(map(_is_multiple, _open_extents(function)))
 
 
 def _open_extents(function: Function) -> Iterator[SymbolicDim]:
-    """Yields the symbolic extents in a function and in those that it calls, perhaps repeatedly."""
+    """Yields the symbolic extents in a function and in its callees, perhaps repeatedly."""
     pending, seen = [function], {function}
     while pending:
         current = pending.pop()
@@ -122,7 +122,7 @@ def _is_multiple(extent: SymbolicDim) -> bool:
 
 @transformation("instantiate")
 def instantiate_function(function: Function, sizes: Sizes) -> Function:
-    """Returns a function for sizes of its symbolic dimensions.
+    """Returns a function with symbolic dimensions replaced by sizes.
 
     Args:
         function: The function.
@@ -135,7 +135,7 @@ def instantiate_function(function: Function, sizes: Sizes) -> Function:
 
 
 class _Sized(Copy):
-    """Variables of a function as values of a trace, in which extents are sizes."""
+    """The values of a function's variables in a trace where extents are sizes."""
 
     __slots__ = ("_by_name", "_sizes")
 
@@ -155,14 +155,14 @@ class _Sized(Copy):
 
 
 def type_of_sizes(kind: ShapedArray, sizes: Mapping[str, Extent]) -> ShapedArray:
-    """Returns a type for sizes of its symbolic dimensions."""
+    """Returns a type with symbolic dimensions replaced by sizes."""
     if not kind.is_open:
         return kind
     return kind.update(shape=tuple([value_of(extent, sizes) for extent in kind.shape]))
 
 
 def _of_sizes(value: Param, by_name: Mapping[str, Extent], sizes: Sizes) -> Param:
-    """Returns a parameter for sizes of the symbolic dimensions in it."""
+    """Returns a parameter with symbolic dimensions replaced by sizes."""
     if type(value) is Function:
         return instantiate_function(value, sizes)
     if isinstance(value, DeferredFunction):

@@ -133,7 +133,7 @@ class Jvp(Pass):
 def active_arguments(
     function: Function, argnums: int | tuple[int, ...] | None, pass_name: str
 ) -> tuple[bool, ...]:
-    """Returns which arguments of a saved function a pass differentiates in."""
+    """Returns the arguments of a saved function in which a pass differentiates."""
     types = [v.type for v in (*function.inputs, *function.captures)]
     if argnums is None:
         return tuple(dtypes.is_inexact(t.dtype) for t in types)

@@ -53,9 +53,9 @@ def linearize(
     """Computes a function at a point, and its derivative there as a linear function.
 
     Args:
-        function: What to differentiate.
+        function: The function to differentiate.
         primals: Values of its inputs and captures.
-        active: Which of them get tangents.
+        active: Which inputs and captures get tangents.
         known: Values of variables that have been computed already.
     """
     with Trace(f"{function.name}_linear", "Linearize", is_ambient=False) as trace:

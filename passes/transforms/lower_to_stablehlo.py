@@ -1,8 +1,8 @@
 """The `lower-to-stablehlo` pass: from the jaxpr dialect to portable StableHLO.
 
 Each op's `lower` rule writes its StableHLO; functions that calls name become private functions,
-once each. Random keys become their words, uint32 along one more axis at the end. What IREE lacks or
-gets wrong is not this pass's business (`legalize/`).
+once each. Random keys become their words, uint32 along one more axis at the end. Elsewhere:
+rewrites of operations that IREE does not support or compiles wrongly (`legalize/`).
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class _EquationLowering:
 
     @property
     def allows_host_calls(self) -> bool:
-        """Whether the code will run in this process only, and may call back into it."""
+        """Whether the code will run only in this process, and may call back into it."""
         return self._module.host_functions is not None and not self._module.is_portable
 
     @property
@@ -105,7 +105,7 @@ class _EquationLowering:
         return hlo.call(symbol, [*sizes, *values], [v.type.words.mlir for v in function.outputs])
 
     def inline(self, function: Function, *values: ir.Value) -> list[ir.Value]:
-        """Writes the ops of a function in place, as the body of a region needs it."""
+        """Inlines the ops of a function as the body of a region."""
         return self._module.lower_body(function, values)
 
 
@@ -294,7 +294,7 @@ class _ModuleLowering:
                 )
             wanted = variable.type.words.mlir
             if value.type != wanted and _are_alike(value.type, wanted):
-                value.set_type(wanted)  # which says the same of open extents in other words
+                value.set_type(wanted)  # with another encoding of the same open extents
             if value.type != wanted:
                 raise MissingRuleError(
                     f"The MLIR translation rule of '{primitive.name}' gave {value.type}, but its "

@@ -1,9 +1,9 @@
-"""StableHLO with open dimensions, as `jax.export` writes it: sizes that follow from arguments.
+"""StableHLO with open dimensions, as `jax.export` writes it: sizes follow from arguments.
 
-The public function computes the sizes of the names from the shapes of its arguments, asserts what
-must hold of them, and calls a private function that takes them first. So do all private functions;
-types of values are `tensor<?xf32>`, and operations take extents as operands. Elsewhere: the rules
-of ops (`dialect/ops`), operations that take extents (`dialect/builders/stablehlo`).
+The public function computes the sizes of the names from the shapes of its arguments, asserts their
+constraints, and calls a private function. All private functions take the sizes as their first
+arguments; types of values are `tensor<?xf32>`, and operations take extents as operands. Elsewhere:
+the rules of ops (`dialect/ops`), operations that take extents (`dialect/builders/stablehlo`).
 """
 
 from __future__ import annotations

@@ -38,8 +38,8 @@ def live_equations(
     """Returns the equations on which the outputs depend, in order.
 
     Args:
-        function: Whose equations.
-        simplify: What to do with the bodies of control flow.
+        function: The function with the equations.
+        simplify: Simplifies the bodies of control flow.
     """
 
     def reduced(equation: Equation, needed: set[Var]) -> Equation:
@@ -130,7 +130,7 @@ class _Simplifier:
 
 
 def _key(equation: Equation, operands: Sequence[Value]) -> Hashable:
-    """Returns what equal ops share, or None if parameters cannot be compared."""
+    """Returns a key that equal ops share, or None if parameters cannot be compared."""
     sources = tuple(
         (x.host().tobytes(), x.type) if type(x) is ConcreteArray and not x.shape else id(x)
         for x in operands
@@ -166,10 +166,10 @@ def simplify_function(function: Function, inline: str = "auto", is_final: bool =
     """Returns a function that computes the same with fewer ops.
 
     Args:
-        function: What to simplify; its captures stay captures.
+        function: The function to simplify; its captures stay captures.
         inline: `auto` for calls of small functions and functions called once, `all` or `none`.
-        is_final: Whether nothing differentiates the result any more, so that ops with rules of
-            their own come down to their bodies.
+        is_final: Whether the result will not be differentiated, so that ops with derivative rules
+            are replaced by their bodies.
     """
     return _simplify(function, inline, is_final, folds=True)
 

@@ -1,6 +1,6 @@
 """The walk of differentiation, which `jvp` and `linearize` share: values and tangents, op by op.
 
-The two differ in the rule that they ask of an op with moving operands. Elsewhere: the rules
+The two differ in the rule that they apply to an op with nonzero tangents. Elsewhere: the rules
 (`axir.dialect.ops`).
 """
 
@@ -39,7 +39,7 @@ def differentiate(
         primitive: The primitive; its rule is `value_and_jvp` (values and tangents together, as
             calls and users' primitives have) or `jvp` (tangents, given the values).
         primals: Values of the operands.
-        tangents: Their tangents, some of them `Zero`.
+        tangents: Their tangents; some may be `Zero`.
         params: Parameters of the primitive.
         outs: The results, if they are known already.
 
@@ -47,7 +47,7 @@ def differentiate(
         Results and their tangents, as lists for a primitive with multiple results.
     """
     if primitive.value_and_jvp is not None:
-        # Users' rules may map over them by axes, which JAX gives as tuples, too.
+        # Users' rules may map over them by axes, which are tuples in JAX, too.
         return primitive.value_and_jvp(tuple(primals), tuple(tangents), **params)
     if primitive.jvp is None:
         raise MissingRuleError(
@@ -60,7 +60,7 @@ def differentiate(
 
 
 class _Tangents(dict[Var, Tangent]):
-    """Tangents of variables, of those that have one other than zero."""
+    """The nonzero tangents of variables."""
 
     __slots__ = ()
 

@@ -98,7 +98,7 @@ def _pull_back(equation: Equation, known: Environment, pending: dict[Var, Cotang
         else:
             results = primitive.transpose(cotangents[0], *operands, **equation.params)
     except NonArrayArgumentError as error:
-        # The rule of a product takes the other factor for a value.
+        # The rule of a product expects the other factor as a value.
         if sum(type(x) is UndefinedPrimal for x in operands) < 2:
             raise
         raise UnsupportedRuleError(

@@ -74,7 +74,7 @@ def _apply(
             f"Define it with batching.primitive_batchers[{primitive.name}] = rule(operands, axes).",
         )
     else:
-        # Tuples, as users' rules expect: some give the axes back as a tree.
+        # Tuples, as users' rules expect: some return the axes as a tree.
         results, result_axes = primitive.batch(tuple(operands), tuple(axes), **equation.params)
     return (results, result_axes) if primitive.multiple_results else ([results], [result_axes])
 

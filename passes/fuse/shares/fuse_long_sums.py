@@ -80,7 +80,7 @@ class FuseLongSums(Pass):
 
 
 def _is_of_columns(period: int, made: ir.Operation) -> bool:
-    """Tells whether an operation copies one number, or numbers of columns, to all rows."""
+    """Tells whether an operation broadcasts one number, or one for each column, to all rows."""
     if made.name != BROADCAST:
         return False
     [x] = made.operands

@@ -1,4 +1,4 @@
-"""`fuse-sums`: sums that are left become kernels of several workgroups."""
+"""`fuse-sums`: the remaining sums become kernels of several workgroups."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Long reductions in two steps: workgroups reduce parts to a few vectors, which are reduced then.
+"""Long reductions in two steps: workgroups reduce parts to a few vectors, then these are reduced.
 
-An array `[n]`, or `[n, k]` down short columns, is seen as rows of `c` elements that lie one behind
-the other, where `c` is a multiple of `k` and of a vector. Sums down these `c` columns read memory
-in order. Elsewhere: which reductions these are (`fuse_long_sums.py`).
+An array `[n]`, or `[n, k]` with few columns, is viewed as contiguous rows of `c` elements, where
+`c` is a multiple of `k` and of a vector. Sums down these `c` columns read memory in order.
+Elsewhere: which reductions these are (`fuse_long_sums.py`).
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ class Plan:
     """How a reduction `[outer, rows, columns]` of its middle axis is cut.
 
     Attributes:
-        outer: How many results it has, in each column.
-        length: How many elements belong to a result, in all columns.
-        period: How many columns there are.
-        width: How many elements the rows have that are added up.
-        parts: How many parts there are, of each result.
-        lanes: How many elements a vector has.
+        outer: The number of results in each column.
+        length: The number of elements of a result, in all columns.
+        period: The number of columns.
+        width: The number of elements of the rows that are summed.
+        parts: The number of parts of each result.
+        lanes: The number of elements of a vector.
     """
 
     outer: int
@@ -50,7 +50,7 @@ class Plan:
 
     @property
     def rows(self) -> int:
-        """How many whole rows there are."""
+        """The number of whole rows."""
         return self.length // self.width
 
     @property
@@ -136,7 +136,7 @@ class _Code:
     result: Memory
 
     def part(self, number: Scalar) -> None:
-        """Adds up the rows of a part."""
+        """Sums the rows of a part."""
         plan, lanes = self.plan, self.plan.lanes
         outer, part = _divided(number, plan.parts)
         neutral = broadcast(self._neutral, lanes)
