@@ -43,7 +43,7 @@ def exchanged(x: Any, y: Any, z: Any) -> Any:
 
 
 def mirrored(x: Any, y: Any) -> Any:
-    """Each array is needed, in another order, by all that replace one."""
+    """All new arrays read each old array, in another order."""
 
     def step(_: Any, state: Any) -> Any:
         x, y, z = state
@@ -61,7 +61,7 @@ def scattered_into_itself(x: Any, i: Any) -> Any:
 
 
 def read_after_update(x: Any) -> Any:
-    """Elements that replace others need both the old and the new array."""
+    """Elements that replace others depend on both the old and the new array."""
 
     def step(i: Any, state: Any) -> Any:
         x, total = state
@@ -216,7 +216,7 @@ def trained(x: Any, *weights: Any) -> Any:
 
 
 def with_nothing(x: Any, empty: Any) -> Any:
-    """Arrays without elements, which are carried, changed, joined, summed up and multiplied."""
+    """Empty arrays, which are carried, changed, joined, summed and multiplied."""
 
     def inner(_: Any, state: Any) -> Any:
         nothing, total = state
@@ -237,7 +237,7 @@ def with_nothing(x: Any, empty: Any) -> Any:
 
 
 def solved(a: Any, b: Any) -> Any:
-    """A kernel of small matrices becomes part of the loop's."""
+    """A kernel of small matrices becomes part of the loop's kernel."""
 
     def step(x: Any, _: Any) -> Any:
         return jnp.linalg.solve(a + jnp.diag(x), b), x
@@ -359,7 +359,7 @@ def test_each_is_one_kernel(name: str) -> None:
 
 @pytest.mark.parametrize("shape", [(), (11,)])
 def test_functions_of_doubles_are_called_in_the_kernel(shape: tuple[int, ...]) -> None:
-    """Those of the C library: IREE's loop around a kernel for each took 50 times as long."""
+    """Functions of the C library: IREE's loop around a kernel for each took 50 times as long."""
 
     def step(_: Any, x: Any) -> Any:
         waves = lax.sin(x) + lax.cos(x * 3.0) * 0.5 + lax.tan(x * 0.25)

@@ -21,7 +21,7 @@ Numbers = tuple[tuple[Dims, Dims], tuple[Dims, Dims]]
 
 
 def drawn(count: int) -> Iterator[tuple[np.ndarray, np.ndarray, Numbers]]:
-    """Operands of whole numbers, which every order of additions sums up to the same."""
+    """Operands of small integers, with equal sums for every order of additions."""
     for number in range(count):
         batch, sums, lhs_free, rhs_free = (int(RNG.integers(0, n)) for n in (3, 3, 3, 3))
         shared = [int(RNG.choice(EXTENTS[:6])) for _ in range(batch + sums)]

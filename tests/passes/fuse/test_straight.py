@@ -16,7 +16,7 @@ from axir.passes.transforms.lower_to_stablehlo import lower_functions
 
 
 def mixed(x: Any, y: Any) -> list[Any]:
-    """Floats, integers and truth values, with a sum every forty steps."""
+    """Floats, integers and booleans, with a sum every forty steps."""
     results = []
     for number in range(120):
         x = jnp.tanh(x) * y + 0.1 * (number % 5)
@@ -67,7 +67,7 @@ def test_straight_code_computes_what_the_evaluator_does(shape: tuple[int, ...]) 
         if want.dtype.kind == "f":
             size = np.max(np.abs(want.host()), initial=1.0)
             np.testing.assert_allclose(result, want, rtol=1e-5, atol=1e-5 * size)
-        else:  # next to a whole number, or to each other, a rounding decides
+        else:  # near an integer, or near each other, rounding decides
             assert np.mean(np.asarray(result) != np.asarray(want)) < 0.01 + 1 / want.size
 
 

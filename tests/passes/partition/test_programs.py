@@ -98,7 +98,7 @@ def test_data_parallel_training_sums_each_gradient_once() -> None:
 def test_tensor_parallel_training() -> None:
     ins: list[Layout] = [((), ("model",)), (("model",),), (("model",), ()), *map(rows, MLP[3:])]
     parts = partitioned(training(mlp, 3), MLP, BOTH, ins)
-    # One more than without: the sum over the features that devices share out.
+    # One more than without: the sum over the features that are divided among devices.
     assert collectives_of(parts.local) == Counter(psum=5)
     assert parts.out_layouts == ((), *ins[:3])
 

@@ -65,7 +65,7 @@ def gradient(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def every_operation(x: Any, y: Any, i: Any) -> Any:
-    """Each operation that a kernel knows, on floats, integers and truth values."""
+    """Each operation that a kernel supports, on floats, integers and booleans."""
     truth, other = x > y, ~(x <= 0.5)
     positive = jnp.abs(x) + 0.25
     floats = [

@@ -25,7 +25,7 @@ def updated(x, rows):
 
 
 def read(x):
-    """Something that is computed where it stands."""
+    """A reversal: a use that is computed at its position in the program."""
     return hlo.reverse(x, (0,))
 
 

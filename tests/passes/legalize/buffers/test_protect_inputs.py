@@ -1,4 +1,4 @@
-"""`protect-inputs`: the arrays that a caller passes are the same afterwards."""
+"""`protect-inputs`: a call does not change the arrays that the caller passes."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def kernel(x, indices, updates, start):
 
 
 def through(forward):
-    """The operations above, on what `forward` makes of the argument."""
+    """The operations above, on the result of `forward` for the argument."""
     return {
         f"{operation.__name__}_{forward.__name__}": (
             lambda x, *rest, operation=operation: operation(forward(x), *rest)

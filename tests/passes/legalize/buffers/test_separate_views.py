@@ -1,4 +1,4 @@
-"""`separate-views`: results of reductions and products that meet themselves along other axes."""
+"""`separate-views`: results of reductions and products that are combined along different axes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`store-moved-parts`: parts of an array that are put in elsewhere in it, where they overlap."""
+"""`store-moved-parts`: parts of an array that are written to an overlapping part of it."""
 
 from __future__ import annotations
 

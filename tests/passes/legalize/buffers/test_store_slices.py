@@ -108,7 +108,7 @@ def computed_of_bytes(x, rows):
 
 
 def totals_of_bytes(x, rows):
-    """Sums by no dimension, as they come of `vmap`."""
+    """Sums over no dimension, as `vmap` makes them."""
     zero = hlo.full(0, (), np.int32)
     (same,) = hlo.reduce([hlo.convert(columns(x), np.int32)], [zero], [], hlo.add)
     return taken(hlo.abs(same), rows, 0)

@@ -131,7 +131,7 @@ ROWS = RNG.integers(-3, 3, size=(1437, 32))
 
 
 def masked_sum(element, is_moved=False):
-    """Returns the sum of the rows that a mask chooses, as a product."""
+    """Returns the sum of the rows that a mask selects, as a product."""
 
     def build(mask, rows):
         chosen = hlo.convert(mask, np.dtype(element))

@@ -124,7 +124,7 @@ def rows(name: str, shape: tuple[int, ...], count: int, kind: str = "add", **kin
 
 
 def many(name: str, shape: tuple[int, ...], count: int, kind: str = "add", **kinds: Any) -> Example:
-    """Many updates of few rows, which are summed in blocks; small numbers, so that it is exact."""
+    """Many updates of few rows, which are summed in blocks; small numbers give exact sums."""
     x, indices, updates = rows(name, shape, count, kind, **kinds).arguments
     if kind == "multiply":
         x, updates = np.sign(x) + (x == 0), np.sign(updates) + (updates == 0)

@@ -86,7 +86,7 @@ def same_twice(x, y):
 
 
 def flagged(flag, x):
-    """Runs on a carried truth value, and returns it."""
+    """Runs on a carried boolean, and returns it."""
 
     def step(_, y):
         half = hlo.multiply(y, hlo.scalar_like(y, 0.5))
@@ -96,7 +96,7 @@ def flagged(flag, x):
 
 
 def rotated(x, count, bound):
-    """Exchanges two values, a constant and a captured one, a number of times the device knows."""
+    """Exchanges two values, a constant and a captured one; the device knows how often."""
 
     def holds(*carried):
         return hlo.compare(carried[-1], bound, "LT")
@@ -175,7 +175,7 @@ def _handed_on(x, y):
 
 
 def converted(kind):
-    """Adds the number of each pass, converted, to a scalar and to an array."""
+    """Adds the converted number of each iteration to a scalar and to an array."""
 
     def build(x, y):
         element = hlo.element_type_of(x)
@@ -317,7 +317,7 @@ def test_what_the_condition_needs_is_read_once_before_the_loop() -> None:
 
 def test_what_no_pass_changes_is_read_where_it_is() -> None:
     def scaled(x, factor, count):
-        """`count` products of x with a factor that the loop carries, and the factor."""
+        """Computes `count` products of x with a factor that the loop carries, and the factor."""
         return hlo.while_(
             [x, factor, count],
             lambda x, factor, left: hlo.compare(left, number(0), "GT"),
@@ -337,7 +337,7 @@ def test_what_no_pass_changes_is_read_where_it_is() -> None:
 
 
 def test_branches_pass_no_value_behind_a_barrier() -> None:
-    """IREE does not know how large it is, and asks where another branch does not come by."""
+    """IREE does not know the size of such a value, and queries it where a branch does not pass."""
     (example,) = (e for e in EXAMPLES if e.name == "handed_on")
     text = text_after(example, "branch-loops")
     behind = set(re.findall(r"(%\w+) = util.optimization_barrier %\w+ : tensor", text))
@@ -347,7 +347,7 @@ def test_branches_pass_no_value_behind_a_barrier() -> None:
 
 
 def _chosen_within(depth):
-    """Adds numbers to an array by choices within each other, three times."""
+    """Adds numbers to an array by nested choices, three times."""
 
     def choose(x, left):
         if not left:
@@ -417,5 +417,5 @@ def test_calls_of_loops_leave_no_memory_behind():
     function = axir.jit(lambda x: axir.grad(lambda x: (powers(x)[1] ** 2).sum())(x))
     x = jnp.ones((400, 400)) / 400
     growth = least_growth(lambda: function(x).block_until_ready(), calls=40)
-    # What each call left would be one of its arrays, or all of a stack.
+    # A leak in each call would be one of its arrays, or a whole stacked array.
     assert growth < 20 * x.nbytes

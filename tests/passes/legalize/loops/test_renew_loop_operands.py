@@ -17,7 +17,7 @@ KEYS = np.array([[2, 0, 1], [1, 2, 0], [2, 1, 0]], np.int32)
 
 
 def orders(keys, enumeration):
-    """Sorts an enumeration along with each row of keys."""
+    """Sorts an iota along with each row of keys."""
 
     def step(row, result):
         zero = hlo.constant(0, np.int32)

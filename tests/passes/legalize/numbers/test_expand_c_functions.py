@@ -77,7 +77,7 @@ def example(name: str) -> Example:
     arguments = ALL_CASES[name][0]
     with np.errstate(all="ignore"):
         expected = FUNCTIONS[name](*arguments)
-    # The processor takes denormal numbers for zeros.
+    # The processor treats denormal numbers as zeros.
     is_denormal = np.abs(expected) < 2.3e-308
     expected = np.where(is_denormal, np.copysign(0, expected), expected)
     return Example(name, arguments, getattr(hlo, name), expected)

@@ -1,4 +1,4 @@
-"""`loop-over-windows` and `unfold-windows`: window reductions that share nothing."""
+"""`loop-over-windows` and `unfold-windows`: window reductions that share no arrays."""
 
 from __future__ import annotations
 

@@ -220,7 +220,7 @@ def test_any_product(drawn, bits: int) -> None:
         assert np.all(error <= (sums + ml_dtypes.finfo(dtype).eps) * scale), case.name
 
 
-# No product of finite ones is out of range: whether it is infinite depends on fused additions.
+# No product of finite numbers is out of range: whether it is infinite depends on fused additions.
 SPECIAL = np.array([0.0, -0.0, 1.0, -2.0, np.inf, -np.inf, np.nan, 1e19], "f4")
 
 
@@ -258,7 +258,7 @@ def relu(p, *rest):
 
 
 def layer(p, bias):
-    """A layer, and where it lets gradients pass."""
+    """A layer, and the mask of its gradients."""
     sums = along(1)(p, bias)
     active = relu(sums)
     return [active, hlo.compare(sums, active, "EQ")]
