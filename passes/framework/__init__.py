@@ -1,4 +1,4 @@
-"""What a pass is, the table of passes, pipelines, and modules whose functions passes replace.
+"""The form of passes, the table of passes, pipelines, and replacing the functions of a module.
 
-Nothing here knows what a single pass does.
+Nothing here depends on a single pass.
 """

@@ -1,6 +1,6 @@
-"""The form that every pass has: a frozen dataclass whose fields are its options.
+"""The form of every pass: a frozen dataclass with the pass's options as fields.
 
-Running a sequence of passes, and reading it from text, is the business of `pipeline.py`.
+Elsewhere: running a sequence of passes, and reading it from text (`pipeline.py`).
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Pass(abc.ABC):
         return (cls.__doc__ or "").strip().split("\n")[0]
 
     def __str__(self) -> str:
-        """Returns the pass as a pipeline writes it, with the options that differ from their
+        """Returns the pass in the syntax of pipelines, with the options that differ from the
         defaults.
         """
         options = [
@@ -123,7 +123,7 @@ def _is_instance(value: OptionValue, hint: Foreign) -> bool:
         return all(_is_instance(entry, arguments[0]) for entry in value)
     expected = origin or hint
     if isinstance(value, bool) and expected in (int, float):
-        return False  # Python's bool is an int, an option's is not
+        return False  # bool is a subclass of int in Python, but not for options
     if expected is float:
         return isinstance(value, int | float)
     return not isinstance(expected, type) or isinstance(value, expected)
@@ -134,7 +134,7 @@ def _describe(hint: Foreign) -> str:
 
 
 def _format(value: OptionValue) -> str:
-    """Returns a value as a pipeline writes it."""
+    """Returns a value in the syntax of pipelines."""
     if value is None or isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, tuple):

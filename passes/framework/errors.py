@@ -36,7 +36,7 @@ class UnknownPassError(PipelineError):
 
 
 class UnknownPassOptionError(PipelineError):
-    """A pass was given an option that it does not have."""
+    """A pass was given an unknown option."""
 
     def __init__(self, pass_name: str, option: str, known: Iterable[str]):
         known = sorted(known)
@@ -47,7 +47,7 @@ class UnknownPassOptionError(PipelineError):
 
 
 class OptionValueError(PipelineError):
-    """An option of a pass is missing, or has a value that it cannot have."""
+    """An option of a pass is missing, or has an invalid value."""
 
 
 class MissingFunctionError(AxirError, ValueError):
@@ -55,11 +55,11 @@ class MissingFunctionError(AxirError, ValueError):
 
 
 class RaisingError(AxirError, ValueError):
-    """A module of StableHLO holds what the jaxpr dialect has no counterpart for."""
+    """A module of StableHLO holds an operation without a counterpart in the jaxpr dialect."""
 
 
 class QuantizationError(RaisingError):
-    """An operation on quantized numbers has no meaning, or their type makes no sense."""
+    """An operation on quantized numbers is undefined, or their type is invalid."""
 
 
 class PassFailedError(AxirError, RuntimeError):

@@ -1,4 +1,4 @@
-"""What passes over jaxpr modules share: reading and replacing functions, marking linear ones."""
+"""Shared code of passes over jaxpr modules: reading, replacing and marking functions."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def replace_functions(
 
     Args:
         module: Changed in place.
-        transform: From the public functions by symbol to the new ones.
-        linear: Symbols of functions whose inputs (not captures) get the mark `jaxpr.linear`.
+        transform: Returns the new public functions by symbol, given the old ones.
+        linear: Symbols of functions with inputs (not captures) that get the mark `jaxpr.linear`.
     """
     functions = read_module(module)
     public = {name: f for name, f in functions.items() if is_public(f.op)}
@@ -64,7 +64,7 @@ def replace_main(
 
 
 def swap_with_main(module: ir.Module, name: str) -> None:
-    """Lets a function of a module and `main`, if there is one, change their names."""
+    """Exchanges the names of a function of a module and `main`, if that exists."""
     symbols = {name: "main", "main": name}
     for op in module.body.operations:
         symbol = ir.StringAttr(op.attributes["sym_name"]).value
@@ -83,7 +83,7 @@ def _mark_linear(op: ir.Operation, count: int) -> None:
 
 
 def linear_arguments(module: ir.Module, name: str) -> tuple[int, ...]:
-    """Returns which arguments of a function carry the mark `jaxpr.linear`."""
+    """Returns the arguments of a function that have the mark `jaxpr.linear`."""
     for op in module.body.operations:
         if ir.StringAttr(op.attributes["sym_name"]).value == name and "arg_attrs" in op.attributes:
             entries = ir.ArrayAttr(op.attributes["arg_attrs"])
@@ -94,7 +94,7 @@ def linear_arguments(module: ir.Module, name: str) -> tuple[int, ...]:
 def replace_with_module(
     module: ir.Module, transform: Callable[[dict[str, Function]], ir.Module]
 ) -> None:
-    """Replaces the contents of a module by those of the module made from its public functions."""
+    """Replaces the contents of a module by a new module's, made from its public functions."""
     functions = {n: f for n, f in read_module(module).items() if is_public(f.op)}
     new = transform(functions)
     for op in list(module.body.operations):

@@ -1,4 +1,4 @@
-"""Names of the arguments and results that a pass leaves, made from those before it.
+"""Names of the arguments and results after a pass, derived from the names before it.
 
 Passes work on values; that the tangent of `x` should be called `dx` matters only to people, and to
 the command line, where arguments are given by name.
@@ -24,13 +24,13 @@ def signatures_after(
     after: Mapping[str, Signature],
     marked: Mapping[str, Sequence[int]] | None = None,
 ) -> dict[str, Signature]:
-    """Returns the signatures, with names, of those functions whose names a pass lets us know.
+    """Returns the signatures, with names, of the functions for which a pass determines names.
 
     Args:
         stage: The pass.
-        before: The signatures of the module that it got.
-        after: Those of the module that it left.
-        marked: Arguments that carried the mark `jaxpr.linear` before, by function.
+        before: The signatures of the module before the pass.
+        after: The signatures of the module after the pass.
+        marked: Arguments that had the mark `jaxpr.linear` before the pass, by function.
     """
     named = {}
     for symbol, found in after.items():
@@ -120,7 +120,7 @@ def _residuals(count: int) -> list[str]:
 
 
 def _of_linear_part(stage: Pass, old: Signature, after: Signature) -> Signature | None:
-    """Names the tangents and the residuals that `linear` takes: these are results of `main`."""
+    """Names the tangents and residuals that `linear` takes; residuals are results of `main`."""
     inputs, outputs = _tangents(stage, old)
     residuals = _residuals(len(after.arguments) - len(inputs))
     if len(outputs) != len(after.results):  # a result that does not depend on the arguments
@@ -134,7 +134,7 @@ def _of_transpose(
     linear = _chosen(stage, marked or range(len(old.arguments)))
     arguments = _names(old.arguments)
     rest = [name for index, name in enumerate(arguments) if index not in linear]
-    # Where `linearize` left the marks, the names are those of tangents.
+    # If `linearize` set the marks, the names are the names of tangents.
     prefix = "d" if marked else ""
     cotangents = [f"ct_{name.removeprefix(prefix)}" for name in _names(old.results)]
     results = [

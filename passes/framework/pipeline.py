@@ -1,6 +1,6 @@
 r"""Pipelines: sequences of passes, read from text and run by MLIR's own pass manager.
 
-The text is what `axir opt -p` takes::
+The text is the argument of `axir opt -p`::
 
     pipeline := pass ("," pass)*
     pass     := name [ "{" [ option ("," option)* ] "}" ]
@@ -8,7 +8,7 @@ The text is what `axir opt -p` takes::
     value    := number | "true" | "false" | "none" | word | '"' text '"'
               | "(" [ value ("," value)* [","] ] ")" | "{" [ option ("," option)* ] "}"
 
-Elsewhere: the list of passes (`registry.py`) and the form of one (`base.py`).
+Elsewhere: the list of passes (`registry.py`) and the form of a pass (`base.py`).
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ class Pipeline:
 
         Raises:
             PipelineSyntaxError: The text is malformed; the message points at the place.
-            UnknownPassError, UnknownPassOptionError: What it names does not exist.
-            OptionValueError: An option is missing, or has a value that it cannot have.
+            UnknownPassError, UnknownPassOptionError: A named pass or option does not exist.
+            OptionValueError: An option is missing, or has an invalid value.
         """
         reader = _Reader(text)
         return cls(
@@ -72,12 +72,12 @@ class Pipeline:
         statistics: bool = False,
         verify: bool = True,
     ) -> None:
-        """Runs the passes on `module` in place; what MLIR prints goes to stderr.
+        """Runs the passes on `module` in place; MLIR prints to stderr.
 
         `verify` has MLIR verify the module after each pass.
 
-        Raises whatever a pass raises, and `PassFailedError` when MLIR's verifier rejects what a
-        pass has left behind.
+        Raises the error of a pass, and `PassFailedError` if MLIR's verifier rejects the module
+        after a pass.
         """
         failures: list[BaseException] = []
         if resources_of(module) is not None:
@@ -105,13 +105,13 @@ class Pipeline:
 
 
 def _types_of_module(passes: Iterable[Pass]) -> AbstractContextManager[None]:
-    """Lets rules keep 64 bits: a module says what its types are, whatever the process does."""
+    """Lets rules keep 64 bits: the types of a module hold, independent of the process's setting."""
     applies_rules = any(takes_jaxpr(stage.name) for stage in passes)
     return config(jax_enable_x64=True) if applies_rules else nullcontext()
 
 
 def _callback(stage: Pass, module: ir.Module, failures: list[BaseException]) -> Returning[None]:
-    """Returns what MLIR calls for one pass.
+    """Returns the callback that MLIR calls for one pass.
 
     An exception must not unwind through MLIR's frames, which are compiled without them: it is kept,
     MLIR is told of a failure, and `Pipeline.run` raises it again.

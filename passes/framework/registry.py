@@ -1,4 +1,4 @@
-"""The table of passes by name. A pass is imported when it is first asked for."""
+"""The table of passes by name. A pass is imported when it is first looked up."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def find_pass(name: str) -> type[Pass]:
     """Returns the pass of that name.
 
     Raises:
-        UnknownPassError: There is none; the message offers the nearest names.
+        UnknownPassError: The name is unknown; the message offers the nearest names.
     """
     if name not in PASSES:
         raise UnknownPassError(name, PASSES)
@@ -171,7 +171,7 @@ def find_pass(name: str) -> type[Pass]:
     return next(
         value
         for value in vars(module).values()
-        # To Python 3.10 aliases such as `dict[str, int]` are types, too, but no classes.
+        # In Python 3.10 aliases such as `dict[str, int]` are instances of type, but no classes.
         if isinstance(value, type) and vars(value).get("name") == name and issubclass(value, Pass)
     )
 

@@ -1,4 +1,4 @@
-"""What a module offers to the kernels made of its parts: functions, and kernels it has already."""
+"""The functions and existing kernels of a module that kernels made from its parts may use."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from axir.passes.legalize.stages import operation_names
 
 from .elementwise import CHEAP, cost_of, formula_name, length_of_formula
 
-# So many times a formula may be written out, and so many operations of a long one again: each takes
-# the compiler as long as a call of it takes in a million calls of the program.
+# How many times a formula may be written out, and how many operations of repeated long formulas:
+# compiling each takes as long as a million calls of a function.
 _WRITTEN_OUT = 12
 _WRITTEN_AGAIN = 150
 _DEAR = frozenset(name for name in ELEMENTWISE if cost_of(name) != CHEAP)
@@ -25,7 +25,7 @@ class Code:
     Attributes:
         functions: Functions, by name.
         executables: Kernels, by name.
-        repeated: The names of formulas that stand in many operations.
+        repeated: The names of formulas that many operations have.
     """
 
     def __init__(self, module: ir.Module):
@@ -51,7 +51,7 @@ def _repeated(module: ir.Module) -> frozenset[str]:
 
 
 def _is_often(operations: Sequence[ir.Operation]) -> bool:
-    """Tells whether operations of one formula are so many that it should be a function."""
+    """Tells whether so many operations have one formula that it should be a function."""
     first, *others = operations
     length = length_of_formula(first) if others else 0
     return len(operations) > _WRITTEN_OUT or len(others) * length > _WRITTEN_AGAIN

@@ -1,8 +1,8 @@
 """Loops, branches and calls in a kernel.
 
-Numbers that a loop carries stay in registers. Arrays have a place in memory each, where the next
-pass finds them: what a pass computes is written there when it has ended, in an order in which
-nothing is overwritten that is still read.
+Numbers that a loop carries stay in registers. Each carried array has a place in memory, where the
+next iteration reads it. An iteration writes its results there when it ends, in an order that
+overwrites no array that is still read.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ def run_loop(
     """Builds a `stablehlo.while`.
 
     Args:
-        emitter: What builds the operations.
+        emitter: Builds the operations.
         created: The loop.
-        inits: The values that it begins with.
+        inits: The initial values.
         places: Memory for some of the arrays that it carries.
 
     Returns:
-        The values that it ends with.
+        The final values.
     """
     read = [emitter.values[x] for x in captured_by(created)]
     condition, body = operations_of(created)
@@ -70,9 +70,9 @@ def run_loop(
 
 
 def _hold_captured(emitter: Emitter, created: ir.Operation) -> list[Value]:
-    """Stores what the regions of an operation read from outside, maybe many times.
+    """Stores the values that an operation's regions capture, because they may read them many times.
 
-    Returns the values, held once more: no operation in a region is the last one to read them.
+    Returns the values with one more holder, so that no operation in a region is their last reader.
     """
     for x in captured_by(created):
         if emitter.values[x].cost:
@@ -84,12 +84,12 @@ def _hold_captured(emitter: Emitter, created: ir.Operation) -> list[Value]:
 
 
 def changed(last: ir.Operation, arguments: list[ir.Value]) -> list[bool]:
-    """Tells which carried values a pass may change: not those that it hands on as they are."""
+    """Tells which carried values an iteration may change: all but those passed on unchanged."""
     return [x != argument for x, argument in zip(last.operands, arguments, strict=True)]
 
 
 class _Carried:
-    """What a loop carries: each is a number, an array with a place in memory, or never changed."""
+    """The values that a loop carries: numbers, arrays with places in memory, unchanged values."""
 
     def __init__(
         self,
@@ -103,8 +103,8 @@ class _Carried:
         self.inits = inits
         self.places: list[Memory | str] = []
         self.is_temporary: list[bool] = []
-        # What the loop also reads as it was before, or carries on so, keeps its memory; that of the
-        # others may be taken once.
+        # Values that the loop also captures, or carries unchanged, keep their memory. The memory of
+        # each other value may be taken once.
         kept = [init for init, changes in zip(inits, is_changed, strict=True) if not changes]
         readers = [*read, *kept]
         for init, place, changes in zip(inits, places, is_changed, strict=True):
@@ -124,7 +124,7 @@ class _Carried:
         )
 
     def _place(self, init: Value, readers: list[Value]) -> Memory:
-        """Returns the memory of a value that nobody needs any longer, or a copy of it."""
+        """Returns the memory of a value without other readers, or a copy of the value."""
         is_free = isinstance(init, Stored) and init.is_own and init.holders == 1
         if isinstance(init, Stored) and is_free and not any(reads(x, init.memory) for x in readers):
             readers.append(init)
@@ -138,7 +138,7 @@ class _Carried:
     def values(
         self, numbers: Sequence[Scalar], *, is_own: bool, is_temporary: bool = False
     ) -> list[Value]:
-        """Returns the carried values, given the numbers of a pass."""
+        """Returns the carried values, given the numbers of an iteration."""
         scalars = iter(numbers)
         found: list[Value] = []
         for init, place, frees in zip(self.inits, self.places, self.is_temporary, strict=True):
@@ -151,13 +151,13 @@ class _Carried:
         return found
 
     def store(self, ends: list[Value]) -> None:
-        """Writes the arrays at the end of a pass to their places; `ends` may be replaced."""
+        """Writes the final arrays of an iteration to their places; `ends` may be replaced."""
         pending = {
             number: place
             for number, place in enumerate(self.places)
             if isinstance(place, Memory) and not _lies_in(ends[number], place)
         }
-        # A copy reads nothing else, so any can be stored once all are copies.
+        # A copy reads no other array, so any can be stored once all are copies.
         not_copied = list(pending)
         while pending:
             number = next((n for n in pending if self._can_store(n, ends, pending)), None)
@@ -174,7 +174,7 @@ class _Carried:
         return may_replace(ends[number], place) and not any(reads(x, place) for x in others)
 
     def _copy(self, number: int, ends: list[Value]) -> None:
-        """Replaces the end of a pass by a copy that reads nothing else."""
+        """Replaces a final value of an iteration by a copy, which reads no other array."""
         end = ends[number]
         copy = self.emitter.allocate(end.shape, end.element)
         self.emitter.fill(copy.memory, end)

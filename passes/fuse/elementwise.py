@@ -1,4 +1,4 @@
-"""Elementwise operations in a kernel, those of a region, and loops over elements.
+"""Elementwise operations in a kernel and in regions, and loops over elements.
 
 Elsewhere: the formulas of operations (`passes/legalize/lanes.py`).
 """
@@ -29,12 +29,12 @@ _DEAR = frozenset(
 
 
 def cost_of(name: str) -> int:
-    """Returns what an element of an operation costs, compared with an addition."""
+    """Returns the cost of one element of an operation, in additions."""
     return DEAR if name.rpartition(".")[2] in _DEAR or name == "linalg.generic" else CHEAP
 
 
 def formula_of(created: ir.Operation) -> Lanes | None:
-    """Returns what an operation does to elements, None if it is not elementwise or unknown."""
+    """Returns an operation's formula for elements; None if it is not elementwise or unknown."""
     if created.name == "linalg.generic":
         return _formula_of_loop(created) if _is_elementwise_loop(created) else None
     return lanes_of(created)
@@ -48,9 +48,9 @@ def can_compute(created: ir.Operation) -> bool:
 
 
 def formula_name(created: ir.Operation) -> str | None:
-    """Returns what tells the formula of an operation apart, None if it is cheap.
+    """Returns a name that identifies the formula of an operation; None if it is cheap.
 
-    Operations of one name, on numbers of the same types, compute the same.
+    Operations with the same name have the same formula for the same element types.
     """
     if created.name == "linalg.generic":
         attributes = created.attributes
@@ -62,7 +62,7 @@ def formula_name(created: ir.Operation) -> str | None:
 
 
 def length_of_formula(created: ir.Operation) -> int:
-    """Returns of how many operations a formula consists; those that LLVM knows count as one."""
+    """Returns the number of operations of a formula; functions that LLVM provides count as one."""
     if created.name != "linalg.generic":
         return 1
     return len(operations_of(holder_of_formula(created))[0])
@@ -72,7 +72,7 @@ def length_of_formula(created: ir.Operation) -> int:
 
 
 def _is_elementwise_loop(loop: ir.Operation) -> bool:
-    if FORMULA in loop.attributes:  # one of ours, and many have a hundred operations
+    if FORMULA in loop.attributes:  # a formula of axir; many have a hundred operations
         return len(loop.results) == 1
     kinds = str(loop.attributes["iterator_types"])
     maps = loop.attributes["indexing_maps"]
@@ -147,7 +147,7 @@ def is_uniform(x: ir.Value) -> bool:
 
 
 def splat(created: ir.Operation) -> Scalar:
-    """Returns the number of which a constant consists."""
+    """Returns the number that all elements of a constant are."""
     dense = ir.DenseElementsAttr(created.attributes["value"])
     attribute = dense.get_splat_value()
     element = element_of(created.results[0].type.element_type)

@@ -1,11 +1,11 @@
 """The code of a kernel from operations of StableHLO: block by block, in the order of the program.
 
-Elementwise operations and views stay formulas until somebody reads them (`values.py`). An array is
-stored when its elements would be computed more than once: when several operations read it, or one
-that reads elements repeatedly. Memory comes from the stack, or from a workspace when it is large,
-and is used again when nobody needs its contents any longer; `holders` counts who does. An operation
-that replaces parts of an array works in place if it is the last one to read the array. Where many
-elementwise operations follow each other, all of them are one loop (`straight.py`).
+Elementwise operations and views stay formulas until they are read (`values.py`). An array is stored
+if its elements would be computed more than once: if several operations read it, or one operation
+reads elements repeatedly. Memory comes from the stack or, for large arrays, from a workspace. It is
+reused when its contents have no more readers; `holders` counts the readers. An operation that
+replaces parts of an array works in place if it is the last reader of the array. Many consecutive
+elementwise operations become one loop (`straight.py`).
 
 Elsewhere: the rules of operations (`views.py`, `reductions.py`, `products.py`, `updates.py`,
 `control.py`).
@@ -54,13 +54,13 @@ class Emitter:
     """Builds the code of one kernel.
 
     Args:
-        rules: What operations other than elementwise ones and views become, by name.
+        rules: Functions that build operations other than elementwise ones and views, by name.
         code: Functions and kernels of the module, which operations may call.
-        joined: Loops that many elementwise operations become.
+        joined: The size of loops that many elementwise operations become.
 
     Attributes:
-        values: What the values of the program are.
-        targets: Memory that some of them may be computed in, all of their elements.
+        values: The arrays of the kernel, by the values of the program.
+        targets: Memory in which some values may be computed, in full.
     """
 
     def __init__(self, rules: dict[str, Rule], code: Code, joined: Joined = SHORT_LOOPS):
@@ -76,7 +76,7 @@ class Emitter:
     # Values ------------------------------------------------------------------------------------
 
     def bind(self, x: ir.Value, value: Value, uses: int) -> None:
-        """Gives an SSA value its meaning, for a number of operations that will read it."""
+        """Binds an SSA value to an array; `uses` is the number of operations that will read it."""
         if value.size == 1 and not isinstance(value, _Nothing):
             value = self.number(value)
         elif isinstance(value, Computed) and value.cost and (uses > 1 or value.length > LONGEST):
@@ -108,7 +108,7 @@ class Emitter:
         return result
 
     def stored(self, value: Value, target: Memory | None = None) -> Value:
-        """Returns the array in memory, that of a result if one is given, or as a number."""
+        """Returns the array in memory (in `target` if given), or as a number."""
         if isinstance(value, (Stored, Number)):
             return value
         if target is None:
@@ -125,7 +125,7 @@ class Emitter:
         return self.stored(value) if isinstance(value, Computed) and value.cost else value
 
     def force(self, x: ir.Value) -> Value:
-        """Has an operand stored, so that it reads nothing else any longer."""
+        """Stores an operand, so that it no longer reads other arrays."""
         value = self.values[x]
         if not isinstance(value, Computed):
             return value
@@ -137,27 +137,27 @@ class Emitter:
         return result
 
     def hand_on(self, values: Sequence[Value]) -> Sequence[Value]:
-        """Returns what a block ended with, which it holds until the results are bound."""
+        """Returns the final values of a block, and holds them until they are bound to results."""
         self._handed_on.extend(dict.fromkeys(values))
         return values
 
     def writable(self, value: Value) -> Stored:
         """Returns memory with the elements of an operand that only the present operation reads.
 
-        It is the array's own memory if nobody else needs that, else a copy.
+        It is the array's own memory if that has no other reader, else a copy.
         """
         if isinstance(value, Stored) and value.is_own and value.holders == 1:
             return value
         return self.copied(value)
 
     def copied(self, value: Value) -> Stored:
-        """Returns memory with the elements of an array that only the present operation knows."""
+        """Returns new memory with an array's elements, which only the present operation uses."""
         result = self.allocate(value.shape, value.element)
         self.fill(result.memory, value)
         return result
 
     def allocate(self, shape: Sequence[int], element: ir.Type) -> Stored:
-        """Returns memory of the kernel's own."""
+        """Returns new memory of the kernel."""
         free = self._pool.get((tuple(shape), str(element)))
         if free:
             return Stored(free.pop(), is_own=True, is_temporary=True)
@@ -174,7 +174,7 @@ class Emitter:
     def fill(self, target: Memory, value: Value, offset: Indices | None = None) -> None:
         """Writes the elements of an array into memory, from an offset on."""
         if isinstance(value, _Nothing):
-            return  # whoever is given the place writes to it
+            return  # the operation that gets this place writes to it
         may_repeat = not reads(value, target)
         shape = value.shape
         if offset is None:
@@ -196,13 +196,13 @@ class Emitter:
         widest: int,
         may_repeat: bool,
     ) -> None:
-        """Runs `body(position, lanes)` for all elements of a shape, with vectors as wide as fit.
+        """Runs `body(position, lanes)` for all elements of a shape, with the widest vectors.
 
         Args:
             shape: The shape.
             body: Builds the code of neighbours along the last axis.
-            widest: How many neighbours there are at most.
-            may_repeat: Whether it may run twice for an element: then it is built once.
+            widest: The largest number of neighbours.
+            may_repeat: Whether the body may run twice for an element: then it is built once.
         """
         if not shape:
             body((), None)
@@ -231,7 +231,7 @@ class Emitter:
         body: Callable[[Indices, int | None], None],
         widest: int,
     ) -> None:
-        """Runs `body`, built once, along the last axis, for some elements twice."""
+        """Runs `body`, which is built once, along the last axis; it may compute elements twice."""
         if not extent:
             return
         lanes = 1 << (min(widest, extent).bit_length() - 1)
@@ -266,7 +266,7 @@ class Emitter:
     def block(
         self, operations: Sequence[ir.Operation], arguments: Iterable[tuple[ir.Value, Value]]
     ) -> list[Value]:
-        """Builds the operations of a block; returns what its last one hands on, still held."""
+        """Builds the operations of a block; returns the operands of its terminator, still held."""
         bound = list(arguments)
         own = {argument for argument, _ in bound}
         own.update(result for operation in operations for result in operation.results)
@@ -313,7 +313,7 @@ class Emitter:
             known: dict[ir.Value, Scalar] = {}
             for member, formula in formulas:
                 for x in member.operands:
-                    # What lies in memory is read again: that takes no register.
+                    # Arrays in memory are read again for each use, which takes no register.
                     if isinstance(read.get(x), Computed) and x not in known:
                         known[x] = read[x].at(position, lanes)
                 inputs = [
@@ -334,7 +334,7 @@ class Emitter:
             self.bind(x, stored, part.kept[x])
 
     def place_of(self, x: ir.Value) -> Stored:
-        """Returns memory for all elements of a value: that of a result, if it is one."""
+        """Returns memory for all elements of a value; the kernel's results have their own."""
         if x in self.targets:
             return Stored(self.targets[x], is_own=False)
         return self.allocate(x.type.shape, signless(x.type.element_type))
@@ -359,7 +359,7 @@ class Emitter:
         return [self._elementwise(created, operands)]
 
     def _once(self, value: Value, size: int) -> Value:
-        """Returns an array of which one of so many elements is made, in memory if it is dear."""
+        """Returns an array for a broadcast to `size` elements; stored if it is expensive."""
         is_dear = isinstance(value, Computed) and value.cost >= DEAR
         return self.stored(value) if is_dear and 1 < value.size <= size // 2 else value
 
@@ -377,11 +377,11 @@ class Emitter:
         )
 
     def _formula(self, created: ir.Operation) -> Lanes:
-        """Returns what an operation does to elements: here, or in a function if many do it."""
+        """Returns an operation's formula: inline, or as a call if many operations share it."""
         name = formula_name(created) if self.code.repeated else None
         if name is None or name not in self.code.repeated:
             return _written_out(created)
-        # Read when the function is built, once: that of a sine has a hundred operations.
+        # The formula is built once, with the function: a sine has a hundred operations.
         return lambda *xs: call(name, lambda *taken: _written_out(created)(*taken), xs)
 
 
@@ -420,7 +420,7 @@ def read_by(operation: ir.Operation) -> list[ir.Value]:
 
 
 def pieces(extent: int, widest: int) -> list[tuple[int, int, int]]:
-    """Cuts an axis into vectors: where they start and end, and how wide each is.
+    """Cuts an axis into ranges of vectors: (start, end, width of the vectors).
 
     >>> pieces(37, 16)
     [(0, 32, 16), (32, 36, 4), (36, 37, 1)]
@@ -455,7 +455,7 @@ def is_empty(kind: ir.Type) -> bool:
 
 
 def nothing_of(kind: ir.Type) -> Value:
-    """Returns the array of an empty type, of which there is but one: what is read of it is zero."""
+    """Returns the only array of an empty type; reading it gives zero."""
     number = Number((), constant(0, signless(kind.element_type)))
     return Mapped(list(kind.shape), number.element, lambda x: x, (number,), 0)
 

@@ -1,4 +1,4 @@
-"""Matrices from outside a loop in the order in which the products in it read them."""
+"""Transposing matrices from outside a loop to the order in which its products read them."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _LONG = 512
 
 
 def transpose_factors(loop: ir.Operation, outside: set[ir.Value]) -> None:
-    """Has products in a loop read rows of what comes from outside, where they read columns.
+    """Transposes outer matrices that products in a loop read by columns, so that they read rows.
 
     A product runs over its result in vectors, which are rows of the operand that has the last
     dimension; the matrix of `matrix @ vector` must be transposed for that, once, in front of the
-    loop. Long rows are read as they lie: then the vectors run along the sum.
+    loop. A matrix with long rows is not transposed: then the vectors run along the sum.
     """
     for created in list(operations_within(loop)):
         if created.name == "stablehlo.dot_general":
@@ -46,7 +46,7 @@ def _transpose_factor(created: ir.Operation, outside: set[ir.Value], loop: ir.Op
 
 
 def _has_long_rows(created: ir.Operation, numbers: DimensionNumbers) -> bool:
-    """Returns whether both factors lie along the last sum, of enough terms."""
+    """Tells whether both factors are contiguous along the last sum, and it has enough terms."""
     for operand, side in zip(created.operands, ("lhs", "rhs"), strict=True):
         sums = list(numbers[f"{side}_contracting_dimensions"])
         last = operand.type.rank - 1

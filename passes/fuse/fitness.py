@@ -1,4 +1,4 @@
-"""Which loops may become kernels, and why others may not."""
+"""The test which loops may become kernels, and the reasons why others may not."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .views import VIEWS
 
 _LARGEST_WORK = 1 << 23
 _SMALL_WORK = 1 << 16
-# What several threads would not do faster, for beginning an operation takes as long.
+# Work that several threads would not do faster, because starting an operation takes as long.
 _WORK_OF_EACH = 1 << 11
 _MOST_OPERATIONS = 100_000
 _GUESSED_PASSES = 8
@@ -41,7 +41,7 @@ class Fitness:
     Args:
         code: Functions and kernels of the module.
         rules: Names of operations that have a rule.
-        has_windows: Whether these include windows of all kinds, which IREE has code for.
+        has_windows: Whether the rules include windows of all kinds, for which IREE has code, too.
     """
 
     def __init__(self, code: Code, rules: frozenset[str], has_windows: bool = False):
@@ -52,7 +52,7 @@ class Fitness:
         self._known_types: set[ir.Type] = set()
 
     def of_loop(self, loop: ir.Operation) -> str | None:
-        """Returns why a loop stays as it is, None if it becomes a kernel."""
+        """Returns why a loop becomes no kernel; None if it becomes a kernel."""
         reason, work = self._judge([loop])
         work //= _GUESSED_PASSES
         if reason is None and work > _LARGEST_WORK:
@@ -62,7 +62,7 @@ class Fitness:
     def of_program(
         self, operations: list[ir.Operation], most_bindings: int = MOST_BINDINGS
     ) -> str | None:
-        """Returns why operations stay as they are, None if they become a kernel."""
+        """Returns why operations become no kernel; None if they become a kernel."""
         results = [x for x in operations[-1].operands if not isinstance(x, ir.BlockArgument)]
         arrays = len(operations[-1].block.arguments) + len(results)
         if arrays > most_bindings:
@@ -73,9 +73,10 @@ class Fitness:
         return reason
 
     def of_whole_program(self, operations: list[ir.Operation], most_bindings: int) -> str | None:
-        """Returns why operations do not become a kernel that needs no other one beside it.
+        """Returns why operations do not become the only kernel of a program.
 
-        A loop is a kernel of one thread wherever it is: only the rest could be done by several.
+        A loop is a kernel of one thread in any case: only the other operations could use several
+        threads.
         """
         loops = [x for x in operations if x.name == "stablehlo.while"]
         for loop in loops:
@@ -85,7 +86,7 @@ class Fitness:
         return self.of_program([x for x in operations if x not in loops], most_bindings)
 
     def of_small(self, operations: list[ir.Operation], most: int) -> str | None:
-        """Returns why operations are not a small kernel: one of at most so much work."""
+        """Returns why operations are not a small kernel, with at most so much work."""
         reason, work = self._judge(operations)
         if reason is None and work > most:
             return f"it does {work:,} operations, more than one thread should"
@@ -132,7 +133,7 @@ class Fitness:
         return _work_on_elements(created)
 
     def _work_inside(self, created: ir.Operation) -> int:
-        """Returns the work of what an operation holds or calls."""
+        """Returns the work of the operations in an operation's regions, or in its callee."""
         if created.name == "func.call":
             callee = self._code.functions[ir.FlatSymbolRefAttr(created.attributes["callee"]).value]
             if not len(callee.regions[0].blocks):
@@ -169,7 +170,7 @@ class Fitness:
 
 
 def _is_table(constant: ir.Operation) -> bool:
-    """Tells whether a constant is one that a kernel reads from memory."""
+    """Tells whether a kernel reads a constant from memory."""
     return not is_uniform(constant.results[0])
 
 
@@ -185,7 +186,7 @@ def _work_on_elements(created: ir.Operation) -> int:
 
 
 class _Unfit(Exception):
-    """A loop stays as it is."""
+    """Raised for an operation that cannot become part of a kernel."""
 
 
 def _check_type(kind: ir.Type) -> None:

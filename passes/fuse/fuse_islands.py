@@ -1,4 +1,4 @@
-"""`fuse-islands`: what lies between the kernels of a program becomes kernels, too."""
+"""`fuse-islands`: the operations between the kernels of a program become kernels, too."""
 
 from __future__ import annotations
 
@@ -30,29 +30,30 @@ from .region_kernel import code_and_fitness
 _LOGGER = logging.getLogger(__name__)
 _MOST_BINDINGS = 1000
 _UPDATE = "stablehlo.dynamic_update_slice"
-# Smaller arrays are copied as soon as another kernel is begun.
+# Copying a smaller array takes as long as starting another kernel.
 _LARGE_BYTES = 4096
 _FILLED_BYTES = 64
 
 
 @dataclasses.dataclass(frozen=True)
 class FuseIslands(Pass):
-    """Makes kernels of what is left of a program beside its kernels, so that it is kernels only.
+    """Makes kernels of the operations between kernels, so that a program consists only of kernels.
 
-    The fact: after `tune-for-cpu` most of a program are kernels. What is left is elementwise: IREE
-    compiles that, and looks at all kernels while it does. Without it a program is ready several
-    times as early (`runtime/native/`), and computes the same numbers.
+    The fact: after `tune-for-cpu` most of a program consists of kernels. The rest is elementwise:
+    IREE compiles it, and processes all kernels while it does. Without IREE a program is ready in a
+    fraction of the time (`runtime/native/`), and computes the same numbers.
 
-    1. Fill arrays by constants, also in functions that others call: numbers that are hidden from
-       IREE (`renew-fills`) need not be.
-    2. Take public functions of one block, all of whose operations are kernels, call functions of
-       the host, or have a rule, and none of which adds up floats outside of a kernel: IREE does
-       that in an order of its own. The same holds for what loops and branches hold.
-    3. In these, have arrays of one number that they begin or end with computed, and change parts of
-       large arrays in place.
-    4. Group the operations of each block between two kernels, calls, loops or branches. What only
-       reads an array as another one, of those before or, at the end of the function, of the group
-       itself, stays, and so does a branch of little work without kernels.
+    1. Replace fills with hidden numbers by constants, also in called functions: without IREE,
+       numbers need not be hidden (`renew-fills`).
+    2. Take public functions of one block. Each operation must be a kernel, call a host function, or
+       have a rule, also in loops and branches. None may sum floats outside of a kernel, because
+       IREE would sum in another order.
+    3. In loops and branches, compute carried or returned arrays of one number instead of storing
+       them as constants, and update large arrays in place.
+    4. Group the operations of each block between two kernels, calls, loops or branches. An
+       operation that only reinterprets an array does not join a group if the array comes from
+       outside the group, or if it is at the end of the function. A branch of little work without
+       kernels is part of a group.
     5. Build a kernel of each group.
 
     Before::
@@ -101,7 +102,7 @@ def _block_of(last: ir.Operation) -> list[ir.Operation]:
 
 
 def _update_in_place(operations: list[ir.Operation], code: Code) -> None:
-    """Makes kernels that change parts of large arrays, in each pass of a loop or in a branch."""
+    """Makes kernels that update parts of large arrays in iterations of loops or in branches."""
     if operations[-1].name == "func.return":
         return
     for operation in operations:
@@ -112,8 +113,8 @@ def _update_in_place(operations: list[ir.Operation], code: Code) -> None:
 
 
 def _fill_carried(operations: list[ir.Operation]) -> None:
-    """Has arrays of one number computed that loops begin with, and loops and branches end with: as
-    constants all of their elements would be part of the program.
+    """Computes arrays of one number that are initial values of loops, or final values of loops and
+    branches: as constants, all their elements would be part of the program.
     """
     ends = [operations[-1]] if operations[-1].name != "func.return" else []
     for operation in (*(x for x in operations if x.name == LOOP), *ends):
@@ -132,7 +133,7 @@ def _filled(x: ir.Value) -> ir.Value:
 
 
 def _show_fills(function: ir.Operation) -> None:
-    """Makes constants of arrays that are filled with a number which is hidden from IREE."""
+    """Replaces arrays that are filled with a number hidden from IREE by constants."""
     for splat in find_operations(function, ("flow.tensor.splat",)):
         hidden = splat.operands[0].owner
         is_hidden = hidden.name == "util.optimization_barrier"

@@ -28,16 +28,16 @@ _LOGGER = logging.getLogger(__name__)
 
 @dataclasses.dataclass(frozen=True)
 class FuseLoops(Pass):
-    """Makes one kernel of each loop whose passes are short, with all that happens in it.
+    """Makes one kernel of each loop with short iterations, with all its operations.
 
-    The fact: a loop of StableHLO costs IREE a dispatch or more in each pass, 2 to 10 microseconds
-    each. A kernel keeps numbers in registers and arrays in the cache.
+    The fact: IREE runs one or more dispatches in each iteration of a StableHLO loop, 2 to 10
+    microseconds each. A kernel keeps numbers in registers and arrays in the cache.
 
-    1. Visit each loop, from the outermost on. What is in it, loops, branches and calls as well,
-       must be operations that have a rule; the work of a pass must be small enough for one thread.
+    1. Visit each loop, from the outermost on. Each operation in it, also in inner loops, branches
+       and calls, must have a rule. The work of an iteration must be small enough for one thread.
     2. Transpose, in front of the loop, matrices that products in it read by columns.
-    3. Build the kernel: the values that the loop uses are its operands, the arrays and numbers that
-       it ends with its results.
+    3. Build the kernel: its operands are the values that the loop uses, its results the final
+       values of the loop.
 
     Before::
 
@@ -50,7 +50,7 @@ class FuseLoops(Pass):
         %0:2 = flow.dispatch @loop_0::@loop_0(%zero, %a)
             : (tensor<i32>, tensor<f32>) -> (tensor<i32>, tensor<f32>)
 
-    Precondition: functions of numbers have been expanded; gathers and scatters are as they came.
+    Precondition: functions of numbers have been expanded; gathers and scatters are still unchanged.
     """
 
     name: ClassVar[str] = "fuse-loops"

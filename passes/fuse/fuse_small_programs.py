@@ -35,16 +35,16 @@ LONG = 24
 
 @dataclasses.dataclass(frozen=True)
 class FuseSmallPrograms(Pass):
-    """Makes one kernel of each function whose arrays are small.
+    """Makes one kernel of each function with small arrays.
 
-    The fact: each product, reduction or loop is a dispatch of its own for IREE, half a microsecond
-    or more, which is what a thousand additions take.
+    The fact: each product, reduction or loop is a separate dispatch for IREE, which takes half a
+    microsecond or more, as long as a thousand additions.
 
-    1. Take the functions that nobody calls, of at least three operations, not all of which are
-       elementwise: those IREE fuses itself. Their work must be small enough for one thread, and
-       each operation must have a rule. They must not write parts of a large array: one thread
-       would copy all of it.
-    2. Build the kernel: the arguments are its operands, what is returned its results.
+    1. Take the functions that are not called, with at least three operations. Not all operations
+       may be elementwise, because IREE fuses those itself. The work must be small enough for one
+       thread, and each operation must have a rule. They must not write parts of a large array: one
+       thread would copy all of it.
+    2. Build the kernel: its operands are the arguments, its results the returned values.
 
     Before::
 
@@ -58,7 +58,7 @@ class FuseSmallPrograms(Pass):
         %0 = flow.dispatch @program_0::@program_0(%w, %x, %b)
         return %0
 
-    Precondition: functions of numbers have been expanded; gathers and scatters are as they came.
+    Precondition: functions of numbers have been expanded; gathers and scatters are still unchanged.
     """
 
     name: ClassVar[str] = "fuse-small-programs"
@@ -83,7 +83,7 @@ class FuseSmallPrograms(Pass):
 
 
 def pays(operations: list[ir.Operation]) -> bool:
-    """Tells whether IREE would make several dispatches of operations, or one in more time."""
+    """Tells whether IREE would make several dispatches of operations, or one that takes longer."""
     working = [x for x in operations if x.name not in VIEWS and x.name not in _PLACES]
     if len(working) >= LONG:
         return True
@@ -93,7 +93,7 @@ def pays(operations: list[ir.Operation]) -> bool:
 def updates_large(operations: list[ir.Operation]) -> bool:
     """Tells whether parts of a large array are changed.
 
-    IREE does that where the array lies, if the caller gives it away; else several threads copy it.
+    IREE does that in place if the caller donates the array; else several threads copy it.
     """
     changed = [x.operands[0] for x in operations if x.name in PARTIAL]
     sizes = [hlo.bytes_of(x) for x in changed]
@@ -116,16 +116,16 @@ def fuse_program(
     """Makes one kernel of all operations of a function.
 
     Args:
-        function: What calls the kernel from then on.
+        function: The function, which will call the kernel.
         operations: Its operations.
         code: The symbols of the module.
-        name: What the kernel is called.
+        name: The name of the kernel.
         most_bindings: As for `dispatch`.
     """
     constants = move_constants(function, operations)
     operations = [x for x in operations_of(function)[0] if x not in constants]
     last = operations[-1]
-    # What is not used may be of a type that kernels do not take.
+    # Unused arguments may have a type that kernels do not support.
     used = [x for x in function.regions[0].blocks[0].arguments if any(True for _ in x.uses)]
     outside = [*used, *(x.results[0] for x in constants)]
     uniform = {x.results[0] for x in operations if x.name == "stablehlo.constant"}

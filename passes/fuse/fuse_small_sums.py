@@ -1,4 +1,4 @@
-"""`fuse-small-sums`: small sums between kernels become kernels, with what is around them."""
+"""`fuse-small-sums`: small sums between kernels become kernels, with the operations around them."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from .fitness import Fitness
 from .islands import Island, blocks_of, connected, fuse_island, is_float_sum, islands_of
 from .region_kernel import code_and_fitness
 
-# What one thread does in about 10 microseconds: others would have begun by then.
+# The work of one thread in about 10 microseconds, the time in which others would start.
 _MOST_WORK = 1 << 17
 
 
 @dataclasses.dataclass(frozen=True)
 class FuseSmallSums(Pass):
-    """Makes a kernel of each group of operations between kernels that adds up few numbers.
+    """Makes a kernel of each group of operations between kernels that sums few numbers.
 
-    The fact: IREE makes two dispatches or more of a sum and what is around it, and compiles each
-    for 30 ms. One thread has added up few numbers before others have begun. And what kernels add
-    up is the same number wherever they run, with IREE or without it (`fuse-islands`).
+    The fact: IREE makes two or more dispatches of a sum and the operations around it, and compiles
+    each for 30 ms. One thread sums few numbers before other threads have started. And the sum of a
+    kernel is the same number with IREE and without it (`fuse-islands`).
 
-    1. Take the groups of operations between two kernels, in loops and branches as well; of these
-       the parts that hang together.
-    2. Cut parts of more work than one thread should do into pieces, in the order of the program.
+    1. Take the groups of operations between two kernels, also in loops and branches, and cut each
+       group into connected parts.
+    2. Cut parts with too much work for one thread into pieces, in the order of the program.
     3. Build a kernel of each part or piece that has sums of floats.
 
     Before::
@@ -41,7 +41,7 @@ class FuseSmallSums(Pass):
 
         %2 = flow.dispatch @program_0::@program_0(%0)
 
-    Precondition: what else makes kernels has run.
+    Precondition: the other passes that make kernels have run.
     """
 
     name: ClassVar[str] = "fuse-small-sums"
@@ -70,7 +70,7 @@ def _has_sum(part: Island) -> bool:
 
 
 def _pieces(part: Island, fitness: Fitness) -> list[Island]:
-    """Cuts operations that depend on each other into small neighbours with sums."""
+    """Cuts operations that depend on each other into small adjacent pieces with sums."""
     pieces: list[Island] = [[]]
     done = 0
     for operation in part:

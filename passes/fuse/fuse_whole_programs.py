@@ -23,17 +23,17 @@ _STEPS = "func.return stablehlo.constant".split()
 
 @dataclasses.dataclass(frozen=True)
 class FuseWholePrograms(Pass):
-    """Makes one kernel of each function of little work, whatever its operations are.
+    """Makes one kernel of each function of little work, for all kinds of operations.
 
-    The fact: IREE looks for 100 ms at a program of one addition, and takes a microsecond or two to
+    The fact: IREE compiles a program of one addition for 100 ms, and takes a microsecond or two to
     queue it. A kernel of the whole program needs neither: see `runtime/native/`.
 
-    1. Take the functions that nobody calls. Each operation must have a rule, and their work must be
+    1. Take the functions that are not called. Each operation must have a rule, and the work must be
        small enough for one thread.
     2. Build the kernel as `fuse-small-programs` does, with up to a thousand arrays. It is called
-       `program`, or `elementwise` where IREE would make a kernel of its own of all operations: in
-       that one products are rounded before they are added (`invocation/roundings.py`). It makes
-       none of loops, which are kernels of ours in both ways.
+       `program`, or `elementwise` where IREE would fuse all operations into a kernel itself: there
+       products are rounded before they are added (`invocation/roundings.py`). A program with loops
+       is never `elementwise`, because loops are axir's kernels with IREE, too.
 
     Before::
 
@@ -75,9 +75,9 @@ class FuseWholePrograms(Pass):
 def _with_factors_in_order(
     function: ir.Operation, operations: list[ir.Operation]
 ) -> list[ir.Operation]:
-    """Returns the operations once loops read matrices from outside in the order of their products.
+    """Returns the operations after transposing outer matrices to the order of a loop's products.
 
-    `fuse-loops` does the same for IREE, and sums have the same order in both ways then.
+    `fuse-loops` does the same for IREE, so that sums have the same order in both cases.
     """
     loops = [operation for operation in operations if operation.name == LOOP]
     for loop in loops:

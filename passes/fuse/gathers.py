@@ -1,6 +1,6 @@
-"""Gathers in a kernel: windows are read where their indices say, in vectors where that goes.
+"""Gathers in a kernel: windows are read at their indices, in vectors where possible.
 
-Elsewhere: slices whose start is one index (`views.py`).
+Elsewhere: slices that start at one index (`views.py`).
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ from .values import (
 
 
 def gather(created: ir.Operation, operands: list[Value]) -> Value:
-    """Returns what a gather reads."""
+    """Returns the result of a gather."""
     x, indices = operands
     kind = created.results[0].type
     return Gathered(_Places(created, x.shape, indices), list(kind.shape), x, indices)
 
 
 class Gathered(Computed):
-    """What a gather reads: windows of an array, at the places that its indices say.
+    """The result of a gather: windows of an array at the places given by indices.
 
     Args:
-        places: Where the elements lie.
-        shape: Of the result, or its first axes: of the others index 0 is read.
+        places: The places of the elements in the operand.
+        shape: The shape of the result, or of its first axes; the other axes are read at index 0.
         x: The array.
         indices: The indices.
     """
@@ -60,7 +60,7 @@ class Gathered(Computed):
         self._places = places
 
     def without_last(self, count: int, shortened: Callable[[Value, int], Value]) -> Gathered:
-        """Returns the array without some last axes, along which nothing but index 0 is read.
+        """Returns the array without some last axes, which are only read at index 0.
 
         Args:
             count: How many.
@@ -95,11 +95,11 @@ def _elements_at(x: Stored, places: Scalar, lanes: int) -> Scalar:
 
 
 class _Places:
-    """Where the elements of a gather lie in its operand.
+    """The places of a gather's elements in its operand.
 
     Attributes:
-        keeps_last: Whether neighbours are neighbours in the operand.
-        varies_last: Whether neighbours have indices of their own, which lie beside each other.
+        keeps_last: Whether neighbours in the result are neighbours in the operand.
+        varies_last: Whether neighbours in the result have different, adjacent indices.
     """
 
     def __init__(self, created: ir.Operation, shape: tuple[int, ...], indices: Value):
@@ -123,7 +123,7 @@ class _Places:
         ]
 
     def without_last(self, count: int, shortened: Callable[[Value, int], Value]) -> _Places:
-        """Returns the places of the elements whose index is 0 along some last axes."""
+        """Returns the places of the elements at index 0 along some last axes."""
         found = copy.copy(self)
         rank = len(self._batch_dims) + len(self._offset_dims) - count
         of_batch = sum(rank <= d for d in self._batch_dims)
@@ -166,7 +166,7 @@ class _Places:
         return broadcast(constant(0, wide), lanes) if total is None else total
 
     def _fixed(self, position: Indices, batch: Indices) -> list[Index]:
-        """Returns by how much each index is larger than what is read from the indices."""
+        """Returns the offset of each index from the start that is read from the indices."""
         found: list[Index] = [0] * len(self._sizes)
         for dim, source in self._batching():
             found[dim] = batch[source] if source < len(batch) else 0
@@ -175,7 +175,7 @@ class _Places:
         return found
 
     def _batching(self) -> list[tuple[int, int]]:
-        """Returns the batch dimensions of the operand, and which of the result's they are."""
+        """Returns the batch dimensions of the operand, each with the result's batch dimension."""
         names = ("operand_batching_dims", "start_indices_batching_dims")
         pairs = zip(*(self._numbers[name] for name in names), strict=True)
         return [(dim, source - (source > self._vector_dim)) for dim, source in pairs]
@@ -186,7 +186,7 @@ class _Places:
         """Returns the starts of neighbours along a dimension, clamped."""
         numbers = entry.at(batch, lanes)
         name = "arith.extui" if self._is_unsigned else "arith.extsi"
-        # Clamped in as many bits as the indices have, and more than the bound.
+        # Clamped in a type that holds both the indices and the bound.
         width = max(32, numbers.element.width * (2 if self._is_unsigned else 1))
         kind = integer(min(64, max(width, wide.width)))
         if numbers.element.width < kind.width:

@@ -1,7 +1,7 @@
-"""Kernels in a kernel: the code of one that a loop runs becomes part of the loop's.
+"""Kernels in a kernel: the code of a kernel that a loop runs becomes part of the loop's kernel.
 
-Small matrices are factored and solved by kernels of their own (`dialect/ops/linalg/kernels.py`),
-which have become calls of executables when loops are fused.
+Small matrices are factored and solved by separate kernels (`dialect/ops/linalg/kernels.py`), which
+are already dispatches of executables when loops are fused.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ def erase_unused(module: ir.Module) -> None:
 
 
 def can_inline(created: ir.Operation, code: Code) -> bool:
-    """Tells whether a dispatch runs one workgroup of a kernel, on memory for each result.
+    """Tells whether a dispatch runs one workgroup of a kernel, with separate memory for results.
 
-    A kernel that has functions of its own stays one.
+    A kernel with several functions is not inlined.
     """
     executable = code.executables.get(executable_of(created))
     if executable is None or len(_functions(executable)) > 1:
@@ -65,7 +65,7 @@ def _dispatch(emitter: Emitter, created: ir.Operation, operands: list[Value]) ->
     _, function = _parts(emitter.code.executables[executable_of(created)])
     arguments = list(function.regions[0].blocks[0].arguments)
     bound = dict(zip(arguments, [*inputs, *results], strict=True))
-    # Parts of these have memory of their own.
+    # Each part of these workspaces gets separate memory.
     spaces = [x for made, x in zip(created.results, results, strict=True) if _is_space(made)]
     known: dict[ir.Value, ir.Value] = {}
     for operation in operations_of(function)[0][:-1]:
@@ -89,7 +89,7 @@ def _dispatch(emitter: Emitter, created: ir.Operation, operands: list[Value]) ->
 
 
 def _result(emitter: Emitter, result: ir.Value) -> Stored:
-    """Returns memory for a result; for a workspace, which nobody reads, of one byte."""
+    """Returns memory for a result; a workspace, which has no readers, gets one byte."""
     shape = [1] if _is_space(result) else list(result.type.shape)
     return emitter.allocate(shape, signless(result.type.element_type))
 

@@ -37,14 +37,14 @@ PARTIAL = ("stablehlo.dynamic_update_slice", "stablehlo.scatter")
 """What changes parts of an array: IREE does so where it lies, if nobody else reads it."""
 LARGE_BYTES = 1 << 15
 """Smaller arrays are copied faster than another operation is begun."""
-# What one thread does in about 10 microseconds.
+# The work of one thread in about 10 microseconds.
 _MOST_WORK_OF_BRANCH = 1 << 17
 
 Island = list[ir.Operation]
 
 
 def is_float_sum(operation: ir.Operation) -> bool:
-    """Tells whether an operation adds up numbers that are rounded."""
+    """Tells whether an operation sums numbers with rounding."""
     floats = (ir.FloatType, ir.ComplexType)
     return operation.name in SUMS and any(
         isinstance(x.type.element_type, floats) for x in operation.results
@@ -52,8 +52,8 @@ def is_float_sum(operation: ir.Operation) -> bool:
 
 
 def is_step(operation: ir.Operation, fitness: Fitness) -> bool:
-    """Tells whether an operation is a step of a program by itself: a kernel, a call of a function
-    of the host, or a loop or branch that no kernel holds.
+    """Tells whether an operation is a separate step of a program: a kernel, a call of a host
+    function, or a loop or branch that no kernel holds.
     """
     if operation.name in (KERNEL, LOOP) or host_function(operation) is not None:
         return True
@@ -65,8 +65,8 @@ def is_step(operation: ir.Operation, fitness: Fitness) -> bool:
 
 
 def blocks_of(operations: Sequence[ir.Operation], fitness: Fitness) -> list[list[ir.Operation]]:
-    """Returns the operations of a block, and those of the loops and branches in it that are steps,
-    block by block: the inner ones first.
+    """Returns a block's operations, preceded by the blocks in its loops and branches that are
+    steps; inner blocks come first.
     """
     found = []
     for operation in operations:
@@ -81,14 +81,14 @@ def islands_of(
 ) -> list[Island]:
     """Returns the islands of a block's operations.
 
-    What only reads an array from outside as another one belongs to none, nor do constants.
+    Operations that only reinterpret an array from outside, and constants, belong to no island.
 
     Args:
         operations: The operations.
         fitness: Tells which of them kernels can hold.
-        is_for_both: Whether IREE gets the kernels as well. It has the host compute the integers
-            that a loop counts with, and what follows from them; and it changes parts of large
-            arrays where they lie: both belong to none.
+        is_for_both: Whether IREE also runs the kernels. IREE computes loop counters, and the
+            integers that follow from them, on the host, and it updates parts of large arrays in
+            place. Neither then belongs to an island.
     """
     islands: list[Island] = [[]]
     inside: set[ir.Value] = set()
@@ -109,9 +109,9 @@ def islands_of(
 
 
 def without_aliases_at_the_end(island: Island) -> Island:
-    """Leaves out operations at the end that give what they take to nobody inside.
+    """Removes reinterpretations at the end that no operation of the island reads.
 
-    They come after all others: who takes a kernel's result as another array need not copy it.
+    They are moved behind the others: a reinterpretation of a kernel's result needs no copy.
     """
     kept = list(island)
     aliases = []
@@ -136,10 +136,10 @@ def _updates_large(operation: ir.Operation) -> bool:
 
 
 def connected(island: Island) -> list[Island]:
-    """Cuts an island into parts none of which reads what another one computes, in the order of
-    their last operations.
+    """Cuts an island into parts that do not read each other's results, in the order of their last
+    operations.
     """
-    # For each operation a later one of its part; for the last of a part itself.
+    # For each operation a later one of its part; the last operation of a part maps to itself.
     later = list(range(len(island)))
     makers: dict[ir.Value, int] = {}
     for number, operation in enumerate(island):
@@ -167,7 +167,7 @@ def fuse_island(island: Island, code: Code, name: str, most_bindings: int = MOST
     Args:
         island: The operations, in order.
         code: The symbols of the module.
-        name: What the kernel is called.
+        name: The name of the kernel.
         most_bindings: As for `dispatch`: IREE has room for few, kernels without it for many.
     """
     last = island[-1]
@@ -197,7 +197,7 @@ def fuse_island(island: Island, code: Code, name: str, most_bindings: int = MOST
 
 
 def _read_by(operation: ir.Operation) -> list[ir.Value]:
-    """Returns what an operation reads, also in its regions."""
+    """Returns the values that an operation reads, also in its regions."""
     found = list(operation.operands)
     if len(operation.regions) and operation.name != "linalg.generic":
         found += captured_by(operation)
@@ -205,7 +205,7 @@ def _read_by(operation: ir.Operation) -> list[ir.Value]:
 
 
 def _beside(other: ir.Operation, operation: ir.Operation) -> ir.Operation:
-    """Returns the operation in the block of another one that holds an operation, or is it."""
+    """Returns the operation in another one's block that is or contains an operation."""
     operation = operation.operation
     while operation.block != other.block:
         operation = operation.parent

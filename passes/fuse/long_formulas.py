@@ -1,10 +1,11 @@
 """Long elementwise programs of large arrays as one kernel.
 
-The fact: IREE forms dispatches in a time that grows with the square of the operations which belong
-to one, and writes a formula out in full wherever it stands. A kernel computes all of them for a
-part of the arrays, then for the next one: so many elements that the parts which are needed at a
-time lie on the stack. Where the last part would be shorter it begins earlier; what is then computed
-twice is equal. Workgroups share the parts. Elsewhere: when that is done (`fuse_small_programs.py`).
+The fact: the time in which IREE forms a dispatch grows with the square of the number of its
+operations, and IREE writes out each formula in full at each use. A kernel computes all operations
+for one part of the arrays, then for the next. A part has so few elements that all intermediate
+results of a part fit on the stack. If the last part would be shorter, it begins earlier; elements
+that are then computed twice have equal values. The parts are divided among workgroups. Elsewhere:
+when this kernel is used (`fuse_small_programs.py`).
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ from .region_kernel import RULES
 from .straight import FEWEST, Joined, Straight, operands_of, straight_parts
 from .values import Computed, Indices, Number, Value, plus
 
-# Parts of arrays, in elements: what is computed of one stays in the nearest cache.
+# The sizes of parts of arrays, in elements: the results of a part stay in the nearest cache.
 _LARGEST_PART, _SMALLEST_PART = 512, 64
 # Arrays are large enough for the fastest loops, which are longer code.
 _LOOPS = Joined(most=32, vectors=4)
-# All parts that are needed at a time, of 16 KB that a kernel has.
+# The size of all parts that are needed at a time, out of the 16 KB that a kernel has.
 _BYTES = 12_000
 _MOST_WORKGROUPS = 32
 _FILLED = ("stablehlo.constant", "stablehlo.broadcast_in_dim", "tensor.empty")
@@ -41,11 +42,11 @@ def fuse_long(operations: list[ir.Operation], code: Code) -> bool:
     """Makes one kernel of a function that computes many arrays element by element.
 
     Args:
-        operations: All of the function's: on arrays of one shape, or on numbers.
+        operations: All operations of the function, on arrays of one shape or on numbers.
         code: The symbols of the module.
 
     Returns:
-        Whether there is such a kernel now.
+        Whether the function became a kernel.
     """
     if len(_computing(operations)) <= FEWEST:
         return False  # IREE fuses few itself, in about the time that a kernel takes
@@ -63,7 +64,7 @@ class _Program:
     """The operations of a function.
 
     Attributes:
-        part: How many elements are computed at a time; 0 if the program is no such kernel.
+        part: How many elements are computed at a time; 0 if the program becomes no such kernel.
     """
 
     def __init__(self, operations: list[ir.Operation]):
@@ -96,7 +97,7 @@ class _Program:
         return created.name == "tensor.empty" or can_compute(created)
 
     def _largest_part(self) -> int:
-        """Returns how many elements may be computed at a time, so that all fits on the stack."""
+        """Returns how many elements may be computed at a time so that all fits on the stack."""
         needed = self._bytes_of_stored()
         part = _LARGEST_PART
         while part >= _SMALLEST_PART and part * needed > _BYTES:
@@ -104,7 +105,7 @@ class _Program:
         return min(part, self.size) if part >= _SMALLEST_PART else 0
 
     def _bytes_of_stored(self) -> int:
-        """Returns how many bytes an element takes of what loops store for later ones at a time."""
+        """Returns the bytes for each element that loops store at a time for later loops."""
         loops = list(self._loops())
         last = {x: place for place, loop in enumerate(loops) for x in operands_of(loop)}
         last.update(dict.fromkeys(self.last.operands, len(loops)))
@@ -148,7 +149,7 @@ class _Program:
                 operation.erase()
 
     def _shorten(self) -> None:
-        """Gives what the operations compute the shape of a part: they will be erased."""
+        """Gives the results of the operations the shape of a part; they will be erased."""
         for operation in self.operations:
             for x in operation.results:
                 if hlo.size_of(x) == self.size:

@@ -1,4 +1,4 @@
-"""Parts of arrays that a program changes where the arrays lie: a kernel for each."""
+"""Updates of parts of arrays in place: a kernel for each."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from .updates import places_of
 
 
 def update_in_place(created: ir.Operation, code: Code) -> ir.Value:
-    """Puts a kernel in front of a `dynamic_update_slice`: it writes the part alone.
+    """Puts a kernel in front of a `dynamic_update_slice`; the kernel writes only the part.
 
-    Whoever runs it copies the array before if somebody reads the old one later.
+    The runtime copies the array first if the old array has later readers.
 
     Args:
-        created: The operation; it changes an array that has elements, as does what it writes.
+        created: The operation; neither its array nor the written part may be empty.
         code: The symbols of the module.
 
     Returns:

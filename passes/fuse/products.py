@@ -41,22 +41,22 @@ from .values import (
 
 _VECTORS_AT_ONCE = 4
 
-# A tile of the result has so many rows, of so many vectors each: eight sums hide the time that one
-# takes, and with what they read they fit into the registers.
+# A tile of the result has so many rows, of so many vectors each: eight sums hide the latency of
+# one, and they fit into the registers together with their operands.
 _ROWS_OF_TILE = 4
 _VECTORS_OF_TILE = 2
 
 
 @dataclass(frozen=True)
 class _Product:
-    """A product: its operands, and where their dimensions go.
+    """A product: its operands, and the roles of their dimensions.
 
     Attributes:
         lhs: The left operand.
         rhs: The right one.
         lhs_dims: For each dimension of `lhs`, ("batch" | "sum" | "free", number).
-        rhs_dims: The same for `rhs`; free dimensions are counted from those of `lhs` on.
-        shape: Of the result: batch, free of `lhs`, free of `rhs`.
+        rhs_dims: The same for `rhs`; its free dimensions are numbered after the ones of `lhs`.
+        shape: The shape of the result: batch, free of `lhs`, free of `rhs`.
         sums: The extents of the contracted dimensions.
         element: The type of the sums.
     """
@@ -184,7 +184,7 @@ def _add_product(total: Scalar, x: Scalar, y: Scalar) -> Scalar:
 
 
 def _sum(x: Scalar, y: Scalar) -> Scalar:
-    """Returns a sum; that of truth values is true if one of them is."""
+    """Returns a sum; the sum of booleans is true if one of them is."""
     return operation("arith.ori", (x, y), x.type) if _is_truth(x) else x + y
 
 
@@ -201,7 +201,7 @@ def _rounded(x: Scalar, element: ir.Type) -> Scalar:
 
 
 def _along_sum(product: _Product, positions: Sequence[Indices]) -> tuple[Scalar, ...]:
-    """Sums up some elements of the result, in vectors along the contracted dimension."""
+    """Sums some elements of the result, in vectors along the contracted dimension."""
     zero = constant(0, product.element)
     totals = (zero,) * len(positions)
     last = ("sum", len(product.sums) - 1)
@@ -227,7 +227,7 @@ def _along_sum(product: _Product, positions: Sequence[Indices]) -> tuple[Scalar,
 def _step(
     product: _Product, positions: Sequence[Indices], lanes: int, along: str
 ) -> Callable[[Indices, Sequence[Scalar]], Sequence[Scalar]]:
-    """Returns what adds the products at an index of the sum to some totals."""
+    """Returns a function that adds the products at an index of the sum to some totals."""
     width = None if lanes == 1 else lanes
 
     def step(k: Indices, totals: Sequence[Scalar]) -> Sequence[Scalar]:
@@ -240,7 +240,7 @@ def _step(
 
 
 def _by_rows(emitter: Emitter, product: _Product, result: Stored) -> None:
-    """Computes elements one by one, some neighbours at a time, which share a factor."""
+    """Computes elements one by one; some neighbours, which share a factor, at a time."""
     last = product.shape[-1]
 
     def rows(places: Sequence[Indices]) -> None:
@@ -261,7 +261,7 @@ def _by_rows(emitter: Emitter, product: _Product, result: Stored) -> None:
 
 
 def _is_in_strips(product: _Product) -> bool:
-    """Tells whether it is that of a vector and a large matrix, which lies row by row."""
+    """Tells whether it is a product of a vector and a large matrix that is stored row by row."""
     columns = product.shape[-1]
     if len(product.sums) != 1 or columns != math.prod(product.shape) or product.element.width == 1:
         return False
@@ -277,7 +277,7 @@ def _is_in_strips(product: _Product) -> bool:
 
 
 def _by_strips(emitter: Emitter, product: _Product, result: Stored) -> None:
-    """Adds up rows of a matrix, some at a time."""
+    """Sums rows of a matrix, some at a time."""
     columns, zeros = product.shape[-1], (0,) * (len(product.shape) - 1)
     is_wide = product.element == result.element
     totals = result if is_wide else emitter.allocate((columns,), product.element)
@@ -343,9 +343,9 @@ def _by_columns(emitter: Emitter, product: _Product, result: Stored) -> None:
 def _each_rows(
     emitter: Emitter, product: _Product, body: Callable[[Sequence[Indices]], None]
 ) -> None:
-    """Runs `body` for rows of the result: for some at a time, where they share a factor.
+    """Runs `body` for rows of the result: for several at a time where they share a factor.
 
-    What is read of that factor is then read once for all of them.
+    Elements of that factor are then read once for all of them.
     """
     *outer, count = product.shape[:-1] or (1,)
     at_once = _ROWS_OF_TILE if count >= _ROWS_OF_TILE and _rows_share_factor(product) else 1
@@ -369,7 +369,7 @@ def _each_rows(
 
 
 def _rows_share_factor(product: _Product) -> bool:
-    """Returns whether one factor has the rows of the result, and the other one its columns."""
+    """Tells whether one factor has the rows of the result, and the other one its columns."""
     row, column = (("free", len(product.shape) - n) for n in (2, 1))
     sides = product.lhs_dims, product.rhs_dims
     return any(
@@ -383,7 +383,7 @@ def _columns(
     ranges: Sequence[tuple[int, int, int]],
     where: tuple[Sequence[Indices], Index, int, int],
 ) -> None:
-    """Computes some vectors that lie side by side, in one row of the result or in several."""
+    """Computes some adjacent vectors, in one row of the result or in several."""
     places, j, lanes, count = where
     width = None if lanes == 1 else lanes
     positions = [(*place, plus(j, n * lanes)) for place in places for n in range(count)]

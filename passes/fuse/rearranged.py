@@ -1,6 +1,6 @@
-"""Arrays that are others in another order or shape: which, and how they are read.
+"""Views: arrays that are other arrays in another order or shape, and how they are read.
 
-Elsewhere: what operations make them (`views.py`).
+Elsewhere: the operations that make them (`views.py`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Spread(Computed):
     """An array that repeats another one.
 
     Attributes:
-        dims: Which axes are those of the other one, in any order.
+        dims: For each axis of the other array, its axis in this one, in any order.
     """
 
     def __init__(self, x: Value, shape: Sequence[int], element: ir.Type, dims: Sequence[int]):
@@ -65,7 +65,7 @@ class Transposed(Computed):
     """An array with the axes of another one in another order.
 
     Attributes:
-        order: Which axis of the other one each is.
+        order: For each axis, its axis in the other array.
     """
 
     def __init__(self, x: Value, shape: Sequence[int], element: ir.Type, order: Sequence[int]):
@@ -74,7 +74,7 @@ class Transposed(Computed):
 
     @property
     def keeps_last(self) -> bool:
-        """Whether neighbours are neighbours in the other array."""
+        """Whether neighbours are also neighbours in the other array."""
         return not self.order or self.order[-1] == len(self.order) - 1
 
     def place(self, position: Indices) -> Indices:
@@ -92,10 +92,10 @@ class Transposed(Computed):
 
 
 class Half(Computed):
-    """The first or the second number of each pair that lies in memory, with an axis of extent 1.
+    """The first or the second number of each pair in memory, with a last axis of extent 1.
 
     Args:
-        pairs: The array, whose last axis has two elements.
+        pairs: The array; its last axis has two elements.
         number: Which number: 0 or 1.
     """
 
@@ -109,7 +109,7 @@ class Half(Computed):
         return pairs.at((*position[:-1], self._number), lanes)
 
     def along(self, position: Indices, lanes: int) -> Scalar:
-        """Returns neighbours along the last axis but one, which are read with the other numbers."""
+        """Returns neighbours along the last axis but one; reads them with the other numbers."""
         both = self._rows.read((*position[:-1], times(position[-1], 2)), 2 * lanes)
         return shuffle(both, both, range(self._number, 2 * lanes, 2))
 
@@ -139,7 +139,7 @@ class Reshaped(Computed):
 
 
 class Joined(Computed):
-    """Arrays of extent 1 along an axis, one behind the other.
+    """Concatenated arrays of extent 1 along an axis.
 
     Attributes:
         axis: The axis.
@@ -167,14 +167,14 @@ Pick: TypeAlias = Callable[[Value, int, int], Value]
 
 
 def picked(x: Value, axis: int, number: int, pick: Pick | None = None) -> Value:
-    """Returns what an array has at an index along an axis, without the axis.
+    """Returns the elements of an array at an index along an axis, without the axis.
 
     Args:
         x: The array.
         axis: The axis.
         number: The index.
-        pick: Does the same for what the array is made of, by default this function; for arrays that
-            several others are made of, one that knows what it has found.
+        pick: Does the same for the sources of the array; by default this function. A function with
+            a cache is useful for sources that several arrays share.
     """
     pick = pick or picked
     shape = (*x.shape[:axis], *x.shape[axis + 1 :])

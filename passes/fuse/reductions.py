@@ -32,7 +32,7 @@ def _reduce(emitter: Emitter, created: ir.Operation, operands: list[Value]) -> S
     count = len(operands) // 2
     inputs, inits = operands[:count], operands[count:]
     dims = list(ir.DenseI64ArrayAttr(created.attributes["dimensions"]))
-    if not dims:  # also for the evaluator and IREE, what a reduction begins with plays no part then
+    if not dims:  # the initial value does not count then, as in the evaluator and in IREE
         return inputs
     sums = sums_of(created, operands)
     if sums is not None:
@@ -41,12 +41,12 @@ def _reduce(emitter: Emitter, created: ir.Operation, operands: list[Value]) -> S
 
 
 def is_by_vectors(created: ir.Operation) -> bool:
-    """Tells whether a reduction is one by one operation, of one array."""
+    """Tells whether a reduction of one array has a region of a single operation."""
     return len(created.operands) == 2 and _vector_kind(created) is not None
 
 
 def sums_of(created: ir.Operation, operands: Sequence[Value]) -> Sums | None:
-    """Returns a reduction as one by vectors; None if it is none by one operation."""
+    """Returns a reduction in vectors; None if its region is not a single operation."""
     kind = _vector_kind(created) if is_by_vectors(created) else None
     if kind is None:
         return None
@@ -58,7 +58,7 @@ def sums_of(created: ir.Operation, operands: Sequence[Value]) -> Sums | None:
 
 
 def _vector_kind(created: ir.Operation) -> str | None:
-    """Returns what MLIR calls a reduction of a vector, for regions of one operation."""
+    """Returns MLIR's name for the reduction of a vector, for regions of one operation."""
     name = reducer_of(created)
     element = created.results[0].type.element_type
     if name is None:

@@ -1,7 +1,7 @@
-"""A kernel in the place of operations: what goes in, what comes out.
+"""A kernel in the place of operations: its operands and results.
 
-Elsewhere: which operations become a kernel (the passes), and what each of them does (`emitter.py`
-and the rules).
+Elsewhere: which operations become a kernel (the passes), and the code of each operation
+(`emitter.py` and the rules).
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ def region_kernel(
     """Puts a kernel at the insertion point.
 
     Args:
-        name: What it is called.
+        name: The name of the kernel.
         code: The symbols of the module.
-        outside: The values that the operations use; uniform constants are made again in the kernel,
-            and empty arrays do not come in or out.
-        results: The types of what it returns, by numbers of the caller's choice.
+        outside: The values that the operations use. Uniform constants are made again in the kernel,
+            and empty arrays are neither operands nor results.
+        results: The types of the results, by numbers that the caller chooses.
         build: Builds the operations; takes an emitter that knows the values from outside, and the
             memory of the results by number; with `workgroups`, also the number of the workgroup.
-            Returns the results: in their memory, or where they are.
+            Returns the results, in their memory or elsewhere.
         most_bindings: As for `dispatch`.
         workgroups: As for `dispatch`: each writes its share of the results to their memory.
 
@@ -108,7 +108,7 @@ def region_kernel(
 
 
 def code_and_fitness(module: ir.Module) -> tuple[Code, Fitness]:
-    """Returns the symbols of a module, and what tells which operations a kernel can hold, windows
+    """Returns the symbols of a module, and the test for operations that a kernel can hold, windows
     of all kinds included.
     """
     write_out_functions(module)
@@ -120,8 +120,8 @@ def move_constants(parent: ir.Operation, operations: Sequence[ir.Operation]) -> 
     """Moves constants that differ from element to element in front of some operations.
 
     Args:
-        parent: What holds the constants, deep inside as well.
-        operations: What they come before, in one block.
+        parent: The operation that holds the constants, also in nested regions.
+        operations: The operations that they are moved before, in one block.
 
     Returns:
         The constants.
@@ -147,6 +147,6 @@ def value_of(memory: Memory) -> Value:
 
 
 def _always(value: Value) -> Value:
-    """Has an array from outside stay as it is, whoever reads it last."""
+    """Marks an array from outside as always held, so that no last reader changes it."""
     value.holders = _ALWAYS
     return value

@@ -1,6 +1,6 @@
 """Running reductions in a kernel, such as cumulative sums: element by element along an axis.
 
-Elsewhere: windows of other kinds, which stay with IREE.
+Elsewhere: windows of other kinds (`windows.py`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Straight code: many elementwise operations on arrays of one shape, for one loop.
 
-The emitter stores an array that several operations read, each by a loop of its own. Thousands of
-such loops take LLVM minutes, for a function of many blocks costs more than its length; as values of
+The emitter stores each array that several operations read, in a separate loop. Thousands of such
+loops take LLVM minutes, because compile time grows faster than the number of blocks. As values of
 one loop the arrays need no memory. Elsewhere: the loop itself (`emitter.py`).
 """
 
@@ -19,20 +19,21 @@ from .elementwise import can_compute
 FEWEST = 64
 """Shorter code stays loops that may become part of others."""
 
-# Vectors that are needed at a time: what there are no registers for lies on the stack.
+# Vectors that are needed at a time; vectors that do not fit into registers are on the stack.
 _MOST_LIVE = 64
-# What may stand between, if its operands are numbers.
+# Operations that may stand between if their operands are numbers.
 _HOISTED = frozenset("constant broadcast_in_dim reshape iota".split())
 
 
 @dataclass(frozen=True)
 class Joined:
-    """What loops of many operations are like.
+    """The size of loops of many operations.
 
     Attributes:
-        most: Operations of a loop. The code generator looks at a block as a whole, and moves the
-            constants of a long one to the stack.
-        vectors: How many are computed side by side: operations wait for those before them.
+        most: The largest number of operations of a loop. The code generator processes a block as a
+            whole, and moves the constants of a long block to the stack.
+        vectors: The number of vectors that are computed side by side, because each operation waits
+            for its operands.
     """
 
     most: int = 500
@@ -48,8 +49,8 @@ class Straight:
     """Operations that are one loop.
 
     Attributes:
-        operations: In an order in which few of their results are needed at a time.
-        kept: Those results that somebody else reads, with how many operations do.
+        operations: The operations, in an order in which few results are needed at a time.
+        kept: The results with readers outside of the loop, and the number of these readers.
     """
 
     operations: list[ir.Operation]
@@ -62,9 +63,9 @@ def straight_parts(
     """Yields operations of a block in an order in which they may run, many of them as one.
 
     Args:
-        operations: Of the block, but for its last one.
-        uses: How many operations read each value that the block makes.
-        most: How many operations become one.
+        operations: The operations of the block without its terminator.
+        uses: The number of operations that read each value that the block makes.
+        most: The largest number of operations in one loop.
     """
     if len(operations) < FEWEST:
         yield from operations
@@ -90,7 +91,7 @@ def _is_member(operation: ir.Operation) -> bool:
 
 
 def _may_pass(operation: ir.Operation, made: set[ir.Value]) -> bool:
-    """Tells whether an operation may come before those of the run."""
+    """Tells whether an operation may move before the operations of the run."""
     name = operation.name.rpartition(".")[2]
     is_number = all(math.prod(x.type.shape) <= 1 for x in operation.results)
     is_place = operation.name == "tensor.empty"
@@ -124,10 +125,10 @@ def _kept(part: Sequence[ir.Operation], uses: Counter[ir.Value]) -> dict[ir.Valu
 
 
 def _ordered(members: list[ir.Operation]) -> list[ir.Operation]:
-    """Returns operations in their own order, or depth first, so that fewer results are needed.
+    """Returns operations in program order or depth first: the order that needs fewer live results.
 
-    Leaves of a tree that the text computes first wait depth first; of two chains that read each
-    other, depth first computes all of one first.
+    Depth first is better if the program computes all leaves of a tree first. Program order is
+    better for two chains that read each other, because depth first computes all of one chain first.
     """
     return min(members, _depth_first(members), key=_most_live)
 
@@ -145,11 +146,11 @@ def _most_live(members: list[ir.Operation]) -> int:
 
 
 def _depth_first(members: list[ir.Operation]) -> list[ir.Operation]:
-    """Returns operations so that each comes soon before the first one that reads it."""
+    """Returns operations in an order in which each comes shortly before its first reader."""
     makers = {member.results[0]: member for member in members}
     read = {x for member in members for x in member.operands}
     ordered: dict[ir.Operation, None] = {}
-    # Those that nobody here reads, in their order; all others come with them.
+    # Operations without readers here, in their order; all others are added with them.
     for last in members:
         if last.results[0] in read:
             continue
@@ -172,7 +173,7 @@ def _is_due(
 
 
 def _cut(members: list[ir.Operation], most: int) -> Iterator[list[ir.Operation]]:
-    """Yields parts of operations whose results the registers hold, more or less."""
+    """Yields parts of operations with few enough live results for the registers, roughly."""
     last = {x: place for place, member in enumerate(members) for x in member.operands}
     part: list[ir.Operation] = []
     live: set[ir.Value] = set()
@@ -188,6 +189,6 @@ def _cut(members: list[ir.Operation], most: int) -> Iterator[list[ir.Operation]]
 
 
 def operands_of(part: Straight) -> Iterable[ir.Value]:
-    """Returns what the operations of a loop read of others, once for each that reads it."""
+    """Returns the outside operands of a loop, once for each operation that reads them."""
     made = {member.results[0] for member in part.operations}
     return [x for member in part.operations for x in set(member.operands) if x not in made]

@@ -1,10 +1,10 @@
-"""Products of a vector and a large matrix in a kernel, which read the matrix as it lies.
+"""Products of a vector and a large matrix in a kernel, which read the matrix row by row.
 
-Some rows are read side by side, from their first element to their last one, and what they add is
-kept in memory. Where sums stay in registers instead, a few columns are read of one row after the
-other: of a matrix of 2000x2000 that took 0.4 to 1.3 ms, and rows side by side took 0.3 to 0.4.
+Several rows are read side by side, from the first element to the last, and the sums of columns are
+kept in memory. With sums in registers, a few columns of one row after the other would be read. For
+a matrix of 2000x2000 that took 0.4 to 1.3 ms, and rows side by side took 0.3 to 0.4.
 
-Elsewhere: products of which no operand is such a matrix (`products.py`).
+Elsewhere: products without such a matrix (`products.py`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from axir.dialect.builders.scalars import Scalar, broadcast, constant
 from .emitter import Emitter, lanes_for
 from .values import Index, Indices, plus
 
-# Rows side by side, and rows after which a sum begins anew, so that errors stay small.
+# The number of rows side by side, and of rows after which a new sum begins, so that errors stay
+# small.
 _ROWS = 8
 _BLOCK = 64
 _LARGE = 1 << 20
@@ -30,7 +31,7 @@ Add = Callable[[Index, int], Callable[[Indices, int | None, Scalar], Scalar]]
 
 
 def is_read_in_strips(rows: int, columns: int, element: ir.Type) -> bool:
-    """Tells whether a matrix does not stay in the cache of a core, and its sums need few blocks."""
+    """Tells whether a matrix is larger than the cache of a core, and its sums need few blocks."""
     size = rows * columns * hlo.element_bytes(element)
     return size >= _LARGE and rows <= _BLOCK * _BLOCK
 
@@ -40,8 +41,8 @@ def sum_in_strips(emitter: Emitter, rows: int, totals: Memory, add: Add) -> None
 
     Args:
         emitter: Builds the kernel.
-        rows: How many there are.
-        totals: The memory, a row.
+        rows: The number of rows.
+        totals: The memory of the sums, a row.
         add: Adds the products of some rows.
     """
     strips = _Strips(emitter, add)
@@ -67,13 +68,13 @@ class _Strips:
         self._each(target, lambda _, lanes: broadcast(constant(0, target.element), lanes))
 
     def part(self, first: Index, count: int, partial: Memory, totals: Memory) -> None:
-        """Sums up a block of rows by itself, and adds it to the totals."""
+        """Sums a block of rows separately, and adds the sum to the totals."""
         self.clear(partial)
         self.block(first, count, partial)
         self._each(totals, lambda p, lanes: _read(totals, p, lanes) + _read(partial, p, lanes))
 
     def block(self, first: Index, count: int, target: Memory) -> None:
-        """Adds up a block of rows."""
+        """Sums a block of rows."""
         whole = count // _ROWS * _ROWS
         if whole:
             end = plus(first, whole)

@@ -1,7 +1,7 @@
 """Reductions by one operation, in vectors: along rows, and down columns.
 
-Elsewhere: reductions by other computations (`reductions.py`), and those that several workgroups
-share (`shares/`).
+Elsewhere: reductions by other computations (`reductions.py`), and reductions that are divided among
+workgroups (`shares/`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .values import Computed, Index, Indices, Value, plus
 
 Combine = Callable[[Scalar, Scalar], Scalar]
 
-# So many vectors are added up side by side: an addition takes four cycles, and two begin in each.
+# So many vectors are summed side by side: an addition takes four cycles, and two start per cycle.
 SIDE_BY_SIDE = 4
 
 
@@ -35,13 +35,13 @@ class Sums:
     """A reduction by one operation, in vectors.
 
     Attributes:
-        x: What is reduced.
-        dims: Its dimensions that vanish.
-        start: What the result begins with.
+        x: The operand.
+        dims: The dimensions that are reduced.
+        start: The initial value.
         formula: The operation.
-        kind: What MLIR calls it.
-        is_merged: Whether all elements lie one behind the other, and neighbouring dimensions that
-            all stay, or all vanish, are one.
+        kind: MLIR's name for the operation.
+        is_merged: Whether all elements are contiguous, and adjacent dimensions that are all kept,
+            or all reduced, are merged into one.
     """
 
     x: Value
@@ -58,11 +58,11 @@ class Sums:
 
     @property
     def is_over_rows(self) -> bool:
-        """Whether the last dimension vanishes."""
+        """Whether the last dimension is reduced."""
         return len(self.x.shape) - 1 in self.dims
 
     def columns(self, places: Sequence[Indices], lanes: int | None) -> list[Scalar]:
-        """Reduces neighbours along the last dimension, which stays, side by side."""
+        """Reduces neighbours along the last dimension, which is kept, side by side."""
         ranges = [(0, self.x.shape[d], 1) for d in sorted(self.dims)]
 
         def step(place: Indices, totals: Sequence[Scalar]) -> list[Scalar]:
@@ -106,9 +106,9 @@ class Sums:
 
     @property
     def _has_long_rest(self) -> bool:
-        """Whether what is left of whole vectors has long code.
+        """Whether the rest behind whole vectors would have long code.
 
-        Then it is taken from one vector that begins earlier.
+        The rest is then taken from a whole vector that begins earlier.
         """
         is_long = isinstance(self.x, Computed) and self.x.cost >= DEAR
         return is_long and len(self.dims) == 1 and self.x.shape[-1] > lanes_for(self.x.element)
@@ -153,14 +153,14 @@ class Sums:
 
 
 def merged(rank: int, dims: Sequence[int], reduced: Indices, kept: Indices) -> Indices:
-    """Returns a position from those along dimensions that vanish, and along the others."""
+    """Returns a position from its indices along reduced dimensions and along kept ones."""
     of_reduced, of_kept = iter(reduced), iter(kept)
     places: list[Index] = [next(of_reduced if d in dims else of_kept) for d in range(rank)]
     return tuple(places)
 
 
 def neutral_number(kind: str, element: ir.Type) -> Scalar:
-    """Returns the number that changes nothing when it is combined with another."""
+    """Returns the neutral element of an operation."""
     if isinstance(element, ir.FloatType):
         number = {"add": 0.0, "mul": 1.0, "maximumf": -float("inf"), "minimumf": float("inf")}
         return constant(number[kind], element)
@@ -176,9 +176,9 @@ def neutral_number(kind: str, element: ir.Type) -> Scalar:
 
 
 def wide_pieces(extent: int, element: ir.Type) -> Iterator[tuple[int, int, int, int]]:
-    """Cuts a row: where a piece starts and ends, its vectors' width, and how many go side by side.
+    """Cuts a row into pieces: (start, end, width of vectors, number of vectors side by side).
 
-    Only rows that are long for their vectors have several side by side.
+    Only rows of many vectors have several side by side.
     """
     widest = lanes_for(element)
     for start, end, lanes in pieces(extent, widest):

@@ -1,4 +1,4 @@
-"""Operations that write parts of arrays: in place where nobody else reads the old array."""
+"""Operations that write parts of arrays: in place if the old array has no other reader."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _dynamic_update_slice(
 
 
 def places_of(created: ir.Operation, starts: list[Value]) -> Indices:
-    """Returns where the first element of a `dynamic_update_slice` goes."""
+    """Returns the position of the first element of a `dynamic_update_slice`."""
     x, update = (operand.type.shape for operand in list(created.operands)[:2])
     return tuple(
         clamped(start, extent - part)
@@ -57,7 +57,7 @@ def _concatenate(emitter: Emitter, created: ir.Operation, operands: list[Value])
 
 
 def _interleave(emitter: Emitter, target: Stored, halves: Sequence[Value]) -> None:
-    """Writes pairs, of which each array has one number, in vectors of both."""
+    """Writes pairs in vectors; each of two arrays has one number of a pair."""
     *outer, count, _ = target.shape
     rows = target.memory.reshaped((*outer, 2 * count))
 
@@ -98,14 +98,14 @@ def padded(
         emitter: Builds the code.
         x: The array.
         filler: The number.
-        low: How many lie in front of the first element, axis by axis; negative ones cut off.
-        interior: How many lie between two elements.
+        low: The padding before the first element, by axis; negative padding cuts elements off.
+        interior: The padding between two elements, by axis.
         shape: Of the result.
     """
     result = emitter.allocate(shape, x.element)
     emitter.fill(result.memory, Mapped(shape, x.element, lambda number: number, (filler,), 0))
     emitter.release(filler)
-    # Negative padding takes elements away.
+    # Negative padding removes elements.
     firsts = [max(0, -(start // (gap + 1))) for start, gap in zip(low, interior, strict=True)]
     ends = [
         min(extent, (length - 1 - start) // (gap + 1) + 1)
@@ -132,7 +132,7 @@ def _scatter(emitter: Emitter, created: ir.Operation, operands: list[Value]) -> 
     x, indices, updates = operands
     if x.holders > 1:
         indices, updates = map(emitter.force, list(created.operands)[1:])
-    # An array may be scattered into itself: what it was is read while it changes.
+    # An array may be scattered into itself: its old elements are read while it changes.
     target = emitter.copied(x) if x in (indices, updates) else emitter.writable(x)
     windows = _Windows(created, target.shape, indices, updates)
 
@@ -163,7 +163,7 @@ def _scatter(emitter: Emitter, created: ir.Operation, operands: list[Value]) -> 
 
 
 class _Windows:
-    """Where the windows of a scatter lie in its updates and in its operand."""
+    """The positions of a scatter's windows in its updates and in its operand."""
 
     def __init__(
         self, created: ir.Operation, shape: tuple[int, ...], indices: Value, updates: Value
@@ -200,10 +200,10 @@ class _Windows:
         return found
 
     def is_inside(self, starts: dict[int, Scalar]) -> Scalar:
-        """Tells whether the whole window lies in the operand."""
+        """Tells whether the whole window is inside the operand."""
         truth = constant(1, integer(1))
         for dim, start in starts.items():
-            # Unsigned: what is negative is too large.
+            # Unsigned: negative numbers are too large.
             predicate = ir.IntegerAttr.get(integer(64), 7)
             bound = index(self.shape[dim] - self.sizes[dim])
             fits = operation("arith.cmpi", (start, bound), integer(1), {"predicate": predicate})
@@ -225,7 +225,7 @@ class _Windows:
         return tuple(found)
 
     def source(self, batch: Indices, window: Indices) -> Indices:
-        """Returns where an update stands."""
+        """Returns the position of an update."""
         found: list[Index] = [0] * (len(batch) + len(window))
         dims = (*self.batch_dims, *self.window_dims)
         for dim, place in zip(dims, (*batch, *window), strict=True):

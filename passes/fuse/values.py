@@ -1,15 +1,15 @@
-"""Arrays as a kernel sees them: numbers, memory, and what is computed when it is read.
+"""Arrays in a kernel: numbers, memory, and formulas that are computed when they are read.
 
 A value of the program is one of three. A `Number` has one element, which is in a register. A
-`Stored` array lies in memory. A `Computed` one is a formula for the elements at a position: nothing
-happens until somebody reads it, so that chains of elementwise operations, slices and broadcasts
-become one loop.
+`Stored` array is in memory. A `Computed` array is a formula for the elements at a position: no code
+is built until it is read, so that chains of elementwise operations, slices and broadcasts become
+one loop.
 
-Elements are read by `at(position, lanes)`: a tuple of indices, and how many neighbours along the
-last axis, from the position on; None for a single element.
+Elements are read by `at(position, lanes)`: `position` is a tuple of indices, and `lanes` the number
+of neighbours along the last axis from there on; None for a single element.
 
-Elsewhere: who decides what is stored (`emitter.py`), and the formulas of operations
-(`elementwise.py`, `views.py`).
+Elsewhere: which arrays are stored (`emitter.py`), and the formulas of operations (`elementwise.py`,
+`views.py`).
 """
 
 from __future__ import annotations
@@ -39,10 +39,12 @@ class Value(abc.ABC):
     Attributes:
         shape: Its extents.
         element: The type of its elements, signless.
-        sources: Other values that it reads when it is read.
-        holders: How many operations to come, and other values, still read it.
-        cost: How much arithmetic an element is; 0 for what is stored, its parts and other orders.
-        length: How many values it reads that are not stored, itself included, each way to them.
+        sources: Other values that are read when it is read.
+        holders: The number of later operations and of other values that still read it.
+        cost: The arithmetic of an element; 0 for stored arrays, and for their parts and
+            reorderings.
+        length: The number of computed values that it reads, itself included, counted once for each
+            path to them.
     """
 
     def __init__(
@@ -91,9 +93,9 @@ class Stored(Value):
     """An array in memory.
 
     Attributes:
-        memory: Where it lies, row by row.
+        memory: The memory, row by row.
         is_own: Whether the kernel may write to it.
-        is_temporary: Whether the memory is free again when nobody holds the array any longer.
+        is_temporary: Whether the memory is free again when the array has no more holders.
     """
 
     def __init__(
@@ -115,10 +117,10 @@ class Stored(Value):
 
 
 class Computed(Value):
-    """An array whose elements are computed where they are read.
+    """An array with elements that are computed where they are read.
 
     Attributes:
-        keeps_order: Whether they are those of its only source, in their order.
+        keeps_order: Whether the elements are the elements of its only source, in the same order.
     """
 
     keeps_order = False
@@ -140,11 +142,11 @@ class Computed(Value):
 
 
 class Mapped(Computed):
-    """An array whose elements depend on those at the same position of others, or on numbers.
+    """An array computed elementwise from others at the same position, and from numbers.
 
     Attributes:
-        formula: What an element is, of those of the sources.
-        own_cost: How much arithmetic the formula is.
+        formula: Computes an element from the sources' elements.
+        own_cost: The arithmetic of the formula.
     """
 
     def __init__(
@@ -168,11 +170,11 @@ class Mapped(Computed):
 
 
 def flat(x: Value, lead: int = 0) -> Value | None:
-    """Returns an array as one row, for as long as nothing changes; None if it is not one.
+    """Returns an array as one row, valid until memory changes; None if it is not contiguous.
 
     Args:
         x: The array.
-        lead: How many leading axes stay as they are: then each index of these has a row.
+        lead: The number of leading axes that stay. Each of their indices has a row.
     """
     shape = (*x.shape[:lead], math.prod(x.shape[lead:]))
     if isinstance(x, Number):
@@ -216,14 +218,14 @@ def _repeated(x: Value, lead: int, shape: Sequence[int]) -> Value:
 
 
 def reads(x: Value, memory: Memory) -> bool:
-    """Tells whether an array is, or is computed from, what lies in some memory."""
+    """Tells whether an array is in some memory, or is computed from it."""
     if isinstance(x, Stored) and x.memory.value == memory.value:
         return True
     return any(reads(source, memory) for source in x.sources)
 
 
 def may_replace(x: Value, memory: Memory) -> bool:
-    """Tells whether elements of `x` may be written to the memory in the order of reading them."""
+    """Tells whether elements of `x` may be written to the memory while they are read, in order."""
     if isinstance(x, Mapped):
         return all(may_replace(source, memory) for source in x.sources)
     if isinstance(x, Stored):
@@ -232,7 +234,7 @@ def may_replace(x: Value, memory: Memory) -> bool:
 
 
 def elements_apart(x: Value, positions: Sequence[Indices]) -> Scalar:
-    """Reads the lanes of a vector one by one, each at a position of its own."""
+    """Reads the lanes of a vector one by one, each at its position."""
     singles = [x.at(position, None) for position in positions]
     kind = ir.VectorType.get([len(singles)], x.element)
     return operation("vector.from_elements", singles, kind)
@@ -244,7 +246,7 @@ def lanes_of(position: Indices, lanes: int) -> list[Indices]:
     return [(*leading, plus(last, lane)) for lane in range(lanes)]
 
 
-# Indices, of which those that are known are numbers of Python ------------------------------------
+# Indices; known ones are Python integers --------------------------------------------------------
 
 
 def plus(x: Index, y: Index) -> Index:

@@ -1,6 +1,6 @@
-"""Parts and other orders of arrays, which cost nothing until they are read.
+"""Parts and reorderings of arrays, which cost nothing until they are read.
 
-Elsewhere: operations that write (`updates.py`), and those that read an element many times
+Elsewhere: operations that write (`updates.py`), and operations that read an element many times
 (`reductions.py`, `products.py`).
 """
 

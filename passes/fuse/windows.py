@@ -1,9 +1,9 @@
 """Windows in a kernel: reductions of sliding windows, and convolutions.
 
-The array is written into memory once more, with what lies between its elements and around them, so
-that a window needs no look at where it is. Sums run over the positions in the window, for so many
-neighbours along the last axis of the result as a vector holds. Elsewhere: running reductions, whose
-windows grow along an axis (`running.py`).
+The array is copied to memory with the padding between and around its elements, so that a window
+needs no checks for borders. Sums run over the positions in the window, for as many neighbours along
+the last axis of the result as a vector holds. Elsewhere: running reductions, with windows that grow
+along an axis (`running.py`).
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _spread(
     dilations: Sequence[int],
     filling: Scalar,
 ) -> Value:
-    """Returns an array with other elements around it, and between its own."""
+    """Returns an array with padding around it and between its elements."""
     if all(list(pair) == [0, 0] for pair in padding) and all(n == 1 for n in dilations):
         return emitter.settled(x)
     shape = [
@@ -121,9 +121,9 @@ class Windows:
         """Writes neighbours of the results, at several places side by side.
 
         Args:
-            results: Where they lie.
-            inputs: The arrays, with what is around them.
-            starts: What reductions begin with.
+            results: The memory of the results.
+            inputs: The arrays, with padding around them.
+            starts: The initial values.
             places: Positions of first neighbours.
             lanes: How many neighbours there are, along the last axis.
         """
@@ -161,7 +161,7 @@ class Windows:
 def _read(
     x: Value, place: Place, position: Indices, lanes: int | None, stride: int | None
 ) -> Scalar:
-    """Reads what belongs to some neighbours of the result, which lie `stride` apart along a row."""
+    """Reads the elements for neighbours of the result; they are `stride` apart along a row."""
     if lanes is None:
         return x.at(place(position), None)
     if stride == 0:
@@ -182,7 +182,7 @@ def _write(result: Memory, position: Indices, x: Scalar, lanes: int | None) -> N
 
 
 class Products:
-    """A convolution: where the factors of an element of the result lie, and their sum.
+    """A convolution: the positions of the factors of a result's element, and their sum.
 
     Args:
         created: The operation.
@@ -209,12 +209,12 @@ class Products:
 
     @property
     def padding(self) -> list[list[int]]:
-        """Padding of the left operand, axis by axis."""
+        """Padding of the left operand, by axis."""
         return self._of_lhs([0, 0], self.numbers.padding)
 
     @property
     def dilations(self) -> list[int]:
-        """How far elements of the left operand lie apart, axis by axis."""
+        """The distances of elements of the left operand, by axis."""
         return self._of_lhs(1, self.numbers.lhs_dilation)
 
     def _of_lhs(self, other: object, spatial: Sequence[object]) -> list:
@@ -224,7 +224,7 @@ class Products:
         return found
 
     def lhs_place(self, position: Indices, k: Indices) -> Indices:
-        """Returns where the left factor lies, in the array with what is around it."""
+        """Returns the position of the left factor in the padded array."""
         numbers = self.numbers
         batch, feature, *spatial = (position[d] for d in numbers.result)
         channel, *offsets = k
@@ -241,7 +241,7 @@ class Products:
         return tuple(found)
 
     def rhs_place(self, position: Indices, k: Indices) -> Indices:
-        """Returns where the right factor lies."""
+        """Returns the position of the right factor."""
         numbers = self.numbers
         channel, *offsets = k
         found: list[Index] = [0] * len(position)
@@ -255,7 +255,7 @@ class Products:
         return tuple(found)
 
     def steps(self) -> tuple[int | None, int | None]:
-        """Tells how far apart factors of neighbours lie in rows of the operands; None: anywhere."""
+        """Returns the strides of neighbours' factors in rows of both operands; None: irregular."""
         numbers, last = self.numbers, len(self.shape) - 1
         if numbers.result[1] == last:
             grouped = numbers.feature_groups > 1 or numbers.batch_groups > 1
@@ -277,8 +277,8 @@ class Products:
         """Writes neighbours of the result, along its last axis, at several places side by side.
 
         Args:
-            result: Where it lies.
-            lhs: The left operand, with what is around its elements and between them.
+            result: The memory of the result.
+            lhs: The left operand, with padding around its elements and between them.
             rhs: The right operand.
             places: Positions of first neighbours.
             lanes: How many neighbours there are.
@@ -340,7 +340,7 @@ def _convolution(emitter: Emitter, created: ir.Operation, operands: list[Value])
 
 
 def work(created: ir.Operation) -> int:
-    """Returns how many operations on numbers windows are."""
+    """Returns the number of scalar operations of windows."""
     size = math.prod(created.results[0].type.shape)
     if created.name == "stablehlo.convolution":
         numbers = Convolution.read(created)

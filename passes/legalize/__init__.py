@@ -1,6 +1,6 @@
-"""Rewrites of StableHLO into what IREE compiles, and computes right.
+"""Rewrites of StableHLO into programs that IREE compiles and computes correctly.
 
-One file per subject. Each pass states the fact about IREE that it answers; `legalize_for_iree.py`
-puts them in order. Elsewhere: lowering of our own operations (they arrive as StableHLO already) and
-rewrites that only make programs faster.
+One file per subject. Each pass states the fact about IREE that makes it necessary;
+`legalize_for_iree.py` puts them in order. Elsewhere: lowering of axir's operations (they arrive as
+StableHLO) and rewrites that only make programs faster.
 """

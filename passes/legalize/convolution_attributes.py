@@ -14,7 +14,7 @@ _LAYOUT = re.compile(r"\[([^\]]*)\]x\[([^\]]*)\]->\[([^\]]*)\]")
 class Convolution:
     """The attributes of a convolution, and its axes as (batch, feature, *spatial).
 
-    Of rhs these are (output feature, input feature, *spatial).
+    The axes of rhs are (output feature, input feature, *spatial).
     """
 
     lhs: tuple[int, ...]

@@ -1,4 +1,4 @@
-"""Parts of kernels that go through rows in vectors, and kernels that copy or fill.
+"""Kernel code that goes through rows in vectors, and kernels that copy or fill.
 
 Elsewhere: kernels that compute (`indices/scatter_by_kernel.py`).
 """
@@ -19,8 +19,8 @@ from axir.passes.legalize.rewriting import renewed
 
 _VECTOR_BYTES = 64
 _MOST_WORKGROUPS = 8
-# Wider numbers are filled in by kernels, of which IREE makes one for all arrays that are alike; the
-# host has no floats of 16 bits.
+# IREE fills wider numbers by kernels, and makes one kernel for all equal arrays; the host has no
+# floats of 16 bits.
 _FILLED_WIDTH = 32
 # A workgroup's share of a copy.
 _SHARE_BYTES = 1 << 18
@@ -28,7 +28,7 @@ _SHARE_BYTES = 1 << 18
 
 @dataclasses.dataclass(frozen=True)
 class Columns:
-    """The columns of rows in memory, of which each workgroup has a share.
+    """The columns of rows in memory, divided among the workgroups.
 
     Attributes:
         extent: How many columns there are.
@@ -43,9 +43,7 @@ class Columns:
     workgroups: int
 
     def each(self, step: Callable[[Scalar, int], None]) -> None:
-        """Runs `step(column, width)` for the share: in whole vectors, and what is left in smaller
-        ones.
-        """
+        """Runs `step(column, width)` for the share, in whole vectors and then in smaller ones."""
         lanes = vector_lanes(self.memory)
         whole = self.extent // lanes
         first, end = index(0), index(whole * lanes)
@@ -68,13 +66,12 @@ class Columns:
 
 
 def vector_lanes(memory: Memory) -> int:
-    """Returns how many numbers of an array are a vector of the largest size."""
+    """Returns how many numbers of an array fit into a vector of the largest size."""
     return _VECTOR_BYTES * 8 // memory.value.type.element_type.width
 
 
 def rest_of_row(extent: int, lanes: int) -> list[tuple[int, int]]:
-    """Returns where vectors of powers of two begin that cover what whole vectors leave, and how
-    wide they are.
+    """Returns the offset and width of smaller vectors that cover the rest behind whole vectors.
 
     >>> rest_of_row(37, 16)
     [(32, 4), (36, 1)]
@@ -89,8 +86,8 @@ def rest_of_row(extent: int, lanes: int) -> list[tuple[int, int]]:
 
 
 def begin(target: Memory, source: Memory | Scalar, columns: Columns) -> None:
-    """Writes a number, or the elements of an array of the same shape, into the share of a
-    workgroup of all rows.
+    """Writes a number, or the elements of an array of the same shape, into a workgroup's share of
+    all rows.
     """
 
     def nest(place: tuple[Scalar, ...]) -> None:
@@ -115,7 +112,7 @@ def _move(target: Memory, source: Memory | Scalar, place: tuple[Scalar, ...], wi
 
 
 def is_worth_a_kernel(operand: ir.Value) -> bool:
-    """Tells whether an array is of real numbers, and large enough for several threads."""
+    """Tells whether an array is real, and large enough for several threads."""
     kind = operand.type
     if hlo.is_complex(operand) or not kind.has_static_shape:
         return False
@@ -123,7 +120,7 @@ def is_worth_a_kernel(operand: ir.Value) -> bool:
 
 
 def copied(operand: ir.Value, fill: float | None) -> ir.Value:
-    """Returns a copy of an array, or as many times the same number, in memory of its own."""
+    """Returns a copy of an array, or an array of its size filled with a number, in new memory."""
     count, element = math.prod(hlo.shape_of(operand)), hlo.element_type_of(operand)
     flat = hlo.tensor_type((count,), element)
     size = count * hlo.element_bytes(element)
@@ -162,10 +159,10 @@ def uniform_number(value: ir.Value) -> float | None:
 
 
 def made_alone(value: ir.Value) -> ir.Value:
-    """Returns the same numbers in memory of their own, which no other array shares.
+    """Returns the same numbers in new memory that no other array shares.
 
-    An array filled with a number of 32 bits is filled by itself, with a number that the compiler
-    does not know; any other is chosen by a kernel.
+    An array filled with one 32-bit number becomes a fill with a number that is opaque to the
+    compiler. A kernel copies any other array (`renewed`).
     """
     element = hlo.element_type_of(value)
     is_filled = not hlo.is_complex(value) and not hlo.is_unsigned(value)

@@ -23,7 +23,7 @@ class DimensionNumbers(dict[str, tuple[int, ...]]):
 def dimension_numbers(attribute: ir.Attribute) -> DimensionNumbers:
     """Returns the lists in `#stablehlo.gather<offset_dims = [1], …>` and its relatives.
 
-    The wheel has no Python classes for these attributes, hence by their text.
+    The text is parsed because the wheel has no Python classes for these attributes.
     """
     return _parse(str(attribute))
 

@@ -1,7 +1,7 @@
-"""Exponentials and logarithms of doubles, and the pieces that these and others are made of.
+"""Exponentials and logarithms of doubles, and the functions that they share with others.
 
-A pair (high, low) stands for high + low, where low is what the double high lacks. The formulas are
-T. J. Dekker's (1971), with fused multiply-adds.
+A pair (high, low) stands for high + low, where low is the rounding error of the double high. The
+formulas are T. J. Dekker's (1971), with fused multiply-adds.
 """
 
 from __future__ import annotations
@@ -48,15 +48,15 @@ EXP2_MINUS_ONE = (
 )
 ROUNDING = 1.5 * 2.0**52  # adding it to a double leaves the nearest integer in the low bits
 
-LOG2_E = (1.4426950408889634, 2.0355273740931033e-17)  # the number and what it lacks
+LOG2_E = (1.4426950408889634, 2.0355273740931033e-17)  # the number and its rounding error
 LN2 = (0.6931471805599453, 2.3190468138462996e-17)
 THIRD_REST = 1.850371707708594e-17  # 1/3 less the nearest double
 
-Double = tuple[Scalar, Scalar]  # a sum: a double, and what it lacks
+Double = tuple[Scalar, Scalar]  # a sum: a double and its rounding error
 
 
 def product(x: Double, y: Double) -> Double:
-    """Returns the product of two sums of two doubles, without that of their rests."""
+    """Returns the product of two sums of two doubles, without the product of their low parts."""
     product = x[0] * y[0]
     return product, fused_multiply_add(x[0], y[0], -product) + (x[0] * y[1] + x[1] * y[0])
 
@@ -64,7 +64,7 @@ def product(x: Double, y: Double) -> Double:
 def split_mantissa(x: Scalar, mantissa_bits: int, root_half: int) -> tuple[Scalar, Scalar]:
     """x = mantissa 2^exponent with the mantissa in [sqrt(1/2), sqrt(2)], for x > 0.
 
-    The bits of a denormal number, taken for an integer, are the number but for a power of two.
+    The bits of a denormal number, read as an integer, are the number times a power of two.
     """
     bits = x.bits()
     is_denormal = bits < (1 << mantissa_bits)
@@ -87,7 +87,7 @@ def exponential(x: Scalar) -> Scalar:
 def exponential_minus_one(x: Scalar) -> Scalar:
     """e^x - 1 of a double, to one unit in the last place."""
     first, second, growth = _exponential_parts(x)
-    # Where 2^n may be out of range, adding or subtracting 1 is nothing.
+    # Where 2^n may be out of range, adding or subtracting 1 has no effect.
     near = (first * second) * growth + (first * second - 1)
     far = (first + first * growth) * second
     result = select(abs(x) < 700, near, select(x > 0, far, -1))
@@ -118,7 +118,7 @@ def logarithm(x: Scalar) -> Scalar:
 def logarithm_plus_one(x: Scalar) -> Scalar:
     """log(1 + x) of a double, to two units in the last place."""
     total = 1 + x
-    # What the sum lacks, relative to it; infinity minus itself must not come in.
+    # The relative rounding error of the sum; the formula must not subtract infinity from itself.
     lost = select(x > 1, 1 - (total - x), x - (total - 1)) / total
     return select(abs(x) < 2.0**-54, x, _logarithm(total, lost))
 
@@ -154,7 +154,7 @@ def logistic(x: Scalar) -> Scalar:
 
 
 def arc_tangent_2_of_c(y: Scalar, x: Scalar) -> Scalar:
-    """Returns what the C library does, at the origin without asking it, with the sign of `y`."""
+    """Returns `atan2` of the C library with the sign of `y`; at the origin without a call."""
     at_origin = select(x.is_negative(), x.constant(math.pi), x.constant(0))
     angle = select((x == 0) & (y == 0), at_origin, operation("math.atan2", (y, x)))
     return copy_sign(angle, y)

@@ -1,6 +1,6 @@
 """Loops over all elements, with a formula on scalars as their body.
 
-`elementwise` makes one `linalg.generic` whose body a Python function writes on `Scalar`s::
+`elementwise` makes one `linalg.generic`. A Python function writes its body on `Scalar`s::
 
     def body(x: Scalar) -> Scalar:
         return select(x < 0, -x, x)
@@ -10,11 +10,12 @@
 Written as StableHLO, a formula of forty operations may fall apart into several loops with their
 intermediate results in memory, because IREE does not fuse a producer that several operations use or
 that widens its operand. As one operation it stays one vectorized loop, which IREE still fuses with
-what comes before and after. (A sine of 1e6 numbers: 2,480 us as StableHLO, 1,050 us like this.)
+the operations before and after it. (A sine of 1e6 numbers: 2,480 us as StableHLO, 1,050 us like
+this.)
 
-A module of thousands of sines would be a hundred times as large. Where kernels are made of it,
-loops of one formula may share a function of the module (`sharing_formulas`), until
-`write-out-formulas`.
+A module of thousands of sines would be a hundred times as large. While axir writes kernels for the
+module, loops of one formula may share a function (`sharing_formulas`), until `write-out-formulas`
+runs.
 """
 
 from __future__ import annotations
@@ -43,11 +44,11 @@ def elementwise(
     body: Body,
     result_elements: Sequence[ir.Type],
 ) -> list[ir.Value]:
-    """One loop over tensors of equal shape; `body` maps their scalars to those of the results.
+    """Builds a loop over tensors of equal shape; `body` maps their elements to the results'.
 
-    `name` stands for the formula: of one name and the same element types, `body` runs only once in
-    the life of the process. Building a formula of a hundred operations takes a millisecond, reading
-    its bytecode a tenth of that.
+    `name` identifies the formula: for one name and the same element types, `body` runs only once
+    per process. Building a formula of a hundred operations takes a millisecond, reading its
+    bytecode a tenth of that.
     """
     elements = [hlo.element_type_of(operand) for operand in operands]
     key = (name, *map(str, elements), "to", *map(str, result_elements))
@@ -69,19 +70,19 @@ FORMULA = "formula"
 """The attribute of a loop that tells its body from others: with the same text it is the same."""
 
 _SHARED = "formula_"
-# So many loops of a module may have a body of their own.
+# So many loops of one formula have the formula as their body; later ones call a function.
 _WRITTEN_OUT = 12
 _formulas: dict[tuple[str, ...], bytes] = {}
 _functions: dict[str, bytes] = {}
 
 
 def sharing_formulas() -> Change:
-    """Lets loops of one formula, those of a module, share a function while a `with` block runs."""
+    """Lets loops of one formula in a module share a function while a `with` block runs."""
     return Change(formulas={})
 
 
 def holder_of_formula(loop: ir.Operation) -> ir.Operation:
-    """Returns what holds the formula of a loop: itself, or the function that it calls."""
+    """Returns the operation that holds a loop's formula: the loop or the function it calls."""
     first = operations_of(loop)[0][0]
     if first.name != "func.call":
         return loop
@@ -97,7 +98,7 @@ def holder_of_formula(loop: ir.Operation) -> ir.Operation:
 
 
 def write_out_formula(loop: ir.Operation) -> list[ir.Value] | None:
-    """Puts a loop with a body of its own before one that calls a function; None if it does not."""
+    """Builds a copy of a loop with the formula inlined that it calls; None if it calls none."""
     if operations_of(loop)[0][0].name != "func.call":
         return None
     digest = ir.StringAttr(loop.attributes[FORMULA]).value
@@ -131,7 +132,7 @@ def _is_shared(digest: str, elements: Sequence[ir.Type], results: Sequence[ir.Ty
 
 
 def _share(digest: str, elements: Sequence[ir.Type], body: Body, result: ir.Type) -> None:
-    """Puts the function of a formula into the module, for the first loop that calls it."""
+    """Adds the function of a formula to the module when the first loop calls it."""
     assert state.formulas is not None
     if state.formulas[digest] > _WRITTEN_OUT + 1:
         return
@@ -159,7 +160,7 @@ def _calling_lines(digest: str, elements: Sequence[ir.Type], result: ir.Type) ->
 
 
 def _lines_of(function: ir.Operation) -> list[str]:
-    """Returns the body of a function that loops share as that of a loop."""
+    """Returns the body of a shared function as the body of a loop."""
     _, *lines, result, _ = str(function).splitlines()
     return [*lines, result.strip().replace("return", "linalg.yield", 1)]
 
@@ -174,7 +175,7 @@ def _loop_bytecode(
     lines: Sequence[str],
     result_elements: Sequence[ir.Type],
 ) -> bytes:
-    """Returns a function with the loop over tensors without dimensions, its arguments."""
+    """Returns the bytecode of a function with the loop; its arguments are tensors of rank 0."""
     inputs = [f"tensor<{element}>" for element in elements]
     outputs = [f"tensor<{element}>" for element in result_elements]
     arguments = ", ".join(f"%in{i}: {kind}" for i, kind in enumerate(inputs))
@@ -196,7 +197,7 @@ def _loop_bytecode(
         f"}} -> ({', '.join(outputs)})",
         "return }",
     ]
-    if "func.call" in lines[0]:  # of a function that the program has, and this module has not
+    if "func.call" in lines[0]:  # the function exists in the program, but not yet in this module
         signature = f"({', '.join(map(str, elements))}) -> {result_elements[0]}"
         loop.append(f"func.func private @{_SHARED}{formula}{signature}")
     return _bytecode(loop)
@@ -213,7 +214,7 @@ def scalar_lines(
     elements: Sequence[ir.Type], body: Body, result_elements: Sequence[ir.Type]
 ) -> list[str]:
     """Returns the text of a loop's body, of `%arg0`, `%arg1`, …, its yield included."""
-    # The lines of the program that happens to come first are not those of the formula.
+    # Locations of the program that uses the formula first do not belong to the formula.
     with ir.Location.unknown():
         text = str(_scalar_function(elements, body, result_elements))
     _, _, *lines, result, _, _ = text.splitlines()  # without module and func.func
@@ -223,7 +224,7 @@ def scalar_lines(
 def _scalar_function(
     elements: Sequence[ir.Type], body: Body, result_elements: Sequence[ir.Type]
 ) -> ir.Module:
-    """Returns a function of scalars, alone in its module."""
+    """Returns a module with one function of scalars."""
     kind = ir.TypeAttr.get(ir.FunctionType.get(list(elements), list(result_elements)))
     module = ir.Module.create()
     attributes = {"sym_name": ir.StringAttr.get("f"), "function_type": kind}
@@ -240,10 +241,10 @@ def _scalar_function(
 def _insert_loop(
     bytecode: bytes, operands: Sequence[ir.Value], result_elements: Sequence[ir.Type]
 ) -> list[ir.Value]:
-    """Reads a loop, moves it in front of the operation at the insertion point, and fits it in.
+    """Reads a loop, moves it to the insertion point, and sets its operands.
 
-    Not by `ir.Operation.create` or `clone`: the first operation of the linalg dialect that is made
-    so imports the dialect's Python package, which takes 0.15 s.
+    It avoids `ir.Operation.create` and `clone`: the first operation of the linalg dialect that they
+    make imports the dialect's Python package, which takes 0.15 s.
     """
     module = ir.Module.parse(bytecode, context())
     *empties, loop = _find_loop(module)

@@ -1,4 +1,4 @@
-"""Calls of functions of the host in a module: which they are."""
+"""Recognizing calls of host functions in a module."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _PREFIX = f"{HOST}.callback_"
 
 
 def host_function(operation: ir.Operation) -> int | None:
-    """Returns the number of the function of the host that an operation calls; None if none."""
+    """Returns the number of the host function that an operation calls; None if it calls none."""
     if operation.name != "func.call":
         return None
     callee = ir.FlatSymbolRefAttr(operation.attributes["callee"]).value

@@ -1,9 +1,9 @@
-"""Elementwise operations of StableHLO as code on numbers of a kernel, or on vectors of them.
+"""Elementwise operations of StableHLO as kernel code on scalars or vectors.
 
-What integers do where `arith` leaves it open (division by zero, shifts by more than the width) is
-what StableHLO says. Elsewhere: functions that legalizations write out before, such as sine and
-power of single precision; the kernels (`dialect/builders/kernels`, and the passes that write them),
-and loops over arrays that IREE makes itself (`elementwise_loops.py`).
+Where `arith` leaves the result for integers open (division by zero, shifts by more than the width),
+the code follows StableHLO. Elsewhere: functions that legalizations write out before, such as sine
+and power of single precision; the kernels (`dialect/builders/kernels`, and the passes that write
+them), and loops over arrays that IREE makes itself (`elementwise_loops.py`).
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ from axir.dialect.core.annotations import Returning
 from axir.passes.legalize import doubles
 from axir.passes.legalize.copies import uniform_number
 
-Lanes: TypeAlias = Returning[Scalar]  # from numbers of the operands to that of the result
+Lanes: TypeAlias = Returning[Scalar]  # from the operands' elements to the result's element
 Describe: TypeAlias = Callable[[ir.Operation], Lanes]
 
 _NARROW = 16
 
 
 def lanes_of(made: ir.Operation) -> Lanes | None:
-    """Returns what computes an elementwise operation lane by lane.
+    """Returns a function that computes an elementwise operation lane by lane.
 
     Args:
         made: An operation of StableHLO.
 
     Returns:
-        A function of numbers, or vectors, of the types of the elements of the operands, integers
-        without sign; None for an operation, or a type, that has none.
+        A function of scalars or vectors of the operands' element types, with signless integers;
+        None if no formula exists for the operation or the type.
     """
     return _FORMULAS[made.name](made) if has_lanes(made) else None
 
@@ -67,7 +67,7 @@ def has_lanes(made: ir.Operation) -> bool:
 
 
 def body_lanes(block: ir.Block) -> Returning[tuple[Scalar, ...]] | None:
-    """Returns what a block of elementwise operations computes, lane by lane.
+    """Returns a function that computes a block of elementwise operations lane by lane.
 
     Args:
         block: Takes and returns numbers, as scalar tensors.
@@ -105,7 +105,7 @@ def _is_number(made: ir.Operation) -> bool:
 
 
 def combination(block: ir.Block) -> Lanes | None:
-    """Returns what the body of a reduction or a scatter of one array does, lane by lane.
+    """Returns a function that computes the body of a reduction or scatter of one array by lanes.
 
     Args:
         block: Takes two numbers and returns one, as a scalar tensor.
@@ -128,7 +128,7 @@ def _is_unsigned(value: ir.Value) -> bool:
 
 
 def _arith(float_name: str, signed: str, unsigned: str, truth: str) -> Describe:
-    """Operations of `arith` by the kind of the first operand."""
+    """Returns operations of `arith` by the kind of the first operand."""
 
     def describe(created: ir.Operation) -> Lanes:
         element = created.operands[0].type.element_type
@@ -168,9 +168,9 @@ def _math(name: str) -> Describe:
 
 
 def _of_doubles(formula: Describe, vectors: Returning[Scalar]) -> Describe:
-    """Computes vectors of doubles by a formula of their own.
+    """Computes vectors of doubles by a vector formula, and single doubles by the given one.
 
-    IREE calls the C library for each number, which is the faster way only for single ones.
+    IREE calls the C library for each number, which is faster only for single numbers.
     """
 
     def describe(created: ir.Operation) -> Lanes:
@@ -281,7 +281,7 @@ def _convert(created: ir.Operation) -> Lanes:
         return lambda x: x
     if source.width == 1:
         kind = target if isinstance(target, ir.FloatType) else integer(target.width)
-        # A choice between two vectors is one instruction, a conversion of a mask three.
+        # A select between two vectors is one instruction, a conversion of a mask three.
         return lambda x: x.choose(constant(1, x.like(kind)), constant(0, x.like(kind)))
     if isinstance(target, ir.FloatType):
         to_float = "arith.uitofp" if _is_unsigned(created.operands[0]) else "arith.sitofp"
@@ -322,8 +322,8 @@ def _count(name: str) -> Describe:
     return lambda created: lambda x: operation(f"math.{name}", (x,))
 
 
-# Functions of doubles for which IREE calls the C library; programs that have none have them written
-# out before, as all programs have those of narrower numbers.
+# Functions of doubles for which IREE calls the C library. Without a C library, a program has them
+# written out earlier; functions of narrower numbers are written out in all programs.
 _OF_C_LIBRARY: dict[str, Describe] = {
     "chlo.acos": _math("acos"),
     "chlo.asin": _math("asin"),

@@ -165,12 +165,12 @@ _ONLY_ON = {
 
 @dataclasses.dataclass(frozen=True)
 class LegalizeForIree(Pass):
-    """Rewrites a StableHLO module into what IREE compiles and computes right.
+    """Rewrites a StableHLO module into operations that IREE compiles and computes correctly.
 
-    1. `store-narrow-elements`, so that no other pass meets them; `compute-splats-once`, while all
-       elementwise operations are operations; `sort-by-digits` on CPUs,
-       `sort-by-rank` on GPUs, and `expand-fft`, which leave all kinds of operations behind; then
-       functions of numbers, in any order: each of the passes takes those of its own types.
+    1. `store-narrow-elements`, so that no other pass meets narrow elements; `compute-splats-once`,
+       while all elementwise operations are still operations; `sort-by-digits` on CPUs,
+       `sort-by-rank` on GPUs, and `expand-fft`, which create all kinds of operations; then the
+       passes for functions of numbers, in any order, because each handles other element types.
     2. For Vulkan `divide-by-signed`, `expand-remainder` and `count-zeros-of-words`.
        `saturate-conversions`, `keep-denormal-halves`, `convert-by-single`, `round-to-bfloat16`,
        `fill-empty-dot`, on GPUs `accumulate-in-single`, `split-complex-conv`, `split-complex-dot`,
@@ -181,35 +181,35 @@ class LegalizeForIree(Pass):
        the program has a C library; on CPUs `multiply-in-double`; for Vulkan
        `write-out-fused-products`; `position-select-and-scatter`, which makes scatters and gathers;
        `lead-index-components`; then, on CPUs and unless `fuses` is off,
-       `fuse-small-programs`, `fuse-loops`, `absorb-transposes` and `fuse-moves`, when functions of
-       numbers are written out, while gathers and scatters are as they came; and
-       `write-out-formulas`.
+       `fuse-small-programs`, `fuse-loops`, `absorb-transposes` and `fuse-moves`, after functions of
+       numbers are written out and before gathers and scatters change; and `write-out-formulas`.
     3. Indices: `clamp-gather`;
-       `scatter-by-kernel`, on CPUs only, and for what that leaves `drop-scatter`, then
-       `fit-scatter-operands`, `index-scatter-windows` and `lead-scatter-dims`;
-       `stabilize-sort` for the sorts that are left on CPUs.
+       `scatter-by-kernel`, on CPUs only, and for the remaining scatters `drop-scatter`, then
+       `fit-scatter-operands`, `index-scatter-windows` and `lead-scatter-dims`; `stabilize-sort` for
+       the remaining sorts on CPUs.
     4. `reduce-long-windows`, on CPUs `run-by-kernel`, `unfold-windows`, for Vulkan
        `scan-by-doubling`, and `pad-windows`; on CPUs and unless `fuses` is off `fuse-windows`; then
        `split-complex-pad`, because `drop-scatter` pads too; then `split-complex-constants`.
-    5. For Vulkan `reduce-in-single`; `negate-products`, and on GPUs `hide-negations`, which it
-       makes some of; `limit-fusion` and `limit-scalar-fusion`; for
-       Vulkan `keep-roundings`; for GPUs `refuse-unsupported` with the types that are `missing`; and
-       `separate-views`, when all elementwise operations are there. Then `sign-unsigned-data` and
-       `loop-over-windows`, and `slice-reshaped`, when all slices are there.
-    6. `bypass-barriers` and `protect-inputs` when all operations that work in place are there. Then
+    5. For Vulkan `reduce-in-single`; `negate-products`, and on GPUs `hide-negations`, because
+       `negate-products` makes negations; `limit-fusion` and `limit-scalar-fusion`; for Vulkan
+       `keep-roundings`; for GPUs `refuse-unsupported` with the types that are `missing`; and
+       `separate-views`, when all elementwise operations exist. Then `sign-unsigned-data` and
+       `loop-over-windows`, and `slice-reshaped`, when all slices exist.
+    6. `bypass-barriers` and `protect-inputs` when all operations that work in place exist. Then
        `copy-returned-inputs`, `separate-scatter-reads`, for Vulkan `store-positions` and
        `store-reductions`, `store-several-results`, for Vulkan `store-widened`, for CUDA
        `store-moved-conversions`, `store-dilations`, `store-moved-parts`, `store-sliced`,
-       `store-slices`, `renew-fills`, `renew-branch-results` and `renew-loop-operands`, whose
-       barriers `protect-inputs` would remove.
-    7. `collapse-single-elements` and `branch-loops` last: other passes know reshapes and loops, and
-       no blocks.
+       `store-slices`, `renew-fills`, `renew-branch-results` and `renew-loop-operands`:
+       `protect-inputs` would remove the barriers of all these passes.
+    7. `collapse-single-elements` and `branch-loops` last: the other passes handle reshapes and
+       loops, not blocks.
 
-    Of the sequence, `part` chooses those before the fusions ("numbers"), after which a program may
-    become one kernel that runs without IREE, and those from there on ("rest"). Between the two many
-    loops of one formula share a function, which `write-out-formulas` puts into what is no kernel.
-    Neither has step 7, which is a part of its own ("blocks"): programs that run without IREE have
-    loops, and what tunes a program sees loops. Both together are "regions".
+    `part` chooses a part of the sequence. "numbers" is the passes before the fusions; after it a
+    program may become one kernel that runs without IREE. "rest" is the fusions and the passes
+    behind them. Between the two, many loops of one formula share a function, and
+    `write-out-formulas` inlines it into the loops that become no kernel. "blocks" is only step 7:
+    programs that run without IREE keep their loops, and the tuning passes expect loops. "regions"
+    is "numbers" and "rest" together.
 
     Precondition: the module holds StableHLO, CHLO and `func` only. Before and after: see each pass.
     """

@@ -33,10 +33,10 @@ CLOSED = frozenset(("linalg.generic", "stream.executable"))
 
 
 def find_operations(root: ir.Operation, names: Iterable[str]) -> list[ir.Operation]:
-    """All operations of these names below `root`, inner before outer ones.
+    """Returns all operations of these names below `root`, inner before outer ones.
 
-    First those without regions in the order of the program, then those with regions in the reverse
-    order of theirs.
+    Operations without regions come first, in program order; operations with regions follow, in
+    reverse order.
     """
     found = operations_in_order(root, names)
     with_regions = [operation for operation in found if len(operation.regions)]
@@ -46,7 +46,7 @@ def find_operations(root: ir.Operation, names: Iterable[str]) -> list[ir.Operati
 
 
 def operations_in_order(root: ir.Operation, names: Iterable[str]) -> list[ir.Operation]:
-    """All operations of these names below `root` in the order of the program, outer ones first.
+    """Returns all operations of these names below `root` in program order, outer ones first.
 
     A walk costs half a microsecond for each operation. `CLOSED` operations are not entered.
     """
@@ -64,7 +64,7 @@ def operations_in_order(root: ir.Operation, names: Iterable[str]) -> list[ir.Ope
 
 
 def defining_operation(value: ir.Value) -> ir.Operation | None:
-    """Returns the operation whose result a value is, or None for an argument of a block."""
+    """Returns the operation that a value is a result of, or None for an argument of a block."""
     owner: ir.Operation | ir.OpView | ir.Block = value.owner
     return owner.operation if isinstance(owner, (ir.Operation, ir.OpView)) else None
 
@@ -81,10 +81,10 @@ def constant_behind(value: ir.Value) -> ir.Operation | None:
 def values_behind(
     value: ir.Value, sources: Callable[[ir.Value, ir.Operation], Iterable[ir.Value]]
 ) -> Iterator[tuple[ir.Value, ir.Operation]]:
-    """Walks from a value back to what it comes from, each value once, with its operation.
+    """Walks from a value back to its sources, and yields each value once, with its operation.
 
     Args:
-        value: Where to begin; arguments of blocks come from nothing.
+        value: Where to begin; arguments of blocks have no sources.
         sources: Which values to go on with from a result of an operation.
     """
     pending, seen = [value], set[ir.Value]()
@@ -98,7 +98,7 @@ def values_behind(
 
 
 def innermost_loop_block(operation: ir.Operation) -> ir.Block | None:
-    """Returns the condition or body, of the loop next around an operation, in which it stands."""
+    """Returns the condition or body of the innermost loop around an operation that holds it."""
     inner, outer = operation, operation.parent
     while outer is not None and outer.name != "stablehlo.while":
         inner, outer = outer, outer.parent
@@ -106,7 +106,7 @@ def innermost_loop_block(operation: ir.Operation) -> ir.Block | None:
 
 
 def replace(operation: ir.Operation, replacement: ir.Value | Sequence[ir.Value]) -> None:
-    """Gives the uses of an operation's results to other values and erases it."""
+    """Replaces an operation's results by other values, and erases it."""
     values = [replacement] if isinstance(replacement, ir.Value) else replacement
     for result, value in zip(operation.results, values, strict=True):
         result.replace_all_uses_with(value)
@@ -114,7 +114,7 @@ def replace(operation: ir.Operation, replacement: ir.Value | Sequence[ir.Value])
 
 
 def hidden_truths(count: int) -> list[ir.Value]:
-    """Returns truth values, each true, that the compiler can neither know nor merge."""
+    """Returns true booleans that are opaque to the compiler, and that it cannot merge."""
     truth = hlo.constant(True)
     barrier = ir.Operation.create(
         "util.optimization_barrier", results=[truth.type] * count, operands=[truth] * count
@@ -123,12 +123,12 @@ def hidden_truths(count: int) -> list[ir.Value]:
 
 
 def renewed(value: ir.Value) -> ir.Value:
-    """Returns the same numbers as an array of its own, which an operation may overwrite.
+    """Returns the same numbers as a new array, which an operation may overwrite.
 
-    They are chosen by a truth value that the compiler does not know.
+    A select copies them, by a boolean that is opaque to the compiler.
     """
     constant = constant_behind(value)
-    # Between zeros and zeros there would be no choice.
+    # A select between zeros and zeros would fold away.
     is_zero = constant is not None and _is_zero(constant)
     return hlo.select(hidden_truths(1)[0], value, hlo.full_like(value, int(is_zero)))
 
@@ -141,10 +141,10 @@ def _is_zero(constant: ir.Operation) -> bool:
 
 
 def stored_alone(value: ir.Value) -> ir.Value:
-    """Returns a value computed by itself, before who reads it, and for no one else to read.
+    """Returns a value behind a barrier for one reader: a copy if the value has other readers.
 
-    A barrier's result lives where its operand does, which IREE does not regard: others that read
-    the operand would find what an operation has written to the result.
+    A barrier's result shares its operand's storage, but IREE ignores this: other readers of the
+    operand would find the elements that an operation wrote to the result.
     """
     is_shared = len(list(value.uses)) > 1
     return hlo.optimization_barrier(renewed(value) if is_shared else value)[0]
@@ -154,14 +154,14 @@ def stored_alone(value: ir.Value) -> ir.Value:
 class RewritePass(Pass):
     """A pass that visits every operation of certain names once.
 
-    What `rewrite` builds is not visited again in the same run.
+    Operations that `rewrite` builds are not visited in the same run.
     """
 
     operations: ClassVar[tuple[str, ...]]
 
     @abc.abstractmethod
     def rewrite(self, operation: ir.Operation) -> Replacement:
-        """Builds what replaces `operation`, in front of it; None leaves it as it is."""
+        """Builds the replacement of `operation` in front of it; None leaves it unchanged."""
 
     def run(self, module: ir.Module) -> None:
         """Rewrites the operations of the module, each once."""

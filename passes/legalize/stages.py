@@ -1,4 +1,4 @@
-"""Sequences of rewrites that are one pass, of which those without work are skipped.
+"""Sequences of rewrites that form one pass; a rewrite without work is skipped.
 
 A rewrite is neither imported nor run unless the module holds an operation that it looks for: most
 programs need few of them, and importing all takes longer than loading a compiled program.
@@ -23,15 +23,15 @@ from .rewriting import CLOSED, operations_in_order
 
 
 class Stage(NamedTuple):
-    """What a pass looks for: without any of it, the pass leaves a module as it is.
+    """The operations that a pass looks for: without any of them, it does not change a module.
 
     Attributes:
         operations: Names of operations.
-        is_complex: Whether only those of complex numbers count.
-        is_narrow: Whether only those of elements of few bits count, such as float8 and int4.
-        is_double: Whether only those count whose first result is of doubles.
-        has_several: Whether only those with several results count.
-        calls: Whether only those count whose body calls a function.
+        is_complex: Whether only operations on complex numbers count.
+        is_narrow: Whether only operations on narrow elements count, such as float8 and int4.
+        is_double: Whether only operations with doubles as their first result count.
+        has_several: Whether only operations with several results count.
+        calls: Whether only operations with a call in their body count.
     """
 
     operations: tuple[str, ...]
@@ -42,7 +42,7 @@ class Stage(NamedTuple):
     calls: bool = False
 
     def finds_work(self, module: ir.Module, present: frozenset[str]) -> bool:
-        """Tells whether a module with operations of these names has what is looked for."""
+        """Tells whether a module holds a wanted operation; `present` are its operations' names."""
         if present.isdisjoint(self.operations):
             return False
         wanted = [
@@ -66,7 +66,7 @@ def looks_for(
     has_several: bool = False,
     calls: bool = False,
 ) -> Stage:
-    """Returns what a pass looks for, by names of operations; those without dialect are StableHLO's.
+    """Returns a stage by names of operations; names without a dialect are StableHLO's.
 
     >>> looks_for("sine chlo.tan").operations
     ('stablehlo.sine', 'chlo.tan')
@@ -78,11 +78,11 @@ def looks_for(
 def run_stages(
     module: ir.Module, stages: Mapping[str, Stage], options: Mapping[str, Mapping[str, OptionValue]]
 ) -> None:
-    """Runs those passes that find work, in place.
+    """Runs the passes that find work, in place.
 
     Args:
-        module: What they change.
-        stages: By names of passes, in the order of the passes.
+        module: The module that they change.
+        stages: The stages by names of passes, in the order of the passes.
         options: Options of some of the passes, by name.
     """
     present = operation_names(module)

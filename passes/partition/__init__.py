@@ -1,5 +1,5 @@
-"""Programs cut into the parts that the devices of a mesh hold, with the collectives between them.
+"""Programs cut into parts for the devices of a mesh, with the collectives between them.
 
-Elsewhere: how the dimensions of an op hang together (the rule `dimensions` of each), and what runs
+Elsewhere: how the dimensions of an op are related (the rule `dimensions` of each op), and running
 the parts (`axir.runtime.spmd`).
 """

@@ -1,6 +1,6 @@
-"""Where parts of arrays meet: what ops need beyond the part that a device holds, and what is in it.
+"""Borders of parts: elements that an op needs from neighbouring parts, and positions in parts.
 
-Elsewhere: which dimensions these are, for the rule `dimensions` of each op says so.
+Elsewhere: the dimensions that need them (the rule `dimensions` of each op).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Names = Sequence[Hashable]
 
 
 def position_along(names: Names, axes: MeshAxes) -> Value:
-    """Returns the number of the part that a device holds of what is cut along some axes."""
+    """Returns the number of a device's part of a dimension that is cut along some axes."""
     position, sizes = axis_index_primitive.bind(axis_name=names[0]), dict(axes)
     for name in names[1:]:
         index = axis_index_primitive.bind(axis_name=name)
@@ -39,7 +39,7 @@ def position_along(names: Names, axes: MeshAxes) -> Value:
 
 
 def with_halo(x: Value, halo: Halo, names: Names, axes: MeshAxes) -> Value:
-    """Returns a part between what its neighbours have next to it; at the ends these are zeros."""
+    """Returns a part with the adjacent elements of its neighbours; zeros at the ends."""
     extent, along, pieces = x.shape[halo.dimension], halo.dimension, [x]
     if halo.before:
         last = slice_in_dim(x, extent - halo.before, extent, axis=along)
@@ -51,14 +51,14 @@ def with_halo(x: Value, halo: Halo, names: Names, axes: MeshAxes) -> Value:
 
 
 def _handed_on(x: Value, step: int, names: Names, axes: MeshAxes) -> Value:
-    """Returns what the neighbour before (step 1) or behind (-1) has; zeros if there is none."""
+    """Returns the value of the neighbour before (step 1) or behind (-1); zeros at the ends."""
     *outer, name = names
     count = dict(axes)[name]
     pairs = tuple((p, p + step) for p in range(count) if 0 <= p + step < count)
     received = ppermute_primitive.bind(x, axis_name=name, perm=pairs)
     if not outer:
         return received
-    # The last along this axis stands before the first of the next place along the outer ones.
+    # The last device along this axis precedes the first one of the next place along the outer axes.
     ends = (count - 1, 0) if step > 0 else (0, count - 1)
     turned = ppermute_primitive.bind(x, axis_name=name, perm=(ends,))
     return add(received, _handed_on(turned, step, outer, axes))
@@ -71,11 +71,11 @@ def own_positions(
 
     Args:
         indices: Vectors of positions in the whole.
-        look_up: What is looked up.
-        part: Places along the dimension that a part has.
-        whole: Places that the whole has.
-        names: The axes along which it is cut.
-        axes: Those of the mesh.
+        look_up: How the op looks up positions.
+        part: The extent of a part along the dimension.
+        whole: The extent of the whole array.
+        names: The axes along which the dimension is cut.
+        axes: The axes of the mesh.
     """
     if indices.dtype.itemsize < 4:
         indices = convert_element_type(indices, dtypes.int32)

@@ -1,4 +1,4 @@
-"""What an op comes down to, for who looks at its parts: a function, or dimensions."""
+"""The inside of an op for partitioning: a function that it calls, or its dimensions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from axir.dialect.program.function import Function
 
 
 def callee_of(equation: Equation) -> Function | None:
-    """Returns the function that an op calls with its operands, if it does nothing else."""
+    """Returns the function that an op calls with its operands; None if it is no plain call."""
     primitive, params = equation.primitive, equation.params
     if primitive.partition is not None:
         return None
@@ -21,16 +21,16 @@ def callee_of(equation: Equation) -> Function | None:
 
 
 def stays(equation: Equation) -> bool:
-    """Tells whether an op is more than the call of a function, and so stays around what is called.
+    """Tells whether an op is more than the call of a function, and so stays around the callee.
 
-    So do checkpoints in a backward pass, across which the compiler must not see.
+    Checkpoints in a backward pass stay, because the compiler must not see across them.
     """
     primitive = equation.primitive
     return primitive.body is not None and primitive.body(**equation.params) is None
 
 
 def dimensions_of(equation: Equation) -> Dimensions | Function | None:
-    """Returns how the dimensions of an op hang together; None if it needs all whole."""
+    """Returns how the dimensions of an op are related; None if it needs whole arrays."""
     rule = equation.primitive.dimensions
     if rule is None:
         return None

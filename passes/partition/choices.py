@@ -1,7 +1,8 @@
-"""Which factors of an op are cut, and along which axes: what moves the fewest bytes.
+"""The choice which factors of an op are cut, and along which axes, so that the fewest bytes move.
 
-Candidates are how operands lie, and how results should for what follows. An axis cuts one factor of
-an op at most. Where bytes are equal, the devices with less to compute win.
+Candidates are the layouts of the operands, and the layouts that later ops want for the results. An
+axis cuts at most one factor of an op. If bytes are equal, the choice with less computation for each
+device wins.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ Names = tuple[Hashable, ...]
 Assignment = Mapping[int, Names]
 """For factors that are cut the axes along which."""
 
-# What computing an element costs, in bytes that are moved.
+# The cost of computing an element, in bytes moved.
 _OPERATION = 0.1
-# Of more combinations of candidates the first are compared.
+# The largest number of combinations of candidates that are compared.
 _LIMIT = 2048
 
 
@@ -32,7 +33,7 @@ class Lying(NamedTuple):
     Attributes:
         shape: Shape of the array.
         itemsize: Bytes of an element.
-        layout: How it lies, or should; None if that is open.
+        layout: Its layout, or the wanted one; None if open.
     """
 
     shape: tuple[int, ...]
@@ -44,10 +45,11 @@ class Choice(NamedTuple):
     """How an op works on parts.
 
     Attributes:
-        operands: How its operands must lie.
-        results: How its results lie when parts are combined.
-        combined: The axes along which parts are combined, and how; `"sum"`, ...
-        scattered: For axes of these whose sum is cut along them at once, the dimension.
+        operands: The layouts that its operands must have.
+        results: The layouts of its results after parts are combined.
+        combined: The axes along which parts are combined, and the kind; `"sum"`, ...
+        scattered: For each of these axes along which the sum is scattered, the dimension that is
+            cut.
         assignment: The factors that are cut.
     """
 
@@ -64,7 +66,7 @@ def factor_axes(
     extents: Mapping[int, int],
     axes: MeshAxes,
 ) -> dict[int, Names]:
-    """Returns along which axes the factors of an array's dimensions are cut, given its layout.
+    """Returns the axes along which the factors of an array's dimensions are cut, given its layout.
 
     Axes that do not fit into a factor, or into the ones before it, are left out.
     """
@@ -89,7 +91,7 @@ def layout_of(
     extents: Mapping[int, int],
     axes: MeshAxes,
 ) -> Layout | None:
-    """Returns how an array lies whose factors are cut; None if no layout says that."""
+    """Returns the layout of an array with cut factors; None if no layout expresses it."""
     layout = []
     for factors in dimensions:
         names: list[Hashable] = []
@@ -107,7 +109,7 @@ def layout_of(
 def choose(
     dimensions: Dimensions, operands: Sequence[Lying], results: Sequence[Lying], axes: MeshAxes
 ) -> Choice:
-    """Returns how an op works on parts at the least cost."""
+    """Returns the cheapest way in which an op works on parts."""
     best, least = None, math.inf
     for assignment in _assignments(dimensions, operands, results, axes):
         found = _choice(dimensions, assignment, results, axes)
@@ -116,7 +118,7 @@ def choose(
         cost = _cost(dimensions, found, operands, results, axes)
         if cost < least:
             best, least = found, cost
-    assert best is not None  # that nothing is cut is always possible
+    assert best is not None  # cutting no factor is always possible
     return best
 
 
@@ -164,7 +166,7 @@ def _choice(
 
 
 def _reaches_neighbours(dimensions: Dimensions, assignment: Assignment, axes: MeshAxes) -> bool:
-    """Tells whether what parts need beyond their edges their neighbours hold."""
+    """Tells whether parts need elements only from their direct neighbours."""
     for factor, halo in dimensions.halos.items():
         count = device_count(assignment.get(factor, ()), axes)
         part = dimensions.extents[factor] // count
@@ -176,7 +178,7 @@ def _reaches_neighbours(dimensions: Dimensions, assignment: Assignment, axes: Me
 def _scattered(
     layout: Layout, combined: Mapping[Hashable, str], result: Lying, axes: MeshAxes
 ) -> tuple[Layout, dict[Hashable, int]]:
-    """Returns how a sum lies whose parts go where they are wanted, and those axes."""
+    """Returns the layout of a sum that is scattered as wanted, and the axes of the scattering."""
     assert result.layout is not None
     wanted, current = result.layout, [list(names) for names in layout]
     found: dict[Hashable, int] = {}
@@ -210,7 +212,7 @@ def _cost(
         held = math.prod(local_shape(array.shape, layout, axes)) * array.itemsize
         for name in found.combined:
             received = held * (sizes[name] - 1)
-            # An all-reduce is a reduce-scatter and a gather of what that leaves.
+            # An all-reduce is a reduce-scatter and a gather of its results.
             total += received if name in found.scattered else 2 * received / sizes[name]
         if array.layout is not None:
             total += _moving(array, layout, array.layout, axes)

@@ -1,10 +1,10 @@
-"""Sums over devices, later and fewer: of sums instead of for each, behind loops instead of in them.
+"""Fewer and later sums over devices: one for several summands, and behind loops, not in them.
 
-A sum over devices is delayed while what follows is linear and the same on all of them: it moves
-elements, adds such sums, or multiplies by a constant. Two that meet in an addition become one. A
-loop that adds one to what it carries in each pass carries what each device has to add, from zero
-on, and the sum over devices follows the loop. So the gradient of a recurrent network is summed
-once, not in each step.
+A sum over devices is delayed while the following ops are linear and the same on all devices: they
+move elements, add such sums, or multiply by a constant. Two sums that meet in an addition become
+one. If a loop adds such a sum to a carried value in each iteration, it carries each device's
+summand instead, starting from zero, and the sum over devices follows the loop. So the gradient of a
+recurrent network is summed once, not in each step.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ _SCALINGS = (mul.primitive, div.primitive)
 
 
 class Summand(NamedTuple):
-    """What a device has to add to a sum, or a value as it is.
+    """A device's summand of a sum, or a complete value.
 
     Attributes:
         value: The value.
-        names: The axes over which it is yet to be summed.
+        names: The axes over which it must still be summed.
     """
 
     value: Value
@@ -58,7 +58,7 @@ class _Delayed(NamedTuple):
 
     Attributes:
         function: The function.
-        failed: Of the numbers that were to be accumulators those that cannot be.
+        failed: The numbers of the inputs that cannot be accumulators.
     """
 
     function: Function
@@ -73,8 +73,8 @@ def _delayed(
 
     Args:
         function: The function.
-        accumulators: Numbers of inputs that have only what this device added, and of the outputs
-            to which it adds more.
+        accumulators: Numbers of inputs that hold only this device's summand, and of the outputs
+            that add to them.
         names: The axes over which these are yet to be summed.
     """
     if not _sums_in(function):
@@ -86,7 +86,7 @@ def _delayed(
 
 
 def _sums_in(function: Function) -> frozenset[Names]:
-    """Returns over which axes a function, and those that it calls, sum."""
+    """Returns the axes over which a function, and the functions that it calls, sum."""
     return frozenset(_axes_of_sums(function))
 
 
@@ -150,7 +150,7 @@ class _Walk:
         return array
 
     def _settled(self, variable: Var) -> Value:
-        """Returns the value of a variable, summed if that was delayed."""
+        """Returns the value of a variable, after its sum if that was delayed."""
         found = self._summand(variable)
         if not found.names:
             return found.value
@@ -177,7 +177,7 @@ class _Walk:
         return [Summand(x) for x in self._bind(equation, values)]
 
     def _kept(self, equation: Equation, result: Summand) -> Summand:
-        """Returns a result as it is if its only user can do with that, else summed."""
+        """Returns a result unsummed if its only user can delay the sum, else summed."""
         (variable,) = equation.results
         outputs = [n for n in self._outputs if self.function.outputs[n] is variable]
         if self._uses[variable] == 1 and (outputs or self._is_linear(self._user.get(variable))):
@@ -223,7 +223,7 @@ class _Walk:
 
 
 def _counts(variable: Var) -> bool:
-    """Tells whether an operand of a linear op is one in which it is linear, not a constant."""
+    """Tells whether a linear op is linear in an operand, which is then no constant."""
     return type(variable) is not Literal
 
 
@@ -240,11 +240,11 @@ def _accumulating(body: Function, first: int, count: int) -> tuple[Function, lis
     Args:
         body: The body.
         first: Number of its first carried input.
-        count: How many are carried.
+        count: The number of carried inputs.
 
     Returns:
-        The body, the numbers of carried values that have only what this device added, and the axes
-        over which these are yet to be summed.
+        The body, the numbers of carried values that hold only this device's summand, and the axes
+        over which these must still be summed.
     """
     floats = [n for n in range(count) if dtypes.is_inexact(body.outputs[n].type.dtype)]
     for names in sorted(_sums_in(body), key=repr):

@@ -1,9 +1,9 @@
-"""Sums over devices joined: one exchange for many arrays, whose meeting costs more than its sums.
+"""Joined sums over devices: one exchange for many arrays, because an exchange is expensive.
 
-A sum over devices waits, and all that needs it, until something cannot: the next sum that needs it,
-an op with effects, or the end. Those that wait over the same axes are then one exchange. So the
-gradients of a step, each of which is summed as soon as it is known, are summed together. Large
-arrays are summed by themselves, for joining copies them.
+A sum over devices waits, together with all ops that need it, until one cannot wait: the next sum
+that needs it, an op with effects, or the end. Waiting sums over the same axes then become one
+exchange. So the gradients of a step, which the program sums one by one, are summed together. Large
+arrays are summed separately, because joining copies them.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ from axir.dialect.program.function import Function, functions_of
 from axir.dialect.program.rules import Value
 from axir.dialect.program.tracer import Trace
 
-# Bytes up to which an array is joined with others: to copy larger ones costs as much as to meet.
+# Bytes up to which an array is joined with others: copying a larger one costs as much as an
+# exchange.
 _LARGEST_ARRAY = 1 << 16
-# Bytes from which on what is joined is sent.
+# Bytes from which on the joined arrays are sent.
 _LARGEST_TOTAL = 1 << 20
 
 Names = tuple[Hashable, ...]
@@ -45,7 +46,7 @@ def join_sums(function: Function) -> Function:
 
 
 def _has_several(function: Function) -> bool:
-    """Tells whether there may be sums to join in a function, or in one that it calls."""
+    """Tells whether a function, or a callee, may have sums to join."""
     if sum(map(_may_wait, function.equations)) > 1:
         return True
     return any(_has_several(f) for e in function.equations for f in functions_of(e.params))
@@ -70,7 +71,7 @@ class _Walk:
         self._trace = trace
         self._function = function
         self._values: dict[Var, Value] = {}
-        # Sums that wait, by their axes; what needs them, in order; and the results of all.
+        # Waiting sums, by their axes; the ops that need them, in order; and the results of both.
         self._sums: dict[Names, list[Equation]] = {}
         self._behind: list[Equation] = []
         self._waiting: set[Var] = set()
@@ -100,7 +101,7 @@ class _Walk:
             self._write(equation)
 
     def _flush(self) -> None:
-        """Writes what waits."""
+        """Writes the waiting ops."""
         sums, behind = self._sums, self._behind
         self._sums, self._behind = {}, []
         self._waiting.clear()
@@ -110,7 +111,7 @@ class _Walk:
                 continue
             operands = [self._value(e.operands[0]) for e in together]
             params = {"axes": names}
-            for _ in attributed(together[-1:]):  # it stands where the last of them does
+            for _ in attributed(together[-1:]):  # with the location of the last of them
                 results = self._trace.record(joined_psum_primitive, operands, params)
                 found = zip(together, results, strict=True)
                 self._values.update((each.results[0], x) for each, x in found)

@@ -1,4 +1,4 @@
-"""Meshes and layouts as options of a pass have them: as text."""
+"""Meshes and layouts in the text form that options of a pass have."""
 
 from __future__ import annotations
 

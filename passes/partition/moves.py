@@ -1,10 +1,10 @@
-"""From one layout of an array to another: which collectives lead there, and what they cost.
+"""Moves from one layout of an array to another: the collectives and their cost.
 
-The steps are found by these rules, of which the first that applies is taken:
+Each step is found by the first of these rules that applies:
 
-1. What is cut along an axis that the other layout names there, too, but not yet: a slice.
-2. An axis that cuts one dimension, innermost, and is to cut another one: an exchange (all-to-all).
-3. A dimension that is cut otherwise: a gather along the innermost of its axes.
+1. The other layout cuts a dimension along a further axis that cuts no dimension yet: a slice.
+2. The innermost axis of a dimension must cut another dimension: an exchange (all-to-all).
+3. A dimension is cut in another way: a gather along the innermost of its axes.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class Step(NamedTuple):
 
     Attributes:
         axis: The axis of the mesh.
-        left: The dimension that was cut along it; None if none was.
-        reached: The dimension that is; None if none is.
+        left: The dimension that was cut along the axis; None if no dimension was.
+        reached: The dimension that is cut along it afterwards; None if no dimension is.
     """
 
     axis: Hashable
@@ -77,7 +77,7 @@ def _next(current: list[list[Hashable]], after: Layout) -> Step | None:
 
 
 def _missing(current: list[list[Hashable]], after: Layout) -> Iterator[tuple[int, Hashable]]:
-    """Yields the dimensions that are to be cut further, and the next axis along which."""
+    """Yields the dimensions that must be cut further, and the next axis for each."""
     for dimension, (names, wanted) in enumerate(zip(current, after, strict=True)):
         if len(names) < len(wanted) and _is_prefix(names, wanted):
             yield dimension, wanted[len(names)]
@@ -107,7 +107,7 @@ def bytes_moved(
 
 
 def moved(value: Value, found: Sequence[Step], axes: MeshAxes) -> Value:
-    """Returns what a device holds of an array after some steps, given what it held before."""
+    """Returns a device's part of an array after some steps, given its part before them."""
     for step in found:
         value = _apply(value, step, dict(axes)[step.axis])
     return value

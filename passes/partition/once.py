@@ -1,4 +1,4 @@
-"""What must happen once: on the first device of a mesh, which then tells the others."""
+"""Ops that must run once: on the first device of a mesh, which sends the results to all."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def on_first_device(
     types: Sequence[ShapedArray],
     axes: MeshAxes,
 ) -> list[Value]:
-    """Applies a function on the first device, and gives all of them what it returns there.
+    """Applies a function on the first device, and sends its results to all devices.
 
     Args:
         apply: The function.

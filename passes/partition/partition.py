@@ -1,8 +1,8 @@
 """The `partition` pass: one program over a mesh becomes the program of each of its devices.
 
 The driver walks a function with the parts that a device holds, and asks each primitive how its
-dimensions hang together; it knows no op by name. What must be known of values that come later is
-found before (`propagation.py`).
+dimensions are related; it knows no op by name. The layouts that later values need are found
+beforehand (`propagation.py`).
 """
 
 from __future__ import annotations
@@ -78,12 +78,12 @@ def partition_function(
     Args:
         function: The program.
         axes: Names and extents of the axes of the mesh.
-        in_layouts: For each argument (inputs, then captures) how it is cut; None where that is to
-            be found: as what follows wants it, else not at all.
+        in_layouts: For each argument (inputs, then captures) how it is cut. None means that the
+            pass finds the layout: the one that later ops want, else no cut.
         out_layouts: The same for results.
 
     Raises:
-        LayoutError: if a layout does not fit the mesh or the rank, or there is not one for each.
+        LayoutError: if a layout does not fit the mesh or the rank, or their number is wrong.
         ShapeError: if an extent is no multiple of the number of its parts.
         MeshMismatchError: if the program itself names other meshes.
 
@@ -167,12 +167,12 @@ class _Partitioner:
     """Writes the ops of a program on parts into a trace.
 
     Args:
-        trace: Where they are recorded.
+        trace: The trace that records the ops.
         axes: The axes of the mesh.
-        wanted: How variables should lie, as far as that is known.
+        wanted: The layouts that variables should have, as far as known.
 
     Attributes:
-        notes: What a reader should know.
+        notes: Remarks for the user, such as gathers.
     """
 
     def __init__(self, trace: Trace, axes: MeshAxes, wanted: dict[Var, Layout]):
@@ -194,7 +194,7 @@ class _Partitioner:
             places.update(zip(equation.results, results, strict=True))
         return [_placed(v, places) for v in function.outputs]
 
-    # What rules may ask for, see `Partitioner` ---------------------------------------------------
+    # The interface for rules, see `Partitioner` ---------------------------------------------------
 
     def moved(self, operand: Placed, layout: Layout) -> Placed:
         found = steps(operand.layout, layout)
@@ -247,7 +247,7 @@ class _Partitioner:
     def _call(
         self, callee: Function, operands: Sequence[Placed], around: Equation | None = None
     ) -> list[Placed]:
-        """Calls a function with parts, by the op that stands around the call if there is one."""
+        """Calls a function with parts; if an op stands around the call, by this op."""
         found = self.function(callee, [x.layout for x in operands], self.wanted())
         values = [x.value for x in operands]
         if around is None:
@@ -285,7 +285,7 @@ class _Partitioner:
         )
 
     def _act(self, equation: Equation, operands: Sequence[Placed]) -> list[Placed]:
-        """Lets an op with effects act once, on the first device, which tells the others."""
+        """Runs an op with effects once, on the first device, which sends the results to all."""
         whole = self._gathered(operands)
         types = [v.type for v in equation.results]
         results = on_first_device(
@@ -334,7 +334,7 @@ class _Partitioner:
         dimensions: Dimensions,
         choice: Choice,
     ) -> list[Value]:
-        """Applies an op to parts, of which each looks up what it holds."""
+        """Applies an op to parts; each device looks up the positions in its part."""
         look_up = dimensions.look_up
         names = choice.assignment.get(look_up.factor) if look_up is not None else None
         if look_up is None or not names:
@@ -355,7 +355,7 @@ class _Partitioner:
     def _note_wholes(
         self, operands: Sequence[Placed], dimensions: Dimensions, choice: Choice
     ) -> None:
-        """Notes the dimensions that were cut, and are not because the op needs them whole."""
+        """Notes the dimensions that are gathered because the op needs them whole."""
         for number, (x, own) in enumerate(zip(operands, dimensions.operands, strict=True)):
             for place, (names, factors) in enumerate(zip(x.layout, own, strict=True)):
                 if names and not factors:
@@ -365,7 +365,7 @@ class _Partitioner:
                     )
 
     def _bind(self, equation: Equation, operands: Sequence[Value], params: Params) -> list[Value]:
-        # Recorded even if all operands are known: constants are made by each device.
+        # Recorded even if all operands are known: each device makes constants itself.
         trace = state.ambient
         assert trace is not None
         results: Results = trace.record(equation.primitive, operands, params)
@@ -379,7 +379,7 @@ class _Partitioner:
         choice: Choice,
     ) -> Params:
         assert dimensions.local_params is not None
-        # Parts of a sum that is scattered are as large as the sum.
+        # Before scattering, a part of a sum is as large as the sum.
         before = [
             tuple(tuple(n for n in names if n not in choice.scattered) for names in layout)
             for layout in choice.results
@@ -400,7 +400,7 @@ class _Partitioner:
         return parts
 
     def _counted_on(self, x: Value, factor: int, choice: Choice) -> Value:
-        """Lets a result that counts along a factor begin where the part of this device does."""
+        """Adds the start of this device's part to a result that counts along a factor."""
         names = choice.assignment.get(factor, ())
         if not names:
             return x
@@ -410,7 +410,7 @@ class _Partitioner:
         return add(x, start)
 
     def _combined(self, x: Value, choice: Choice) -> Value:
-        """Combines what devices found along the axes of factors that were worked off."""
+        """Combines the devices' results along the axes of reduced factors."""
         for name, dimension in choice.scattered.items():
             x = reduce_scatter_primitive.bind(
                 x, axis_name=name, scatter_dimension=dimension, axis_size=dict(self.axes)[name],
@@ -436,13 +436,13 @@ def _placed(variable: Var, places: dict[Var, Placed]) -> Placed:
 
 @dataclass(frozen=True)
 class Partition(Pass):
-    """Replaces `main`, a program of whole arrays, by that of one device of a mesh.
+    """Replaces `main`, a program of whole arrays, by the program of one device of a mesh.
 
     Algorithm:
-        1. Find how values should lie: forward from arguments, backward from results.
-        2. Walk the ops in order with parts of arrays. Of each op choose what is cut so that the
-           fewest bytes move; bring the operands there by slices, gathers and exchanges.
-        3. Apply the op to parts. Where a sum or an extremum was cut, combine what devices found.
+        1. Find the layouts that values should have: forward from arguments, backward from results.
+        2. Walk the ops in order with parts of arrays. For each op choose the cut that moves the
+           fewest bytes; bring the operands to their layouts by slices, gathers and exchanges.
+        3. Apply the op to parts. Where a sum or an extremum was cut, combine the devices' results.
         4. Apply ops that cannot work on parts to whole arrays, on every device.
 
     Before:
@@ -465,7 +465,7 @@ class Partition(Pass):
         ```
 
     Preconditions:
-        The module has a function `main` of the jaxpr dialect, which nothing differentiates later.
+        The module has a function `main` of the jaxpr dialect, which is not differentiated later.
 
     Attributes:
         mesh: Names and extents of the axes of the mesh, as in `data=4, model=2`.

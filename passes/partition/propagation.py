@@ -1,8 +1,8 @@
-"""How the values of a program should lie, as far as those that are known tell.
+"""The layouts that the values of a program should have, as far as they follow from known ones.
 
-Forward, results are cut as their operands are. Backward, operands are cut as what is made of them
-should be, unless they are known. So an array that is made from nothing is made in parts if its
-result is wanted in parts, and a sum is scattered rather than given to all.
+Forward, results are cut like their operands. Backward, operands are cut like the results of their
+ops should be, unless their layout is known. So an array without operands is created in parts if it
+is wanted in parts, and a sum is scattered instead of replicated.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from axir.dialect.program.meshes.layouts import Layout, MeshAxes, axes_in, repli
 from .callees import callee_of, dimensions_of
 from .choices import Names, factor_axes, layout_of
 
-# Rounds of forward and backward; each reaches across what the one before has found.
+# Rounds of forward and backward propagation; each continues from the layouts of the previous one.
 _ROUNDS = 2
 
 
@@ -29,13 +29,13 @@ def wishes(
     in_layouts: tuple[Layout | None, ...],
     out_layouts: tuple[Layout | None, ...],
 ) -> dict[Var, Layout]:
-    """Returns how variables should lie: those of which something is known.
+    """Returns the layouts that variables should have, for variables with a known wish.
 
     Args:
         function: The program.
         axes: The axes of the mesh.
-        in_layouts: How arguments (inputs, then captures) lie; None if that is open.
-        out_layouts: How results should lie, likewise.
+        in_layouts: The layouts of the arguments (inputs, then captures); None if open.
+        out_layouts: The layouts that results should have; None if open.
     """
     return _Propagation(function, axes, in_layouts, out_layouts).run()
 
@@ -72,7 +72,7 @@ class _Propagation:
         return self.found
 
     def _visit(self, equation: Equation, targets: Sequence[Var]) -> None:
-        """Finds layouts of an op's operands or results from those of all."""
+        """Finds layouts of an op's operands or results from the known layouts of both."""
         if not any(map(self._is_open, targets)):
             return
         if equation.primitive.fixed_layout is not None:
@@ -92,7 +92,7 @@ class _Propagation:
         return type(variable) is not Literal and variable not in self.known
 
     def _set(self, variable: Var, layout: Layout | None) -> None:
-        """Lets a variable that is open be cut further than it is so far."""
+        """Sets the layout of an open variable if it cuts further than the previous one."""
         if layout is None or not axes_in(layout) or not self._is_open(variable):
             return
         before = self.found.get(variable, replicated(len(layout)))
@@ -127,7 +127,7 @@ class _Propagation:
         ]
         assignment: dict[int, Names] = {}
         used: set[object] = set()
-        # What is largest says most.
+        # The layouts of larger arrays take precedence.
         for variable, own in sorted(arrays, key=lambda pair: -pair[0].type.size):
             layout = self.found.get(variable)
             if layout is None:

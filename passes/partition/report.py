@@ -1,4 +1,4 @@
-"""What devices tell each other in a partitioned program: its collectives, with the user's lines."""
+"""The communication of a partitioned program: its collectives, with the user's lines."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from axir.dialect.program.meshes.layouts import MeshAxes, device_count
 from axir.dialect.program.named_axes import names_in
 
 # Bytes that a device receives for each byte of its operand, by the number of devices. An all-reduce
-# is a reduce-scatter and a gather of what that leaves.
+# is a reduce-scatter and a gather of its results.
 _RECEIVED = {
     "psum": lambda n: 2 * (n - 1) / n,
     "joined_psum": lambda n: 2 * (n - 1) / n,
@@ -34,7 +34,7 @@ class Communication:
         axes: The axes of the mesh along which it works.
         operand: Type of the part that each device gives, as text.
         received: Bytes that each device receives.
-        times: How often, as far as lengths of loops are known.
+        times: The number of executions, as far as lengths of loops are known.
         line: The user's line, if known.
     """
 
@@ -52,7 +52,7 @@ def communications(function: Function, axes: MeshAxes, times: int = 1) -> list[C
     Args:
         function: The program of one device.
         axes: The axes of the mesh.
-        times: How often it runs.
+        times: The number of executions of the program.
     """
     return list(_found(function, axes, times))
 

@@ -1,4 +1,4 @@
-"""Arithmetic of MLIR, on numbers and on arrays, which exporters write beside StableHLO."""
+"""Arithmetic of MLIR on numbers and arrays, which exporters write in addition to StableHLO."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from .table import RaisingContext, raises, raises_elementwise, result_dtype
 
 
 def _unsigned(function: Returning[Value]) -> Returning[Value]:
-    """Returns a function of integers that takes their bits as numbers without a sign."""
+    """Returns a function of integers that treats them as unsigned."""
 
     def rule(*values: Value) -> Value:
         given = values[0].dtype
@@ -54,7 +54,7 @@ def _logical(on_truth: Returning[Value], on_numbers: Returning[Value]) -> Return
 
 
 def _number(lhs: Value, rhs: Value, larger: bool) -> Value:
-    """Returns the larger or smaller one; of nan and a number the number."""
+    """Returns the larger or smaller number; the number if the other operand is nan."""
     found = arithmetic.max(lhs, rhs) if larger else arithmetic.min(lhs, rhs)
     found = select_n(ne(lhs, lhs), found, rhs)
     return select_n(ne(rhs, rhs), found, lhs)
@@ -175,8 +175,8 @@ def _compare_integers(
 def _compare_floats(
     context: RaisingContext, operation: ir.Operation, lhs: Value, rhs: Value
 ) -> Value:
-    # 0 is false, 1 to 6 compare numbers, 7 tells whether both are numbers, 8 to 14 the contrary of
-    # all that, where nan counts as true, and 15 is true.
+    # 0 is false, 1 to 6 compare numbers, 7 tells whether both are numbers, 8 to 14 are the same
+    # with nan as true (14 tells whether one is nan), and 15 is true.
     number = integer(operation, "predicate")
     is_number = and_(eq(lhs, lhs), eq(rhs, rhs))
     if number in (0, 15):

@@ -1,4 +1,4 @@
-"""Reading attributes of StableHLO operations, which the wheel has no Python classes for."""
+"""Reading attributes of StableHLO operations, for which the wheel has no Python classes."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ __all__ = [
 
 
 def dense(attribute: ir.Attribute) -> HostArray:
-    """Returns the elements of an attribute that holds an array, or one number.
+    """Returns the elements of an attribute that holds an array or a number.
 
     Raises:
         ParameterError: if they are not in the module.
-        WeightsError: if it names weights that are missing, or of another size.
+        WeightsError: if it names weights that are missing or have another size.
     """
     if isinstance(attribute, ir.DenseElementsAttr):
         shaped = ir.ShapedType(attribute.type)
@@ -56,13 +56,13 @@ def dense(attribute: ir.Attribute) -> HostArray:
 
 
 def integers(operation: ir.Operation, name: str, default: Sequence[int] = ()) -> tuple[int, ...]:
-    """Returns a list of integers, which older text has as `dense<...>`."""
+    """Returns a list of integers, also from `dense<...>` in older text."""
     found = optional_integers(operation, name)
     return tuple(default) if found is None else found
 
 
 def optional_integers(operation: ir.Operation, name: str) -> tuple[int, ...] | None:
-    """Returns a list of integers; None if there is none."""
+    """Returns a list of integers; None if the attribute is absent."""
     if name not in operation.attributes:
         return None
     attribute = operation.attributes[name]
@@ -72,7 +72,7 @@ def optional_integers(operation: ir.Operation, name: str) -> tuple[int, ...] | N
 
 
 def pairs(operation: ir.Operation, name: str, count: int) -> tuple[tuple[int, int], ...]:
-    """Returns pairs (low, high) for so many dimensions; zeros if there are none."""
+    """Returns pairs (low, high) for so many dimensions; zeros if the attribute is absent."""
     flat = integers(operation, name, (0,) * (2 * count))
     return tuple(zip(flat[::2], flat[1::2], strict=True))
 
@@ -85,7 +85,7 @@ def integer(operation: ir.Operation, name: str, default: int | None = None) -> i
 
 
 def flag(operation: ir.Operation, name: str, default: bool = False) -> bool:
-    """Returns a truth value."""
+    """Returns a boolean."""
     if name not in operation.attributes:
         return default
     return ir.BoolAttr(operation.attributes[name]).value
@@ -105,7 +105,7 @@ def word(attribute: ir.Attribute) -> str:
 
 
 def words(operation: ir.Operation, name: str) -> list[str]:
-    """Returns the last words of a list of such attributes; none if there is no list."""
+    """Returns the last words of a list of such attributes; an empty list if it is absent."""
     if name not in operation.attributes:
         return []
     return [word(entry) for entry in ir.ArrayAttr(operation.attributes[name])]

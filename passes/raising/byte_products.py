@@ -1,10 +1,10 @@
-"""Products of integers as products of bytes, whose zero points come in afterwards.
+"""Products of integers as products of bytes; their zero points are applied afterwards.
 
     sum (l - a) (r - b) = sum l r - a sum r - b sum l + n a b
 
-Bytes are multiplied as they are, into sums of 32 bits, and what their zero points add are sums over
-one side. Elsewhere: which integers are bytes (`quantized_products.py` knows it from types,
-`widened_bytes.py` from what a program writes).
+Bytes are multiplied without their zero points, into sums of 32 bits. The terms of the zero points
+are sums over one side. Elsewhere: finding integers that are bytes, by types
+(`quantized_products.py`) or by conversions in the program (`widened_bytes.py`).
 """
 
 from __future__ import annotations
@@ -36,42 +36,42 @@ _SIGN_BIT = 0x80
 
 
 class Zeros(NamedTuple):
-    """Which integers stand for zero.
+    """The integers that represent zero.
 
     Attributes:
-        values: One, or one for each place along an axis.
-        axis: This axis, if there is one for each place.
+        values: One integer, or one for each place along an axis.
+        axis: This axis; None if `values` is one integer.
     """
 
     values: Value
     axis: int | None = None
 
     def along(self, axis: int | None, kind: Dtype, shape: Sequence[Extent]) -> Value:
-        """Returns them in a shape, by the axis that theirs has become."""
+        """Returns them broadcast to a shape; `axis` is their axis in this shape."""
         places = () if self.axis is None or axis is None else (axis,)
         return spread(convert_element_type(self.values, kind), tuple(shape), places)
 
 
 class Factors(NamedTuple):
-    """Integers as a product takes them.
+    """Integers as an operand of a product.
 
     Attributes:
         values: The integers.
-        zeros: Which of them stand for zero; None if 0 does.
+        zeros: The integers that represent zero; None if 0 does.
     """
 
     values: Value
     zeros: Zeros | None = None
 
     def centred(self, kind: Dtype) -> Factors:
-        """Returns integers of a wide type, of which 0 stands for zero."""
+        """Returns integers of a wide type in which 0 represents zero."""
         wide = convert_element_type(self.values, kind)
         if self.zeros is not None:
             wide = sub(wide, self.zeros.along(self.zeros.axis, kind, wide.aval.shape))
         return Factors(wide)
 
     def with_signs(self) -> Factors:
-        """Returns bytes with a sign for bytes without: in the same order, with other zeros."""
+        """Returns signed bytes for unsigned bytes: in the same order, with other zeros."""
         if self.values.dtype != dtypes.uint8:
             words = convert_element_type(self.values, dtypes.int8)
             return Factors(words, self.zeros and _unless_zero(self.zeros))
@@ -89,7 +89,7 @@ def _unless_zero(zeros: Zeros) -> Zeros | None:
 
 
 def places_of(numbers: DimensionNumbers, *ranks: int) -> list[list[int | None]]:
-    """Returns for each dimension of both sides which one of the result it becomes, if any."""
+    """Returns for each dimension of both sides its dimension in the result, or None."""
     found: list[list[int | None]] = []
     free = len(numbers["lhs_batching_dimensions"])
     for side, rank in zip(("lhs", "rhs"), ranks, strict=True):
@@ -144,7 +144,7 @@ def _has_summed_zeros(side: Factors, places: Sequence[int | None]) -> bool:
 
 
 def _sums(x: Value, places: Sequence[int | None], kind: Dtype, shape: Sequence[Extent]) -> Value:
-    """Returns the sums over what a product contracts, spread over its result."""
+    """Returns the sums of a side over the contracted dimensions, broadcast to the result."""
     contracted = tuple(d for d, place in enumerate(places) if place is None)
     kept = [place for place in places if place is not None]
     sums = reduce_sum(convert_element_type(x, kind), contracted)
@@ -166,7 +166,7 @@ def convolution_of_integers(
         lhs, rhs = lhs.centred(kind), rhs.centred(kind)
     if lhs.zeros is None:
         return convolved(operation, lhs.values, rhs.values, read, padding, kind)
-    # Padding stands for zero, so it is made of the integer that does.
+    # Padding represents zero, so it is filled with the integer that does.
     values, read = _padded(lhs.values, lhs.zeros, read, padding)
     total = convolved(operation, values, rhs.values, read, [(0, 0)] * len(padding), kind)
     shape, feature = total.aval.shape, read.result[1]
@@ -178,7 +178,7 @@ def convolution_of_integers(
 def _padded(
     values: Value, zeros: Zeros, read: Convolution, padding: list[tuple[int, ...]]
 ) -> tuple[Value, Convolution]:
-    """Returns an array with its padding, and between elements what dilates it."""
+    """Returns an array with its padding around and between elements."""
     amounts = [(0, 0, 0)] * values.ndim
     for axis, (low, high), dilation in zip(read.lhs[2:], padding, read.lhs_dilation, strict=True):
         amounts[axis] = (low, high, dilation - 1)

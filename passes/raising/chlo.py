@@ -1,4 +1,4 @@
-"""CHLO: special functions, implicit broadcasting, `top_k` and others above StableHLO."""
+"""CHLO: special functions, implicit broadcasting, `top_k` and other high-level operations."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ _BROADCASTING = (
 
 
 def _common_shape(values: Sequence[Value], dimensions: Sequence[int]) -> tuple[int, ...]:
-    """Returns the shape that values are broadcast to; those of smaller rank along dimensions."""
+    """Returns the shape that values are broadcast to; values of smaller rank along `dimensions`."""
     rank = max(x.ndim for x in values)
     aligned = []
     for x in values:

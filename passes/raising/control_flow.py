@@ -1,4 +1,4 @@
-"""Control flow of StableHLO: choices, loops, calls. Loops that count become `scan` (`loops.py`)."""
+"""Control flow of StableHLO: branches, loops, calls. Counting loops become `scan` (`loops.py`)."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def _if(context: RaisingContext, operation: ir.Operation, predicate: Value) -> S
 def _case(context: RaisingContext, operation: ir.Operation, index: Value) -> Sequence[Value]:
     last = len(operation.regions) - 1
     if not _is_inside(operation.operands[0]):
-        # An index out of range takes the last branch; that of `cond` is clamped.
+        # An index out of range takes the last branch; `cond` clamps its index.
         index = select_n(lt(index, np.int32(0)), index, np.int32(last))
     return _chosen(context, operation, index, range(last + 1))
 
 
 def _is_inside(index: ir.Value) -> bool:
-    """Tells whether an index is clamped already, or a truth value."""
+    """Tells whether an index is already clamped, or a boolean."""
     owner = index.owner
     if isinstance(owner, ir.Block):
         return False

@@ -1,4 +1,4 @@
-"""`stablehlo.custom_call` and `stablehlo.composite`: what is named rather than written out."""
+"""`stablehlo.custom_call` and `stablehlo.composite`: operations that are named, not written out."""
 
 from __future__ import annotations
 

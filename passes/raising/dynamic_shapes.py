@@ -19,7 +19,7 @@ from .table import RaisingContext, raises, refusal, result_dtype
 
 
 def known(context: RaisingContext, operation: ir.Operation, number: int) -> HostArray:
-    """Returns an operand that must follow from constants, and from how large arguments are.
+    """Returns an operand that must follow from constants and from extents of arguments.
 
     Raises:
         RaisingError: if it does not.
@@ -88,14 +88,14 @@ def _slice_at(
     starts: HostArray | None,
     places: Value,
 ) -> Value:
-    """Returns a part that begins where the program computes, as large as its type says."""
+    """Returns a slice with a computed start and the extents of the result's type."""
     wanted = operation.results[0].type.shape
     known_starts = [None] * x.ndim if starts is None else starts.tolist()
     if any(stride != 1 for stride in _numbers(context, operation, 3)) or any(
         n < 0 and start != 0 for n, start in zip(wanted, known_starts, strict=True)
     ):
-        known(context, operation, 1)  # which tells what is not known
-    # A dimension of which all is taken, and that is open, begins at 0.
+        known(context, operation, 1)  # raises, and names the unknown value
+    # An open dimension that is taken as a whole begins at 0.
     sizes = tuple([m if n < 0 else n for n, m in zip(wanted, x.shape, strict=True)])
     rows = [slice(places, (axis,), (axis + 1,)) for axis in range(x.ndim)]
     at = [reshape(row, ()) for row in rows]

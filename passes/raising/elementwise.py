@@ -84,7 +84,7 @@ raises_elementwise(
 
 @raises("stablehlo.add")
 def _add(context: RaisingContext, operation: ir.Operation, lhs: Value, rhs: Value) -> Value:
-    # Of truth values these are logical operations.
+    # For booleans these are logical operations.
     return or_(lhs, rhs) if lhs.dtype == dtypes.bool_ else add(lhs, rhs)
 
 
@@ -104,7 +104,7 @@ def _select(
 
 
 def _known_truth(context: RaisingContext, value: ir.Value) -> bool | None:
-    """Returns the one truth value that an array is known to hold, if any."""
+    """Returns the boolean that all elements of an array are, if known; else None."""
     while isinstance(value, ir.OpResult) and value.owner.name == "stablehlo.broadcast_in_dim":
         value = value.owner.operands[0]
     found = context.value(value)

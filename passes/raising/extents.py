@@ -1,9 +1,9 @@
-"""Numbers that a program computes of how large its arguments are: as symbolic dimensions.
+"""Integers that a program computes from the extents of its arguments, as symbolic dimensions.
 
-Modules with open shapes (`tensor<?x3xf32>`) take extents apart and put them together by operations
-on integers. These are followed here beside the program itself: what a rule of dynamic shapes needs
-to know is an array of extents, each a number or a symbolic dimension. Elsewhere: the operations
-that use shapes (`dynamic_shapes.py`, `shape_arithmetic.py`).
+Modules with open shapes (`tensor<?x3xf32>`) read extents and combine them by operations on
+integers. This module evaluates these operations symbolically, in addition to raising them: a rule
+of dynamic shapes needs an array of extents, each a number or a symbolic dimension. Elsewhere: the
+operations that use shapes (`dynamic_shapes.py`, `shape_arithmetic.py`).
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from .attributes import integer, integers, word
 Extents: TypeAlias = HostArray
 """An array of extents: of Python objects, in the shape of the value that holds them."""
 
-# So many integers are followed.
+# Arrays of up to so many integers are followed.
 _MOST = 64
-# What may take and give truth values; the others know numbers alone.
+# Operations that may take and return booleans; the others are followed only for integers.
 _OF_TRUTH_VALUES = frozenset(
     (
         "arith.extsi",
@@ -57,7 +57,7 @@ _COMPARED = {"GE": ">=", "GT": ">", "LE": "<=", "LT": "<", "EQ": "=="}
 
 
 class Comparison(NamedTuple):
-    """A comparison of extents that sizes decide, as a constraint writes it; empty if none can."""
+    """An undecided comparison of extents, as a constraint; empty if no constraint expresses it."""
 
     text: str
 
@@ -71,7 +71,7 @@ def extents_array(extents: Sequence[Extent], shape: Sequence[int]) -> Extents:
 
 
 def as_value(extents: Extents, dtype: Dtype) -> Value:
-    """Returns extents as a value of the program: known where all are numbers."""
+    """Returns extents as a value of the program; a known value if all are numbers."""
     flat = extents.reshape(-1).tolist()
     if not any(map(is_symbolic_dim, flat)):
         return from_numpy(np.array(flat, dtype).reshape(extents.shape))
@@ -87,11 +87,11 @@ def as_value(extents: Extents, dtype: Dtype) -> Value:
 
 
 def followed(op: ir.Operation, extents: Callable[[ir.Value], Extents | None]) -> Extents | None:
-    """Returns the extents that an operation computes, of few integers; None if it is none.
+    """Returns the extents that an operation computes, if it has few integers; else None.
 
     Args:
         op: The operation.
-        extents: What an operand holds, if anybody knows.
+        extents: Returns the extents that an operand holds, if known.
     """
     kinds = [v.type for v in (*op.operands, *op.results)]
     if op.name not in _RULES or not all(map(_is_small, kinds)):
@@ -99,7 +99,7 @@ def followed(op: ir.Operation, extents: Callable[[ir.Value], Extents | None]) ->
     if op.name not in _OF_TRUTH_VALUES and any(map(_is_truth_value, kinds)):
         return None
     operands = map(extents, op.operands)
-    # What is not known is None, element by element.
+    # Unknown elements are None.
     given = [
         extents_array([None] * math.prod(_shape(v.type)), _shape(v.type)) if x is None else x
         for x, v in zip(operands, op.operands, strict=True)
@@ -110,12 +110,12 @@ def followed(op: ir.Operation, extents: Callable[[ir.Value], Extents | None]) ->
 
 
 def computes_extents(op: ir.Operation) -> bool:
-    """Tells whether an operation is one that computes extents of others, few integers of few."""
+    """Tells whether an operation may compute extents: few integers from few integers."""
     return op.name in _RULES and all(_is_small(v.type) for v in (*op.operands, *op.results))
 
 
 def _is_small(kind: ir.Type) -> bool:
-    """Tells whether a type is one of few integers; those of the dialect `shape` are such."""
+    """Tells whether a type has few integers; the types of the dialect `shape` count as such."""
     element = _element(kind)
     if not isinstance(element, (ir.IndexType, ir.IntegerType)) and str(element) != "!shape.size":
         return False
@@ -162,7 +162,7 @@ def _and(a: Extent, b: Extent) -> Extent | None:
 
 
 def _quotient(a: Extent, b: Extent) -> Extent | None:
-    # StableHLO's rounds towards zero, as Python's does for what is not negative.
+    # StableHLO's division rounds towards zero, as Python's does for non-negative numbers.
     return operation("floordiv", a, b) if _are_positive(a, b) else None
 
 
@@ -213,7 +213,7 @@ def _clamped(op: ir.Operation, least: Extents, x: Extents, most: Extents) -> Ext
         *(part.reshape(-1).tolist() for part in np.broadcast_arrays(least, x, most)), strict=True
     ):
         if low is not None and high is not None and is_same(low, high):
-            found.append(low)  # whatever is clamped
+            found.append(low)  # for every operand
         elif None in (low, extent, high):
             found.append(None)
         else:
@@ -248,7 +248,7 @@ def _converted(op: ir.Operation, x: Extents) -> Extents | None:
         return None
     if not _is_truth_value(op.operands[0].type):
         return x
-    # MLIR's own operations take the only bit for the sign.
+    # MLIR's own operations treat the only bit as a sign.
     numbers = {True: 1 if op.name == "stablehlo.convert" else -1, False: 0}
     found = [None if isinstance(e, Comparison) else numbers.get(e) for e in x.reshape(-1).tolist()]
     return extents_array(found, x.shape)
@@ -286,5 +286,5 @@ _RULES: dict[str, Returning[Extents | None]] = {
 
 
 def is_name(extent: Extent) -> bool:
-    """Tells whether an extent is the name of an open dimension, and nothing else."""
+    """Tells whether an extent is only the name of an open dimension."""
     return isinstance(extent, SymbolicDim) and extent.is_name

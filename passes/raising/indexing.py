@@ -126,7 +126,7 @@ def _scatter(context: RaisingContext, operation: ir.Operation, *values: Value) -
 
 
 def _apart(combine: Function, number: int, count: int) -> Traceable | None:
-    """Returns the scatter that combines one of several operands on its own, if there is one."""
+    """Returns the scatter op that combines one of several operands separately; else None."""
     out = combine.outputs[number]
     current, update = combine.inputs[number], combine.inputs[count + number]
     if out is update:
@@ -147,7 +147,7 @@ def _combined(
     numbers: ScatterDimensionNumbers,
     combine: Function,
 ) -> list[Value]:
-    """Combines windows that do not overlap: read, computed, written."""
+    """Combines windows that do not overlap: gathers, computes and scatters."""
     sizes = window_sizes(arrays[0].shape, updates[0].shape, numbers)
     reading = GatherDimensionNumbers(
         numbers.update_window_dims,
@@ -200,7 +200,7 @@ def _one_by_one(
 def _without_batching(
     indices: Value, numbers: ScatterDimensionNumbers
 ) -> tuple[ScatterDimensionNumbers, Value]:
-    """Returns numbers without batching dimensions, which become ones that indices say."""
+    """Returns dimension numbers without batching dimensions; these become indexed ones."""
     if not numbers.operand_batching_dims:
         return numbers, indices
     shape = (*indices.shape[:-1], 1)

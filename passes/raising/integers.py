@@ -1,4 +1,4 @@
-"""Operations of StableHLO on integers and on bits that no op of the dialect is for."""
+"""Operations of StableHLO on integers and bits without an op of the dialect."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _number(value: int, dtype: Dtype) -> Value:
 def integer_power(base: Value, exponent: Value) -> Value:
     """Returns the power of an integer, by squaring; it wraps around as products do.
 
-    One over a number, which negative exponents ask for, is 0, but for 1 and -1.
+    For negative exponents the result is 0, except for the bases 1 and -1.
     """
     dtype = base.dtype
     zero, one = _number(0, dtype), _number(1, dtype)
@@ -58,7 +58,7 @@ def integer_power(base: Value, exponent: Value) -> Value:
         return power
     sign = select_n(ne(and_(exponent, one), zero), one, base)
     is_unit = eq(mul(base, base), one)
-    # 1 and -1 are their own inverses; squares that wrap around to 1 are those of other numbers.
+    # 1 and -1 are their own inverses; other numbers may also have a square that wraps around to 1.
     is_unit = and_(is_unit, and_(lt(base, _number(2, dtype)), lt(_number(-2, dtype), base)))
     inverse = select_n(is_unit, broadcast_in_dim(zero, base.shape, ()), sign)
     return select_n(is_negative, power, inverse)
@@ -76,7 +76,7 @@ def to_bits(x: Value) -> Value:
 
 
 def from_bits(x: Value, dtype: Dtype) -> Value:
-    """Returns the numbers whose bits stand along the last dimension."""
+    """Returns the numbers made from the bits along the last dimension."""
     kind = np.dtype(f"uint{dtype.itemsize * 8}")
     places = iota(x.aval.update(dtype=kind), x.ndim - 1)
     bits = shift_left(convert_element_type(x, kind), places)
@@ -85,5 +85,5 @@ def from_bits(x: Value, dtype: Dtype) -> Value:
 
 
 def bits_differ(old: Dtype, new: Dtype) -> bool:
-    """Tells whether one of two dtypes is that of truth values, which are bits here."""
+    """Tells whether exactly one of two dtypes is bool; booleans are single bits here."""
     return (old == dtypes.bool_) != (new == dtypes.bool_)

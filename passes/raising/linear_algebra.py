@@ -1,7 +1,7 @@
 """Linear algebra: the operations of StableHLO, and calls of LAPACK as JAX's lowering writes them.
 
-What LAPACK reports as `info` becomes zero: decompositions of axir are NaN where they fail, as those
-of JAX are that select NaN by `info`.
+LAPACK's result `info` becomes zero: axir's decompositions are NaN where they fail. JAX's are also
+NaN there, because they select NaN by `info`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _cholesky(context: RaisingContext, operation: ir.Operation, x: Value) -> Val
 
 
 def _wide(x: Value) -> Value:
-    """Returns numbers of half precision as float32, of which there are matrices in axir."""
+    """Returns numbers of half precision as float32, which axir's matrix functions support."""
     is_half = x.dtype in (dtypes.float16, dtypes.bfloat16)
     return convert_element_type(x, dtypes.float32) if is_half else x
 
@@ -74,13 +74,13 @@ def _triangular_solve(
 
 
 def _routines(names: str, types: str = "sdcz") -> Iterator[str]:
-    """Yields the names of calls of routines: `getrf` is `lapack_sgetrf_ffi` and its relatives."""
+    """Yields the call targets of a routine: `getrf` is `lapack_sgetrf_ffi` and similar names."""
     for name in names.split():
         yield from (f"lapack_{letter}{name}_ffi" for letter in types)
 
 
 def _letter(operation: ir.Operation, name: str, default: str = "") -> str:
-    """Returns an option of a routine, which is the number of a letter."""
+    """Returns an option of a routine, which is stored as the number of a letter."""
     options = operation.attributes["mhlo.backend_config"]
     if name in options:
         return chr(ir.IntegerAttr(options[name]).value)
@@ -100,7 +100,7 @@ def _is_used(operation: ir.Operation, number: int) -> bool:
 
 
 def _filled(operation: ir.Operation, results: Iterable[Value | None]) -> list[Value]:
-    """Returns results of a call: given ones, and zeros such as `info` for all others."""
+    """Returns the results of a call: the given ones, and zeros (such as `info`) for the others."""
     given = list(results)
     given += [None] * (len(operation.results) - len(given))
     made = []
@@ -200,7 +200,7 @@ def _gtsv(
     zero = from_numpy(np.zeros((), d.dtype))
     before = [(0, 0, 0)] * (d.ndim - 1)
     lower, upper = dl, du
-    if dl.shape != d.shape:  # the places outside the matrix, which nobody reads
+    if dl.shape != d.shape:  # the places outside the matrix, which are not read
         lower, upper = pad(dl, zero, [*before, (1, 0, 0)]), pad(du, zero, [*before, (0, 1, 0)])
     return _filled(operation, [dl, d, du, tridiagonal_solve(lower, d, upper, b)])
 
@@ -214,7 +214,7 @@ def _geqrf(context: RaisingContext, operation: ir.Operation, x: Value) -> Sequen
     if products is None:
         packed, taus, _ = factor_qr(x)
         return [packed, taus]
-    # The product of the reflections and the triangle are all that is used: the op `qr`.
+    # Only the product of the reflections and the triangle are used: this is the op `qr`.
     is_full = any(product.results[0].type.shape[-1] > min(x.shape[-2:]) for product in products)
     q, r = qr(x, full_matrices=is_full)
     for product in products:
@@ -227,9 +227,9 @@ def _geqrf(context: RaisingContext, operation: ir.Operation, x: Value) -> Sequen
 
 
 def _products_of(operation: ir.Operation) -> list[ir.Operation] | None:
-    """Returns the calls that multiply the reflections, if nothing else uses these.
+    """Returns the calls that multiply the reflections, if the reflections have no other users.
 
-    Of the packed matrix something else may use the triangle, which a choice by position takes.
+    The triangle of the packed matrix may have other users, which take it by a select.
     """
     products = []
     for use in operation.results[1].uses:
@@ -255,7 +255,7 @@ def _is_product(operation: ir.Operation | ir.OpView) -> bool:
 
 
 def _takes_triangle(operation: ir.Operation | ir.OpView, number: int) -> bool:
-    """Tells whether an operation is select(row - 1 >= column, 0, x), or the like."""
+    """Tells whether an operation is select(row - 1 >= column, 0, x) or equivalent."""
     if operation.name != "stablehlo.select" or number != 2:
         return False
     test = operation.operands[0]

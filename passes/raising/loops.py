@@ -1,9 +1,9 @@
-"""Loops of StableHLO that count to a known number, as `scan`, which reverse mode goes through.
+"""Loops of StableHLO that count to a known number, as `scan`, which supports reverse mode.
 
-A counter that starts, ends and advances by known integers is not carried. A value that no pass
-changes is a constant of the loop. An array of which each pass reads only its own slice is sliced by
-the loop, and one of which each pass writes only its own slice is stacked by it: what lowering wrote
-out is put together again.
+A counter that starts, ends and advances by known integers is not carried. A value that no iteration
+changes is a constant of the loop. If iteration `i` reads only slice `i` of an array, the scan
+slices the array. If iteration `i` writes only slice `i`, the scan stacks it. This undoes the
+lowering of `scan`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _TURNED = {"LT": "GT", "LE": "GE", "GT": "LT", "GE": "LE", "NE": "NE"}
 
 
 def varying_places(operation: ir.Operation) -> list[int]:
-    """Returns which carried values of a loop a pass may change."""
+    """Returns the carried values of a loop that an iteration may change."""
     block = operation.regions[1].blocks[0]
     results = list(block.operations)[-1].operands
     return [
@@ -44,7 +44,7 @@ def varying_places(operation: ir.Operation) -> list[int]:
 
 @dataclasses.dataclass(frozen=True)
 class _Counter:
-    """What a loop counts: `length` passes, from `start` by `step`, in a carried value."""
+    """The counter of a loop: `length` iterations, from `start` by `step`, in a carried value."""
 
     place: int
     start: int
@@ -102,7 +102,7 @@ def _number(
     operation: ir.Operation,
     block: ir.Block | None = None,
 ) -> int | None:
-    """Returns a known integer; what a loop carries unchanged is known if its beginning is."""
+    """Returns a known integer; an unchanged carried value is known if its initial value is."""
     if block is not None and value in list(block.arguments):
         place = list(block.arguments).index(value)
         if place in varying_places(operation):
@@ -133,7 +133,7 @@ def _step_of(
 
 
 def _passes(direction: str, start: int, limit: int, step: int) -> int | None:
-    """Returns how often a loop runs; None if it would leave the integers first."""
+    """Returns the number of iterations; None if the counter would overflow first."""
     if direction == "NE":
         distance = limit - start
         return distance // step if distance % step == 0 and distance // step >= 0 else None
@@ -156,7 +156,7 @@ def _body_of(
     counter: _Counter,
     varying: Sequence[int],
 ) -> Body:
-    """Traces a pass as a function of the values that vary, then the counter."""
+    """Traces an iteration as a function of the values that vary, then the counter."""
     body = context.body(operation, 1)
 
     def advance(*values: Value) -> list[Value]:
@@ -172,11 +172,11 @@ def _body_of(
 
 
 class _Parts:
-    """A loop's body, whose inputs are captures, carried values, and the counter, taken apart.
+    """The parts of a loop's body; its inputs are captures, carried values, and the counter.
 
     Attributes:
-        sliced: For captures of which each pass reads its own slice: from where, by variable.
-        stacked: For carried values of which each pass writes its own slice: what, by place.
+        sliced: The captures from which each iteration reads only its slice.
+        stacked: The slices that iterations write to stacked carried values, by their place.
     """
 
     def __init__(self, body: Body, counter: _Counter, count: int):
@@ -190,7 +190,7 @@ class _Parts:
             for variable in equation.operands:
                 self.uses.setdefault(variable, []).append(equation)
         forward, backward = self._slices(False), self._slices(True)
-        # A scan goes one way; what goes the other way stays whole.
+        # A scan has one direction; arrays that are sliced in the other direction stay whole.
         self.is_reversed = len(backward[0]) + len(backward[1]) > len(forward[0]) + len(forward[1])
         self.sliced, self.stacked = backward if self.is_reversed else forward
 
@@ -201,13 +201,13 @@ class _Parts:
         self.is_counted = self.index in self.needed.variables
 
     def _entered(self, equation: Equation, _: set[Var]) -> Equation:
-        """Returns an equation as the scan has it: what it slices needs no position."""
+        """Returns an equation of the scan: a slice that the scan takes needs no position."""
         if equation.operands and equation.operands[0] in self.sliced:
             source, results = equation.operands[:1], equation.results
             return Equation(equation.primitive, source, results, equation.params, equation.op)
         return equation
 
-    # What slices there are ----------------------------------------------------------------------
+    # Finding slices ------------------------------------------------------------------------------
 
     def _slices(self, is_reversed: bool) -> tuple[dict[Var, None], dict[int, Var]]:
         outputs = set(self.function.outputs)
@@ -262,7 +262,7 @@ class _Parts:
         return update
 
     def _is_own_place(self, starts: Sequence[Var], extent: int, is_reversed: bool) -> bool:
-        """Tells whether a slice starts at the number of the pass, from the front or the end."""
+        """Tells whether a slice starts at the iteration's number, from the front or the end."""
         if extent != self.counter.length or any(_known(v) != 0 for v in starts[1:]):
             return False
         place = self._place_of(starts[0])
@@ -270,7 +270,7 @@ class _Parts:
         return place == wanted
 
     def _place_of(self, variable: Var) -> tuple[int, int] | None:
-        """Returns (a, b) for an index that is a + b * number of the pass."""
+        """Returns (a, b) for an index that is a + b * number of the iteration."""
         if variable is self.index:
             return self.counter.start, self.counter.step
         number = _known(variable)
@@ -293,7 +293,7 @@ class _Parts:
         return None
 
     def _not_negative(self, which: Var, chosen: Var, other: Var) -> tuple[int, int] | None:
-        """Reads `i < 0 ? i + n : i`, for an index that never is negative."""
+        """Reads `i < 0 ? i + n : i` for an index that is never negative."""
         test = self.makers.get(which)
         place = self._place_of(chosen)
         if test is None or place is None or test.primitive.name != "lt":
@@ -305,7 +305,7 @@ class _Parts:
     # The scan -----------------------------------------------------------------------------------
 
     def bind(self, init: Sequence[Value]) -> list[Value]:
-        """Applies the scan; returns the values that vary after the last pass."""
+        """Applies the scan; returns the final values that vary."""
         length = self.counter.length
         carried = [place for place in range(len(self.carry)) if place not in self.stacked]
         kept = [v for v in self.consts if v not in self.sliced]
@@ -376,7 +376,7 @@ class _Parts:
         return advance
 
     def _store_slice(self, environment: Environment, variable: Var, part: Value) -> None:
-        """Stores what a pass reads: as its uses have it, most often without its first axis."""
+        """Stores the slice that an iteration reads, in the form that its users expect."""
         reshapes = [
             e
             for e in self.uses.get(variable, ())
@@ -394,7 +394,7 @@ class _Parts:
 
 
 def _again(equation: Equation, environment: Environment) -> Results:
-    """Applies an op of known numbers, which stays an op if it makes an array of them."""
+    """Applies an op; an op on known numbers stays an op if it makes an array."""
     operands = [environment[v] for v in equation.operands]
     name, params = equation.primitive.name, equation.params
     made = recorded(name, operands, **params) if OPS.get(name) is equation.primitive else None
@@ -402,7 +402,7 @@ def _again(equation: Equation, environment: Environment) -> Results:
 
 
 def _known(variable: Var) -> int | None:
-    """Returns the integer that a literal is."""
+    """Returns the integer of a literal; None for other variables."""
     if type(variable) is not Literal or variable.type.shape:
         return None
     host = variable.array.host()

@@ -1,9 +1,9 @@
 """The walk over a module of StableHLO that applies the rules: functions, regions, constants.
 
-Values become what axir traces: arrays that are known, and tracers. Scalar constants are known, and
-what is computed from them alone is computed here; other constants are ops of the trace, and so is
-what depends on them. Small functions are written where they are called, as the helpers of JAX's
-lowering are, since patterns go beyond them; others stay functions.
+Values become known arrays or tracers. Scalar constants are known, and operations on only known
+values are computed here. Other constants are ops of the trace, and so are the operations that
+depend on them. Small functions, such as the helpers of JAX's lowering, are inlined, because
+patterns may extend beyond them; others stay functions.
 """
 
 from __future__ import annotations
@@ -101,18 +101,18 @@ Shapes: TypeAlias = Mapping[str, Sequence[Extent]]
 
 _RETURNS = ("func.return", "shape.assuming_yield", "stablehlo.return")
 _DIALECTS = ("stablehlo", "chlo", "arith", "shape", "tensor")
-# What stands beside functions in modules of JAX, and says how to distribute them.
+# Operations beside the functions of JAX's modules that only say how to distribute them.
 _IGNORED = ("sdy.mesh",)
-# Functions of up to so many operations are written in place.
+# Functions of up to so many operations are inlined.
 _SMALL = 8
-# How often what is learned of open dimensions makes raising begin again.
+# How often raising may begin again because it learned about open dimensions.
 _MOST_ATTEMPTS = 32
-# So many bytes of arrays are compared before all of them are.
+# How many bytes of arrays are compared before all bytes are.
 _COMPARED_FIRST = 64
 
 
 class RaisedModule(NamedTuple):
-    """What became of a module of StableHLO.
+    """A raised module of StableHLO.
 
     Attributes:
         functions: Its public functions, which capture its weights.
@@ -127,19 +127,19 @@ def raise_module(module: ir.Module, shapes: Shapes = MappingProxyType({})) -> Ra
     """Returns the public functions of a module of StableHLO as functions of the jaxpr dialect.
 
     Args:
-        module: The module, which stays as it is.
-        shapes: Shapes of arguments whose extents the module leaves open, by their names.
+        module: The module, which does not change.
+        shapes: Shapes of arguments with open extents, by the arguments' names.
 
     Raises:
         RaisingError: if an operation has no counterpart, or types are not static.
-        ShapeError: if a shape does not fit, or its constraints, or there is no such argument.
+        ShapeError: if a shape or its constraints do not fit, or the argument does not exist.
         WeightsError: if weights are missing or damaged.
     """
     learned = Learned({}, given_constraints(shapes.values()))
     for _ in range(_MOST_ATTEMPTS):
         raising = _Raising(module, shapes, learned)
         raising.check_shapes()
-        # Types are those of the module: nothing is narrowed.
+        # The types of the module are kept: nothing is narrowed.
         with context(), ir.Location.unknown(), config(jax_enable_x64=True), outside_traces():
             try:
                 functions = {symbol: raising.function(symbol) for symbol in raising.public}
@@ -167,11 +167,11 @@ class _Raising:
     def __init__(self, module: ir.Module, shapes: Shapes, learned: Learned):
         self._learned = learned
         self.assumed: set[str] = set()
-        # What `constant` has found of results of operations.
+        # The results of `constant` for results of operations.
         self._constants: dict[ir.Value, HostArray | None] = {}
         # The extents that values of the trace hold.
         self._extents: dict[Value, HostArray] = {}
-        # Arguments that are integers, by what they became.
+        # The names of integer arguments, by their raised values.
         self._numbers: dict[Value, str] = {}
         self._module = module
         self._shapes = shapes
@@ -231,12 +231,12 @@ class _Raising:
                     self._note_numbers(inputs, names)
                 raised = trace.finish(self._run(block, inputs))
                 is_open = any(v.type.is_open for v in raised.inputs)
-                # What computes extents is expressions by now, and nobody's operand.
+                # Operations that compute extents have become expressions, and have no users.
                 return prune_function(raised) if is_open else raised
         raise AssertionError("a function has been raised")
 
     def _note_numbers(self, inputs: Sequence[Tracer], names: Sequence[str]) -> None:
-        """Notes which arguments are integers, and those that are known to be dimensions."""
+        """Records which arguments are integers, and which are known to be dimensions."""
         for x, name in zip(inputs, names, strict=True):
             if x.ndim or x.dtype.kind != "i":
                 continue
@@ -270,7 +270,7 @@ class _Raising:
             raise self._refusal(op, message, error.way_out, is_quantized(kind)) from None
 
     def check_shapes(self) -> None:
-        """Raises if a shape was given for what is no argument."""
+        """Raises if a shape was given for a name that is no argument."""
         names = [
             name
             for symbol in self.public
@@ -285,7 +285,7 @@ class _Raising:
             )
 
     def call(self, symbol: str, values: Sequence[Value]) -> list[Value]:
-        """Calls a function of the module; a small one is written in place."""
+        """Calls a function of the module; a small one is inlined."""
         if symbol not in self._ops:
             raise refusal(f"The module has no function @{symbol}.", "It is not complete.")
         op = self._ops[symbol]
@@ -341,7 +341,7 @@ class _Raising:
             return replacement
         rule = rule_of(op)
         if rule is None and op.results and not any(len(list(x.uses)) for x in op.results):
-            unused: Param = [None] * len(op.results)  # nobody asks for them
+            unused: Param = [None] * len(op.results)  # they are never read
             return unused
         if rule is None:
             raise self._refusal(
@@ -365,7 +365,7 @@ class _Raising:
             raise self._refusal(
                 op, f"{op.name} cannot be raised: {error.message}", error.way_out
             ) from error
-        except Exception as error:  # whatever a rule does that is given what nobody writes
+        except Exception as error:  # malformed operands may make a rule raise anything
             raise self._refusal(
                 op,
                 f"{op.name} cannot be raised: {type(error).__name__}: {error}.",
@@ -387,10 +387,10 @@ class _Raising:
     # Extents ------------------------------------------------------------------------------------
 
     def _follow(self, op: ir.Operation, results: list[Raised]) -> list[Raised]:
-        """Notes which extents the result of an operation holds, if an operand holds some.
+        """Records the extents that an operation's result holds, if an operand holds extents.
 
         Returns:
-            The results; extents that are computed of others are expressions instead.
+            The results; extents that are computed from others become expressions.
         """
         if len(results) != 1 or type(results[0]) is not Tracer or results[0] in self._extents:
             return results
@@ -410,7 +410,7 @@ class _Raising:
     def extents(self, value: ir.Value) -> HostArray | None:
         """Returns the extents that a value holds, of known and open dimensions; else None.
 
-        Where a program puts known extents and others together, the others are None.
+        In a concatenation of known and unknown extents, the unknown ones are None.
         """
         found = self._whole_extents(value)
         op = _owner(value)
@@ -426,7 +426,7 @@ class _Raising:
         return None if known is None else known.astype(object)
 
     def want_extents(self, value: ir.Value) -> None:
-        """Raises `DimensionArgument` if a shape is computed of an integer that is an argument."""
+        """Raises `DimensionArgument` if a shape is computed from an integer argument."""
         pending, seen = [value], set()
         while pending:
             current = pending.pop()
@@ -439,7 +439,7 @@ class _Raising:
                 pending += op.operands
 
     def extents_value(self, extents: Sequence[Extent], shape: Sequence[int], dtype: Dtype) -> Value:
-        """Returns extents as a value, whose extents are known to who asks later."""
+        """Returns extents as a value, from which `extents` returns them later."""
         array = extents_array(extents, shape)
         made = as_value(array, dtype)
         if type(made) is Tracer:
@@ -447,7 +447,7 @@ class _Raising:
         return made
 
     def assume(self, condition: ir.Value) -> None:
-        """Notes that a comparison of extents holds in all calls."""
+        """Records that a comparison of extents holds in all calls."""
         found = self.extents(condition)
         if found is not None and isinstance(found.item(), Comparison) and found.item().text:
             self.assumed.add(found.item().text)
@@ -455,9 +455,9 @@ class _Raising:
     # Values -------------------------------------------------------------------------------------
 
     def weights(self, array: HostArray, name: str | None) -> Value:
-        """Returns weights as a value: those of one name are one, and equal ones without a name.
+        """Returns weights as a value; shares weights of one name, and equal ones without a name.
 
-        Others are their own though they be equal: they are so until they are trained.
+        Equal weights with different names stay separate, because they may differ after training.
         """
         for known in self._weights:
             host = known.host()
@@ -477,15 +477,15 @@ class _Raising:
         return captured
 
     def value(self, value: ir.Value) -> Value:
-        """Returns what a value became."""
+        """Returns the raised value."""
         return self._values[value]
 
     def replace(self, operation: ir.Operation, values: Sequence[Value]) -> None:
-        """Says what the results of an operation that comes later become."""
+        """Sets the raised results of a later operation."""
         self._replaced[operation] = values
 
     def constant(self, value: ir.Value) -> HostArray | None:
-        """Returns the elements of a value that depends on constants alone; None for others."""
+        """Returns the elements of a value that depends only on constants; None for others."""
         known = self._values.get(value)
         if type(known) is ConcreteArray:
             return known.host()
@@ -527,14 +527,14 @@ def _is_static(value: ir.Value) -> bool:
 
 
 def _are_equal(a: HostArray, b: HostArray) -> bool:
-    """Tells whether arrays of a type hold the same bytes; looks at few of them first."""
+    """Tells whether arrays of one type hold the same bytes; compares a few of them first."""
     left, right = a.reshape(-1).view(np.uint8), b.reshape(-1).view(np.uint8)
     step = max(1, len(left) // _COMPARED_FIRST)
     return np.array_equal(left[::step], right[::step]) and np.array_equal(left, right)
 
 
 def _check(op: ir.Operation, results: Sequence[Raised]) -> None:
-    """Raises if a rule gave other types than the operation has."""
+    """Raises if a rule returned other types than the operation has."""
     for number, value in enumerate(results):
         if not isinstance(value, Array):
             continue
@@ -548,7 +548,7 @@ def _check(op: ir.Operation, results: Sequence[Raised]) -> None:
             wanted = result_type(op, number)
             is_right = value.aval.dtype == wanted.dtype
             is_right = is_right and are_same(value.aval.shape, wanted.shape)
-        else:  # what is known of a shape
+        else:  # the known elements of a shape
             continue
         if not is_right:
             found = value.aval.strip_weak_type()

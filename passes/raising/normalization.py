@@ -1,4 +1,4 @@
-"""Batch normalization of StableHLO, as the arithmetic that it stands for.
+"""Batch normalization of StableHLO, as arithmetic.
 
 `x` is normalized over all its dimensions but `feature_index`: Ioffe & Szegedy (2015), Batch
 Normalization.

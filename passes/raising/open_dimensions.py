@@ -1,8 +1,8 @@
-"""Open dimensions of the arguments of a module: their names, and what is learned of these.
+"""Open dimensions of the arguments of a module: their names, and facts learned about them.
 
-Each `?` of an argument gets a name of its own. Operations whose operands must be alike tell that
-two names are one, or a number; checks of shapes that JAX writes tell constraints. What is learned
-holds from the beginning: the module is raised again.
+Each `?` of an argument gets a separate name. An operation with operands of one shape shows that two
+names are equal, or that a name is a number. The shape checks that JAX writes give constraints. A
+learned fact holds from the beginning: the module is raised again with it.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from .extents import is_name
 
 
 class Discovery(Exception):
-    """An operation told more of open dimensions than was known: the module is raised again."""
+    """An operation showed a new fact about open dimensions: the module is raised again."""
 
     def added_to(self, learned: Learned) -> Learned:
-        """Returns what is known with it."""
+        """Returns the known facts together with this one."""
         raise NotImplementedError
 
 
 class SameDimension(Discovery):
-    """Two open dimensions turned out to be one, or a number.
+    """An open dimension is equal to another one, or to a number.
 
     Attributes:
-        name: The name of one.
-        extent: What it is.
+        name: The name of the dimension.
+        extent: The extent that it equals.
     """
 
     def __init__(self, name: str, extent: Extent):
@@ -49,14 +49,14 @@ class SameDimension(Discovery):
         self.name, self.extent = name, extent
 
     def added_to(self, learned: Learned) -> Learned:
-        """Returns what is known if the name is something else."""
+        """Returns the known facts with the name replaced by the extent."""
         return learned.with_equal(self.name, self.extent)
 
 
 class DimensionArgument(Discovery):
-    """A shape is computed of a number that a function takes: it is an open dimension.
+    """A shape is computed from an integer argument, which is therefore an open dimension.
 
-    Older programs of JAX take their dimensions so, before the arrays that have them.
+    Older programs of JAX take their dimensions as arguments, before the arrays that have them.
 
     Attributes:
         name: The name of the argument.
@@ -67,16 +67,16 @@ class DimensionArgument(Discovery):
         self.name = name
 
     def added_to(self, learned: Learned) -> Learned:
-        """Returns what is known if the argument is a dimension."""
+        """Returns the known facts with the argument as a dimension."""
         return learned._replace(arguments=learned.arguments | {self.name})
 
 
 class Learned(NamedTuple):
-    """What is known of the names of open dimensions.
+    """The known facts about the names of open dimensions.
 
     Attributes:
-        equal: By name the extent that it is.
-        constraints: What holds of the others.
+        equal: The extents that names are equal to, by name.
+        constraints: The constraints on the other names.
         arguments: Names of arguments that are dimensions themselves.
     """
 
@@ -85,14 +85,14 @@ class Learned(NamedTuple):
     arguments: frozenset[str] = frozenset()
 
     def extent(self, extent: Extent) -> Extent:
-        """Returns an extent of names that are known to be different."""
+        """Returns an extent with equal names replaced, and with the constraints."""
         return with_constraints(value_of(extent, self.equal), self.constraints)
 
     def with_equal(self, name: str, extent: Extent) -> Learned:
-        """Returns what is known if a name is something else.
+        """Returns the known facts with a name replaced by an extent.
 
         Raises:
-            ShapeError: if a constraint does not hold then.
+            ShapeError: if a constraint then does not hold.
         """
         bare = with_constraints(extent, ())
         equal = {n: value_of(x, {name: bare}) for n, x in self.equal.items()}
@@ -101,12 +101,12 @@ class Learned(NamedTuple):
         return known.with_constraints(text for text in renamed if text is not None)
 
     def with_constraints(self, texts: Iterable[str]) -> Learned:
-        """Returns what is known if comparisons hold."""
+        """Returns the known facts with more constraints."""
         return self._replace(constraints=tuple(sorted({*self.constraints, *texts})))
 
 
 def _renamed(text: str, name: str, extent: Extent) -> str | None:
-    """Returns a constraint with an extent in the place of a name; None if it holds always."""
+    """Returns a constraint with a name replaced by an extent; None if it always holds."""
     old = constraint(text)
     if name not in (*names_of(old.left), *names_of(old.right)):
         return text
@@ -123,7 +123,7 @@ def _renamed(text: str, name: str, extent: Extent) -> str | None:
 
 
 def given_constraints(shapes: Iterable[Sequence[Extent]]) -> tuple[str, ...]:
-    """Returns what is said of the names in shapes, whose extents may be texts."""
+    """Returns the constraints on names in shapes; extents may be texts."""
     extents = [_read(extent) for shape in shapes for extent in shape]
     return tuple(sorted({text for x in extents for text in getattr(x, "constraints", ())}))
 
@@ -133,7 +133,7 @@ def _read(extent: Extent) -> Extent:
 
 
 def plain_name(name: str) -> str:
-    """Returns the name of an argument as one of dimensions."""
+    """Returns the name of an argument as the name of a dimension."""
     plain = re.sub(r"\W+", "_", name).strip("_") or "arg"
     return plain if plain.isidentifier() else f"arg_{plain}"
 
@@ -151,7 +151,7 @@ def written_shape(op: ir.Operation, argument: ir.Value) -> list[Extent] | None:
     """Returns the shape of an argument that axir wrote as StableHLO; None for others.
 
     Raises:
-        ShapeError: if it is none of the argument's type.
+        ShapeError: if it does not fit the argument's type.
     """
     entries = _entries(op)
     known = entries[argument.arg_number] if entries else {}
@@ -169,10 +169,10 @@ def written_shape(op: ir.Operation, argument: ir.Value) -> list[Extent] | None:
 
 
 def filled(kind: ir.RankedTensorType, given: Sequence[Extent], name: str) -> list[Extent]:
-    """Returns the shape of an argument whose open extents are given: numbers, or texts of extents.
+    """Returns an argument's shape with the given extents: numbers, or texts of extents.
 
     Raises:
-        ShapeError: if the shape is none of the argument.
+        ShapeError: if the shape does not fit the argument.
     """
     extents = list(map(_read, given))
     if len(extents) != kind.rank or any(
@@ -187,21 +187,21 @@ def filled(kind: ir.RankedTensorType, given: Sequence[Extent], name: str) -> lis
 
 
 def global_names(op: ir.Operation) -> list[str | None]:
-    """Returns for each argument of a function the dimension of JAX's that it is, or None."""
+    """Returns for each argument of a function its name as a dimension of JAX, or None."""
     count = len(list(op.regions[0].blocks[0].arguments))
     entries = _entries(op) or [{}] * count
     return [ir.StringAttr(x[GLOBAL]).value if GLOBAL in x else None for x in entries]
 
 
 def _entries(op: ir.Operation) -> list[ir.DictAttr] | None:
-    """Returns what a function says of its arguments; None if it says nothing."""
+    """Returns the attributes of a function's arguments; None if absent."""
     if "arg_attrs" not in op.attributes:
         return None
     return list(map(ir.DictAttr, ir.ArrayAttr(op.attributes["arg_attrs"])))
 
 
 def check_name(name: str, extents: HostArray) -> None:
-    """Raises `SameDimension` if an open dimension has a name of its own where JAX gave one."""
+    """Raises `SameDimension` if an open dimension has another name than JAX gave it."""
     (extent,) = extents.reshape(-1).tolist()
     if is_name(extent) and str(extent) != name and name.isidentifier():
         raise SameDimension(str(extent), SymbolicDim(name))

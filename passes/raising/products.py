@@ -1,4 +1,4 @@
-"""Products of arrays by the attributes of operations: what rules of several files apply.
+"""Products of arrays by the attributes of operations, for rules of several files.
 
 Elsewhere: the rules (`contractions.py`), and products of integers by their bytes
 (`byte_products.py`).
@@ -40,7 +40,7 @@ def alike(lhs: Value, rhs: Value, wanted: Dtype) -> tuple[Value, Value, Dtype | 
 
 
 def dot_dimensions(operation: ir.Operation) -> DimensionNumbers:
-    """Returns which dimensions of a product are contracted, and which are those of a batch."""
+    """Returns which dimensions of a product are contracted, and which are batch dimensions."""
     if operation.name == "stablehlo.dot_general":
         return dimension_numbers(operation.attributes["dot_dimension_numbers"])
     return DimensionNumbers(
@@ -52,7 +52,7 @@ def dot_dimensions(operation: ir.Operation) -> DimensionNumbers:
 def product(
     operation: ir.Operation, lhs: Value, rhs: Value, numbers: DimensionNumbers, wanted: Dtype
 ) -> Value:
-    """Returns a product of arrays of a dtype, with the precision that an operation asks for."""
+    """Returns a product of arrays of a dtype, with the precision of an operation."""
     lhs, rhs, preferred = alike(lhs, rhs, wanted)
     sides = ("lhs", "rhs")
     contracting = tuple(numbers[f"{side}_contracting_dimensions"] for side in sides)
@@ -68,7 +68,7 @@ def convolved(
     padding: Sequence[tuple[int, ...]],
     wanted: Dtype,
 ) -> Value:
-    """Returns a convolution of a dtype by the attributes of an operation, but for the padding."""
+    """Returns a convolution of a dtype by an operation's attributes, except for the padding."""
     lhs, rhs, preferred = alike(lhs, rhs, wanted)
     reversed_axes = tuple(
         axis for axis, is_reversed in zip(read.rhs[2:], read.reversal, strict=True) if is_reversed

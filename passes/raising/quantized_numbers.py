@@ -3,9 +3,9 @@
     dequantize(q) = (q - zero_point) * scale
     quantize(x)   = round_to_even(clamp(low, x / scale + zero_point, high))
 
-The specification computes these in the expressed type. So does axir, but for types of 16 bits,
-which have too few digits for a zero point of 8 bits beside a fraction: it computes in float32 and
-rounds once. Elsewhere: which operations are computed so (`quantized_operations.py`).
+The specification computes these in the expressed type. So does axir, except for types of 16 bits,
+which have too few digits for a zero point of 8 bits and a fraction: it computes in float32 and
+rounds once. Elsewhere: which operations use these (`quantized_operations.py`).
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from axir.dialect.program.rules import Value
 from .shapes import spread
 
 _TO_EVEN = 1
-# Integers of up to so many bytes, and their distances, are exact in float32.
+# Integers of up to so many bytes, and their differences, are exact in float32.
 _EXACT_BYTES = 2
 
 
 def quantizations(values: Sequence[ir.Value]) -> list[Quantization | None]:
-    """Returns what the integers of values stand for; None for those of other types."""
+    """Returns the quantizations of values; None for values of other types."""
     return [quantization(value.type) for value in values]
 
 
@@ -41,12 +41,12 @@ def computed_in(q: Quantization) -> Dtype:
 
 
 def dequantized(x: Value, q: Quantization, dtype: Dtype | None = None) -> Value:
-    """Returns the numbers that integers stand for.
+    """Returns the numbers that integers represent.
 
     Args:
         x: The integers.
-        q: What they stand for.
-        dtype: The dtype of the numbers; the one they are computed in by default.
+        q: Their quantization.
+        dtype: The dtype of the numbers; by default the one in which they are computed.
     """
     kind = computed_in(q)
     if any(q.zero_points) and q.storage.itemsize > _EXACT_BYTES:
@@ -63,14 +63,14 @@ def dequantized(x: Value, q: Quantization, dtype: Dtype | None = None) -> Value:
 
 
 def quantized(x: Value, q: Quantization) -> Value:
-    """Returns the integers that stand for numbers."""
+    """Returns the integers that represent numbers."""
     kind = computed_in(q)
     scaled = div(convert_element_type(x, kind), along(scales_of(q), q.axis, kind, x.aval.shape))
     return rounded(scaled, q)
 
 
 def rounded(scaled: Value, q: Quantization) -> Value:
-    """Returns the integers that stand for numbers which were divided by the scale."""
+    """Returns the integers that represent numbers which were divided by the scale."""
     kind, shape = scaled.dtype, scaled.aval.shape
     if any(q.zero_points):
         scaled = add(scaled, along(np.array(q.zero_points), q.axis, kind, shape))
@@ -78,12 +78,12 @@ def rounded(scaled: Value, q: Quantization) -> Value:
 
 
 def requantized(x: Value, given: Quantization, wanted: Quantization) -> Value:
-    """Returns the integers by which another type has the numbers that integers stand for."""
+    """Returns integers of one quantized type converted to another quantized type."""
     return x if given == wanted else quantized(dequantized(x, given), wanted)
 
 
 def narrowed(x: Value, q: Quantization) -> Value:
-    """Returns integers of a wider dtype as those of a quantized type, the nearest that it has."""
+    """Returns integers of a wider dtype as the nearest integers of a quantized type."""
     return convert_element_type(_limited(x, q), q.storage)
 
 
@@ -95,7 +95,7 @@ def _limited(x: Value, q: Quantization) -> Value:
 
 
 def scales_of(q: Quantization) -> HostArray:
-    """Returns scales as the type that they are expressed in has them."""
+    """Returns the scales, rounded to the dtype that they are expressed in."""
     kind = computed_in(q)
     return np.array(q.scales).astype(kind)
 

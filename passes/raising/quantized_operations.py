@@ -1,8 +1,8 @@
-"""Operations of StableHLO on quantized numbers, which become arithmetic on integers and floats.
+"""Operations of StableHLO on quantized numbers, as arithmetic on integers and floats.
 
-A quantized value becomes the array of its integers. What moves elements moves these, and what
-compares or chooses among numbers of one type compares these, for scales are positive. What computes
-is applied to the numbers that they stand for, and the result is quantized. Elsewhere: products
+A quantized value becomes the array of its integers. Moves move the integers. Comparisons and
+selections of numbers of one type work on the integers, because scales are positive. Arithmetic is
+applied to the numbers that the integers represent, and its result is quantized. Elsewhere: products
 (`quantized_products.py`), and the formulas (`quantized_numbers.py`).
 """
 
@@ -78,7 +78,7 @@ _AXIS = "iota_dimension"
 
 
 def rule_of(operation: ir.Operation) -> RaiseRule | None:
-    """Returns the rule of an operation; None if it has none."""
+    """Returns the rule of an operation; None if it has no rule."""
     rule = RULES.get(operation.name)
     if not touches_quantized(operation):
         return rule
@@ -109,7 +109,7 @@ def _refused(context: RaisingContext, operation: ir.Operation, *values: Value) -
 
 
 def _computed(context: RaisingContext, operation: ir.Operation, *values: Value) -> Raised:
-    """Applies the operation to the numbers that integers stand for, and quantizes the results."""
+    """Applies the operation to the represented numbers, and quantizes the results."""
     given = quantizations(operation.operands)
     mixed = any(q is None and dtypes.is_float(x.dtype) for q, x in zip(given, values, strict=True))
     floats = [
@@ -126,7 +126,7 @@ def _computed(context: RaisingContext, operation: ir.Operation, *values: Value) 
 
 
 def _quantized_operands(operation: ir.Operation) -> list[Quantization | None]:
-    """Returns the quantizations of operands that hold numbers, and of results that do."""
+    """Returns the quantizations of the operands and results that hold numbers."""
     operands = list(operation.operands)
     if operation.name == "stablehlo.select":
         operands = operands[1:]
@@ -139,7 +139,7 @@ def _is_of_one_type(found: Sequence[Quantization | None]) -> bool:
 
 
 def _moves_integers(operation: ir.Operation) -> bool:
-    """Tells whether a move of the integers is that of the numbers which they stand for."""
+    """Tells whether moving the integers also moves the numbers that they represent."""
     result = quantization(operation.results[0].type)
     given = [q for q in quantizations(operation.operands) if q is not None]
     if result is None or not given:
@@ -152,7 +152,7 @@ def _moves_integers(operation: ir.Operation) -> bool:
 
 
 def _moved_axis(operation: ir.Operation, axis: int) -> int | None:
-    """Returns which axis of the result an axis has become; None if it is not known to be one."""
+    """Returns the axis of the result that an axis becomes; None if unknown."""
     operand, result = operation.operands[0].type, operation.results[0].type
     if operation.name == "stablehlo.transpose":
         return integers(operation, "permutation").index(axis)
@@ -222,7 +222,7 @@ def _iota(context: RaisingContext, operation: ir.Operation) -> Value:
 
 @raises("stablehlo.reduce", "stablehlo.reduce_window", "stablehlo.scatter", table=QUANTIZED_RULES)
 def _folded(context: RaisingContext, operation: ir.Operation, *values: Value) -> Raised:
-    """Applies an operation with a body, which may be of a type with more digits than arrays have.
+    """Applies an operation with a body; the body may have a type of more digits than the arrays.
 
     Arrays become integers of the body's types; initial values are of these types already.
     """

@@ -1,8 +1,8 @@
 """Products of quantized arrays: products of their integers, scaled afterwards.
 
-Those of integers are exact, and become integers of the result by one factor: the scales of both
-sides over that of the result. Products of a float array with a quantized one are those of floats.
-Elsewhere: products of integers as such (`byte_products.py`).
+Products of integers are exact. One factor converts them to integers of the result: the product of
+both sides' scales, divided by the result's scale. Products of a float array with a quantized one
+are computed with floats. Elsewhere: products of integers as such (`byte_products.py`).
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ from .table import RaisingContext, raises, result_dtype
 
 _Shape = Sequence[Extent]
 
-# A factor this near to 1 is 1: it is that of scales, of which each was rounded to float32.
+# A factor this close to 1 counts as 1, because it is computed from scales that were rounded to
+# float32.
 _NEARLY_ONE = 2.0**-22
 
 
@@ -126,7 +127,7 @@ def _as_floats(
 
 
 def _float_result(operation: ir.Operation, wanted: Quantization | None) -> Dtype:
-    """Returns the dtype of the numbers that a product results in."""
+    """Returns the dtype of the numbers that a product returns."""
     return result_dtype(operation) if wanted is None else computed_in(wanted)
 
 
@@ -134,7 +135,7 @@ def _float_result(operation: ir.Operation, wanted: Quantization | None) -> Dtype
 
 
 def _accumulator(left: Quantization, right: Quantization, count: Extent) -> Dtype | None:
-    """Returns the dtype that holds sums of so many products; None if no integers do."""
+    """Returns the integer dtype that holds sums of so many products; None if no dtype does."""
     if is_symbolic_dim(count):
         return None
     most = count * left.reach * right.reach
@@ -144,7 +145,7 @@ def _accumulator(left: Quantization, right: Quantization, count: Extent) -> Dtyp
 
 
 def _factors(x: Value, q: Quantization, kind: Dtype) -> Factors:
-    """Returns integers as a product takes them: bytes with a sign, or the type of the sums."""
+    """Returns integers as operands of a product: signed bytes, or the type of the sums."""
     numbers = np.array(q.zero_points)
     zeros = None
     if numbers.any():
@@ -162,13 +163,13 @@ def _scaled(
     wanted: Quantization | None,
     dtype: Dtype,
 ) -> Value:
-    """Returns what sums of products of integers stand for, quantized if so wanted.
+    """Returns the numbers that sums of products of integers represent, quantized if wanted.
 
     Args:
         total: The sums.
-        sides: What the integers of both sides stand for, and along which axis of the sums their
-            scales change.
-        wanted: What the integers of the result stand for; None for floats.
+        sides: The quantization of each side, and the axis of the sums along which its scales
+            change.
+        wanted: The quantization of the result; None for floats.
         dtype: The dtype of the numbers.
     """
     shape = total.aval.shape

@@ -1,4 +1,4 @@
-"""The `raise-stablehlo` pass: from StableHLO, ours or anyone's, to the jaxpr dialect."""
+"""The `raise-stablehlo` pass: from StableHLO of any source to the jaxpr dialect."""
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ class RaiseStableHLO(Pass):
     """Raises StableHLO and CHLO to jaxpr ops, so that the module can be transformed.
 
     Algorithm:
-        1. Raise each public function, and what it calls: one rule per operation, in order,
-           locations kept. Small functions are written in place, others become calls.
-        2. Reductions, windows and scatters by one operation become the ops for it, others take
-           their computation as a function. Loops that count to a known number become scans.
-        3. Give arguments and results the names that JAX writes, if all have one.
+        1. Raise each public function and its callees: one rule per operation, in order, with
+           locations kept. Small functions are inlined, others become calls.
+        2. Reductions, windows and scatters with one operation in their region become ops for this
+           operation; others take their region as a function. Loops that count to a known number
+           become scans.
+        3. Give arguments and results the names that JAX writes, if all have a name.
 
     Before:
         ```mlir
@@ -38,7 +39,7 @@ class RaiseStableHLO(Pass):
         ```
 
     Preconditions:
-        Shapes are static, and the program is that of one device.
+        Shapes are static, and the program is for one device.
     """
 
     name: ClassVar[str] = "raise-stablehlo"
@@ -58,7 +59,7 @@ class RaisedFunction(NamedTuple):
     """A function of StableHLO that was raised.
 
     Attributes:
-        function: What it became; weights are its captures.
+        function: The raised function; weights are its captures.
         signature: Names and types of its arguments and results.
         weights: Names of weights, by the identities of the arrays.
     """

@@ -1,4 +1,4 @@
-"""Random numbers: StableHLO's generator of bits, and calls of JAX's on GPUs."""
+"""Random numbers: StableHLO's generator of bits, and calls of JAX's GPU generators."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def scalar_dtype(value: ir.Value) -> Dtype:
 
 
 def known(context: RaisingContext, value: ir.Value) -> Value:
-    """Returns what a value became, with its elements if they follow from constants."""
+    """Returns the raised value, with its elements if they follow from constants."""
     found = context.constant(value)
     return context.value(value) if found is None else from_numpy(found)
 
@@ -117,7 +117,7 @@ def scalar_values(
     wanted: Sequence[ir.Value],
     arrays: Sequence[Value],
 ) -> Sequence[Value]:
-    """Returns values that a comparator computes of its left elements, for all elements."""
+    """Returns values that a comparator computes from its left elements, for all elements."""
     arguments = list(operation.regions[0].blocks[0].arguments)
     body = context.body(operation)
 
@@ -137,10 +137,11 @@ _LOGICAL = frozenset(f"stablehlo.{name}" for name in ("and", "or", "not", "xor")
 def _search(
     context: RaisingContext, operation: ir.Operation, inits: Sequence[Value]
 ) -> tuple[Traceable, Traceable] | None:
-    """Returns what searches as the reduction of (value, position) pairs does; None if it does not.
+    """Returns the functions for a search by a reduction of (value, position) pairs; else None.
 
-    A computation of comparisons and choices knows of two pairs only how their values and positions
-    compare, so it is right if it is right for each case of that.
+    The results are `argmax` and `reduce_max`, or `argmin` and `reduce_min`. A region of only
+    comparisons and selections depends only on how the values and positions of two pairs compare. So
+    a test of each case is sufficient.
     """
     if not _counts_along(operation) or not only_compares(operation):
         return None
@@ -171,9 +172,10 @@ _TRUTH = -1
 
 
 def only_compares(operation: ir.Operation, number: int = 0) -> bool:
-    """Tells whether a region compares its arguments, chooses among them, and does nothing else.
+    """Tells whether a region only compares its arguments and selects among them.
 
-    Values are compared with values and positions with positions: then a few numbers stand for all.
+    Values are compared with values and positions with positions, so that a few numbers represent
+    all cases.
     """
     block = operation.regions[number].blocks[0]
     count = max(len(block.arguments) // 2, 1)
@@ -190,7 +192,7 @@ def only_compares(operation: ir.Operation, number: int = 0) -> bool:
 
 
 def _kind_of(operation: ir.Operation, given: Sequence[int]) -> int | None:
-    """Returns of which operands a comparison or a choice is: their number, or that of truths."""
+    """Returns the kind of a comparison's or selection's result: an operand's, or `_TRUTH`."""
     if operation.name == "stablehlo.select":
         is_choice = given[0] == _TRUTH and given[1] == given[2]
         return given[1] if is_choice else None
@@ -203,7 +205,7 @@ def _kind_of(operation: ir.Operation, given: Sequence[int]) -> int | None:
 
 
 def _prefers(context: RaisingContext, operation: ir.Operation, is_max: bool) -> bool:
-    """Tells whether a computation keeps the extremum, NaN before all and first ones first."""
+    """Tells whether a region keeps the extremum, prefers NaN, and among equal values the first."""
     types = [scalar_dtype(v) for v in operation.regions[0].blocks[0].arguments]
     numbers = [1, 2, np.nan] if dtypes.is_float(types[0]) else [1, 2]
     if types[0] == dtypes.bool_:

@@ -1,8 +1,8 @@
-"""What exporters write about shapes, `tensor` and `shape`: here they are extents that are known.
+"""Operations of the dialects `tensor` and `shape`, by which exporters compute shapes.
 
 A shape is an array of int64, with symbolic dimensions where the program leaves extents open.
-Witnesses, that shapes fit each other, are None: if they do not, the operation that needs it says
-so.
+Witnesses that shapes fit each other are None: if shapes do not fit, the operation that needs them
+raises.
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ def _bitcast(context: RaisingContext, operation: ir.Operation, x: Value) -> Valu
 
 @raises("tensor.empty")
 def _empty(context: RaisingContext, operation: ir.Operation, *extents: Value) -> Value:
-    # What it holds is nobody's business; these are zeros.
+    # Its contents are undefined; zeros are used.
     shape = _full_shape(context, operation, operation.results[0].type.shape, 0)
     return broadcast_in_dim(from_numpy(np.zeros((), result_dtype(operation))), shape, ())
 
@@ -178,7 +178,7 @@ def _splat(context: RaisingContext, operation: ir.Operation, x: Value, *extents:
 def _full_shape(
     context: RaisingContext, operation: ir.Operation, extents: Sequence[int], first: int
 ) -> tuple[int, ...]:
-    """Returns extents with the open ones taken from operands, in order from the first."""
+    """Returns extents; the open ones are taken from the operands, in order from number `first`."""
     found = []
     for extent in extents:
         if extent == _OPEN:
@@ -234,7 +234,7 @@ def _concat(context: RaisingContext, operation: ir.Operation, *values: Value) ->
 def _bounds(
     context: RaisingContext, operation: ir.Operation, first: int
 ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-    """Returns offsets, sizes and strides of a part, those that are operands from the first on."""
+    """Returns the offsets, sizes and strides of a part; dynamic ones come from the operands."""
     found = []
     for name in ("static_offsets", "static_sizes", "static_strides"):
         extents = integers(operation, name)
@@ -253,7 +253,7 @@ def _extract_slice(
         for o, n, s in zip(offsets, sizes, strides, strict=True)
     ]
     part = slice(x, offsets, tuple(ends), strides)
-    # As MLIR decides it: dimensions are left out that are none of the result's, in order.
+    # As in MLIR, dimensions are dropped, in order, if they do not match the result's.
     wanted = list(operation.results[0].type.shape)
     kept: list[int] = []
     for extent, given in zip(part.shape, integers(operation, "static_sizes"), strict=True):

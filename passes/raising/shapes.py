@@ -25,7 +25,7 @@ from axir.dialect.text.resources import resource_name
 from .attributes import dense, integer, integers
 from .table import RaisingContext, raises, recorded, result_type
 
-# So many integers are computed with, since shapes and indices follow from them.
+# Arrays of up to so many integers are computed, because shapes and indices follow from them.
 _FEW = 16
 
 
@@ -49,7 +49,7 @@ def elements(operation: ir.Operation) -> HostArray:
     if not is_quantized(operation.results[0].type):
         return found
     storage = result_type(operation).dtype
-    # MLIR has the integers of unsigned types without a sign.
+    # MLIR stores the integers of unsigned types as signless.
     return found.view(storage) if found.dtype.itemsize == storage.itemsize else found
 
 
@@ -74,7 +74,7 @@ def _broadcast_in_dim(context: RaisingContext, operation: ir.Operation, x: Value
 
 
 def spread(x: Value, shape: tuple[int, ...], dimensions: tuple[int, ...]) -> Value:
-    """Broadcasts; what it makes of a known number stays an op."""
+    """Broadcasts; the broadcast of a known number stays an op."""
     if are_same(x.aval.shape, shape) and dimensions == tuple(range(len(shape))):
         return x
     is_small = len(shape) == 1 and symbolic_dim_bounds(shape[0])[1] <= _FEW

@@ -1,4 +1,4 @@
-"""Communication in StableHLO, where there is one device: a value is what its group makes of it."""
+"""Communication in StableHLO for one device: the result of a collective is its operand."""
 
 from __future__ import annotations
 

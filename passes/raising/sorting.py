@@ -1,7 +1,7 @@
 """`stablehlo.sort`: comparators as keys, which the op `sort` takes.
 
-A comparator that orders by keys is read by `axir.passes.legalize.sorting.sort_order`. Keys that are
-not in the order of the op (descending ones, or floats by their bits) become integers that are.
+`axir.passes.legalize.sorting.sort_order` reads comparators that order by keys. Keys in another
+order than the op's (descending, or floats by their bits) become integers in the op's order.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _sort(context: RaisingContext, operation: ir.Operation, *arrays: Value) -> S
 
 
 def _leading(block: ir.Block, keys: Sequence[Key], arrays: Sequence[Value]) -> int | None:
-    """Returns how many of the arrays the op `sort` would compare to the same effect, if it can."""
+    """Returns how many leading arrays the op `sort` must compare; None if it orders otherwise."""
     left = list(block.arguments)[::2]
     compared: list[tuple[int, str]] = []
     for key in keys:
@@ -64,7 +64,7 @@ def _leading(block: ir.Block, keys: Sequence[Key], arrays: Sequence[Value]) -> i
 
 
 def _count_of(compared: list[tuple[int, str]], arrays: Sequence[Value]) -> int | None:
-    """Returns how many arrays in front are compared, each once and complex ones by both parts."""
+    """Returns how many leading arrays are compared, each once and complex ones by both parts."""
     expected: list[tuple[int, str]] = []
     for place, x in enumerate(arrays):
         parts = ["real", "imag"] if dtypes.is_complex(x.dtype) else [""]
@@ -75,7 +75,7 @@ def _count_of(compared: list[tuple[int, str]], arrays: Sequence[Value]) -> int |
 
 
 def _part_of(value: ir.Value) -> tuple[str, ir.Value]:
-    """Returns which part of which element a key is made of, as far as it passes on one."""
+    """Returns the part ("real", "imag" or "") and the element that a key passes on."""
     while isinstance(value, ir.OpResult) and value.owner.name == "stablehlo.select":
         value = value.owner.operands[2]
     if isinstance(value, ir.OpResult) and value.owner.name in ("stablehlo.real", "stablehlo.imag"):
@@ -119,7 +119,7 @@ def _number(value: ir.Value) -> float | None:
 
 
 def _ascending(key: Key, value: Value) -> Value:
-    """Returns what sorts in ascending order as a key does in its own."""
+    """Returns numbers with an ascending order that equals the key's order."""
     if dtypes.is_float(value.dtype):
         if not key.is_total:
             return neg(value) if key.is_descending else value

@@ -1,4 +1,4 @@
-"""What a raising rule is, what it may ask for, and the table of rules by operation."""
+"""The interface of raising rules, their context, and the table of rules by operation."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Region: TypeAlias = Returning[list[Value]]
 
 
 class RaisingContext(Protocol):
-    """What a rule may ask for besides its operation and the values of the operands."""
+    """The context of a rule, in addition to its operation and the values of the operands."""
 
     def body(self, operation: ir.Operation, number: int = 0) -> Region:
         """Returns a region of an operation as a function of its arguments."""
@@ -36,7 +36,7 @@ class RaisingContext(Protocol):
         ...
 
     def constant(self, value: ir.Value) -> HostArray | None:
-        """Returns the elements of a value that depends on constants alone; None for others."""
+        """Returns the elements of a value that depends only on constants; None for others."""
         ...
 
     def extents(self, value: ir.Value) -> HostArray | None:
@@ -44,32 +44,32 @@ class RaisingContext(Protocol):
         ...
 
     def want_extents(self, value: ir.Value) -> None:
-        """Says that a value tells of which shape something is, and is not known to."""
+        """Reports that a value determines a shape, but is not known to hold extents."""
         ...
 
     def extents_value(self, extents: Sequence[Extent], shape: Sequence[int], dtype: Dtype) -> Value:
-        """Returns extents as a value, whose extents are known to who asks later."""
+        """Returns extents as a value, from which `extents` returns them later."""
         ...
 
     def assume(self, condition: ir.Value) -> None:
-        """Notes that a comparison of extents holds in all calls."""
+        """Records that a comparison of extents holds in all calls."""
         ...
 
     def weights(self, array: HostArray, name: str | None) -> Value:
-        """Returns weights, perhaps with a name, as a value: the function will capture them."""
+        """Returns weights, perhaps with a name, as a value; the function captures them."""
         ...
 
     def value(self, value: ir.Value) -> Value:
-        """Returns what a value became."""
+        """Returns the raised value."""
         ...
 
     def replace(self, operation: ir.Operation, values: Sequence[Value]) -> None:
-        """Says what the results of an operation that comes later become."""
+        """Sets the raised results of a later operation."""
         ...
 
 
 class RaiseRule(Protocol):
-    """`rule(context, operation, *values)`: what the operation becomes."""
+    """`rule(context, operation, *values)` returns the raised results of the operation."""
 
     def __call__(
         self, context: RaisingContext, operation: ir.Operation, /, *values: Param
@@ -104,7 +104,7 @@ def raises_calls_of(*targets: str) -> Returning[Decorated]:
 
 
 def raises_elementwise(functions: Mapping[str, Returning[Value]]) -> None:
-    """Puts operations into the table that are functions of their operands and nothing else."""
+    """Puts operations into the table that are plain functions of their operands."""
 
     def rule_of(function: Returning[Value]) -> RaiseRule:
         return lambda context, operation, *values: function(*values)
@@ -119,16 +119,16 @@ def result_type(operation: ir.Operation, number: int = 0) -> ShapedArray:
 
 
 def result_dtype(operation: ir.Operation, number: int = 0) -> Dtype:
-    """Returns the dtype of a result, whose shape may be open."""
+    """Returns the dtype of a result; its shape may be open."""
     kind = operation.results[number].type
     return _dtype(kind.element_type if isinstance(kind, ir.ShapedType) else kind)
 
 
 def raised_type(value_type: ir.Type) -> ShapedArray:
-    """Returns the type that a type of StableHLO becomes; a number is an array of rank 0.
+    """Returns the raised type of a StableHLO type; a number is an array of rank 0.
 
     Raises:
-        ShapeError, DTypeError: if there is none.
+        ShapeError, DTypeError: if no such type exists.
     """
     if isinstance(value_type, (ir.IndexType, ir.IntegerType, ir.FloatType)):
         return ShapedArray((), _dtype(value_type))
@@ -145,13 +145,13 @@ def _dtype(element: ir.Type) -> Dtype:
 
 
 def recorded(name: str, operands: Sequence[Value], **params: Param) -> Value | None:
-    """Records an op whose operands may all be known, instead of computing it; None outside traces.
+    """Records an op even if all its operands are known; returns None outside traces.
 
-    Large arrays that follow from few numbers stay ops.
+    So large arrays that follow from few numbers stay ops.
     """
     return None if state.ambient is None else state.ambient.record(OPS[name], operands, params)
 
 
 def refusal(message: str, way_out: str) -> RaisingError:
-    """Returns the error of a rule that cannot raise its operation, whose place is added later."""
+    """Returns the error of a rule that cannot raise its operation; its place is added later."""
     return RaisingError(message, way_out, where="")

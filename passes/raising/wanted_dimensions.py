@@ -1,7 +1,7 @@
-"""What operations want of open dimensions: that they are equal, or that one fits into another.
+"""Requirements of operations on open dimensions: that they are equal, or that one fits in another.
 
-What is wanted holds in all calls, or the program means nothing. Elsewhere: what is learned of it
-(`open_dimensions.py`).
+A requirement holds in all calls, because the program would otherwise be invalid. Elsewhere: the
+facts learned from it (`open_dimensions.py`).
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ from .open_dimensions import SameDimension
 Shapes: TypeAlias = Sequence[Sequence[Extent]]
 Pairs: TypeAlias = Iterator[tuple[Extent, Extent]]
 
-# Names that nobody gave: they yield to others.
+# Generated names, which are replaced in preference to given ones.
 _NUMBERED = re.compile(r".*_\d+")
 
 
 def check_dimensions(
     op: ir.Operation, values: Sequence[Value], extents: Callable[[ir.Value], HostArray | None]
 ) -> None:
-    """Raises `SameDimension` if an operation tells more of open dimensions than is known.
+    """Raises `SameDimension` if an operation shows a new fact about open dimensions.
 
-    Its operands must be alike along some dimensions, or the program means nothing.
+    The operands must have equal extents along some dimensions, or the program would be invalid.
 
     Args:
         op: The operation.
-        values: What its operands became.
+        values: The raised operands.
         extents: Returns the extents that an operand holds, if they are known.
     """
     shapes = _shapes(op, values)
@@ -65,11 +65,11 @@ def check_dimensions(
             if found is not None:
                 raise SameDimension(*found)
             if not is_symbolic_dim(one) and not is_symbolic_dim(other):
-                return  # numbers that differ: the operation's own rule says so
+                return  # numbers that differ: the operation's own rule raises
 
 
 def wanted_bounds(op: ir.Operation, values: Sequence[Value]) -> Iterator[str]:
-    """Yields constraints without which an operation means nothing: parts fit into the whole."""
+    """Yields the constraints that make an operation valid: parts fit into the whole."""
     shapes = _shapes(op, values)
     rule = _PARTS.get(op.name)
     if not shapes or rule is None:
@@ -81,15 +81,15 @@ def wanted_bounds(op: ir.Operation, values: Sequence[Value]) -> Iterator[str]:
 
 
 def _shapes(op: ir.Operation, values: Sequence[Value]) -> Shapes:
-    """Returns the shapes of the operands; none if all extents are known."""
+    """Returns the shapes of the operands; an empty list if all extents are known."""
     arrays = [x for x in values if isinstance(x, Array)]
     return [x.type.shape for x in arrays] if any(x.type.is_open for x in arrays) else []
 
 
 def _solved(one: Extent, other: Extent) -> tuple[str, Extent] | None:
-    """Returns a name and what it is if two extents are equal; those that nobody gave first.
+    """Solves the equation of two extents for a name, a generated one if possible.
 
-    The name stands alone in the equation, or with a factor that divides all that is left.
+    The name must occur only once in the equation, with a factor that divides all other terms.
     """
     difference = _without_common_names(one - other)
     found: dict[str, Extent] = {}
@@ -112,7 +112,7 @@ def _is_numbered(name: str) -> bool:
 
 
 def _without_common_names(extent: Extent) -> Extent:
-    """Returns an extent that is zero where another one is: names are at least 1."""
+    """Divides an extent by the names in all its terms; it keeps its zeros, as names are >= 1."""
     terms = dict(terms_of(extent))
     common = [atom for atom in next(iter(terms), ()) if isinstance(atom, str)]
     for name in common:
@@ -130,7 +130,7 @@ def _without(product: Product, name: str) -> Product:
 
 
 def _alike(op: ir.Operation, shapes: Shapes) -> Pairs:
-    """Yields pairs of operands of one shape, those of rank 0 apart."""
+    """Yields pairs of extents of operands with one shape; operands of rank 0 do not count."""
     if len({len(shape) for shape in shapes}) == 1:
         for shape in shapes[1:]:
             yield from zip(shapes[0], shape, strict=True)
@@ -166,7 +166,7 @@ def _select_and_scatter(op: ir.Operation, shapes: Shapes) -> Pairs:
 
 
 def _broadcast(op: ir.Operation, shapes: Shapes) -> Pairs:
-    """Yields the extents of an operand that are open, which are those of the result then."""
+    """Yields the open extents of an operand with the equal extents of the result."""
     shape, made = shapes
     for extent, dimension in zip(shape, integers(op, "broadcast_dimensions"), strict=True):
         if is_symbolic_dim(extent):
@@ -174,7 +174,7 @@ def _broadcast(op: ir.Operation, shapes: Shapes) -> Pairs:
 
 
 def _reshaped(op: ir.Operation, shapes: Shapes) -> Pairs:
-    """Yields how many elements there are, before and after."""
+    """Yields the number of elements before and after."""
     yield math.prod(shapes[0]), math.prod(shapes[1])
 
 

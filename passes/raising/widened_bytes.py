@@ -1,8 +1,8 @@
-"""Products of integers that were bytes: they are multiplied as bytes.
+"""Products of integers that were converted from bytes: they are multiplied as bytes.
 
-Programs of frameworks widen bytes, take their zero points off, and multiply integers of 32 bits.
-Products of bytes are faster, and their sums, which wrap around likewise, are the same. Elsewhere:
-how such a product is made (`byte_products.py`).
+Programs of frameworks widen bytes, subtract their zero points, and multiply integers of 32 bits.
+Products of bytes are faster, and their sums are equal, because they wrap around in the same way.
+Elsewhere: how such a product is made (`byte_products.py`).
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from .products import dot_dimensions
 from .table import RULES, RaisingContext, recorded, result_dtype
 
 _BYTES = (dtypes.int8, dtypes.uint8)
-# Not `arith.extui`, which takes bytes without a sign for unsigned ones.
+# Not `arith.extui`, which treats signless bytes as unsigned.
 _CONVERSIONS = ("stablehlo.convert", "arith.extsi")
 _SPREADING = ("stablehlo.broadcast_in_dim", "stablehlo.dynamic_broadcast_in_dim")
-# What moves integers along with the axes that their zero points change along, or has no such axes.
+# Operations that move integers and, except for the last two, the axis of their zero points.
 _MOVING = (*_SPREADING, "stablehlo.transpose", "stablehlo.reshape", "tensor.cast")
 
 
 def dot_of_widened(context: RaisingContext, operation: ir.Operation) -> Value | None:
-    """Returns a product of arrays that were bytes; None if they were none."""
+    """Returns a product of arrays that were bytes; None if they were not."""
     sides = _sides(context, operation)
     if sides is None:
         return None
@@ -43,7 +43,7 @@ def dot_of_widened(context: RaisingContext, operation: ir.Operation) -> Value | 
 def convolution_of_widened(
     context: RaisingContext, operation: ir.Operation, padding: list[tuple[int, ...]]
 ) -> Value | None:
-    """Returns a convolution of arrays that were bytes; None if they were none."""
+    """Returns a convolution of arrays that were bytes; None if they were not."""
     sides = _sides(context, operation)
     if sides is None:
         return None
@@ -62,7 +62,7 @@ def _sides(context: RaisingContext, operation: ir.Operation) -> tuple[Factors, F
 
 
 def _bytes_of(context: RaisingContext, value: ir.Value) -> Factors | None:
-    """Returns the bytes that integers were, with what was taken off them."""
+    """Returns the bytes from which integers were converted, with the subtracted zero points."""
     if not isinstance(value, ir.OpResult):
         return None
     op: ir.Operation = value.owner
@@ -78,7 +78,7 @@ def _bytes_of(context: RaisingContext, value: ir.Value) -> Factors | None:
 
 
 def _byte_dtype(value: ir.Value) -> Dtype | None:
-    """Returns the dtype of a value; None for what is no array."""
+    """Returns the dtype of a byte array; None for other values."""
     kind = value.type
     if not isinstance(kind, ir.ShapedType) or is_quantized(kind):
         return None
@@ -97,7 +97,7 @@ def _known_bytes(found: HostArray | None) -> Factors | None:
 
 
 def _less(context: RaisingContext, op: ir.Operation) -> Factors | None:
-    """Returns bytes whose zero points a program takes off."""
+    """Returns bytes with the zero points that a program subtracts."""
     found = _bytes_of(context, op.operands[0])
     if found is None or found.zeros is not None:
         return None
@@ -106,9 +106,9 @@ def _less(context: RaisingContext, op: ir.Operation) -> Factors | None:
 
 
 def _zeros(context: RaisingContext, value: ir.Value, dtype: Dtype) -> Zeros | None:
-    """Returns zero points from the array that has them for each element; None if it has others.
+    """Returns zero points from an array that has them for each element; None for other arrays.
 
-    They are among the bytes, so that padding can be made of them.
+    They must be bytes, so that padding can be filled with them.
     """
     known = context.constant(value)
     if known is not None:

@@ -68,7 +68,7 @@ def _reduce_window(
         if running is not None:
             return [running]
     if not is_plain and monoid not in _IDEMPOTENT and window.is_padded:
-        # Padding holds initial values, each of which is combined; in axir it holds nothing.
+        # In StableHLO padding holds initial values, which are combined; in axir padding is ignored.
         arrays = [
             pad(x, init, window.padding_config) for x, init in zip(arrays, inits, strict=True)
         ]
@@ -105,7 +105,7 @@ def _dynamic_reduce_window(
 
 
 def _running(monoid: str, x: Value, window: Window) -> Value | None:
-    """Returns a running reduction if each window reaches from an element to one end."""
+    """Returns a running reduction if each window reaches from an element to one end; else None."""
     if monoid not in _RUNNING or x.dtype == dtypes.bool_ or window.is_dilated:
         return None
     if window.window_strides != (1,) * x.ndim:
@@ -143,9 +143,9 @@ def _select_and_scatter(
 
 
 def _preferring(context: RaisingContext, operation: ir.Operation) -> Traceable | None:
-    """Returns `ge` or `le` if the function that selects is that of numbers.
+    """Returns `ge` or `le` if the selecting function compares like one of these.
 
-    What is preferred among NaNs is for the op to say: the first one.
+    Among NaNs the op itself prefers the first one.
     """
     if not only_compares(operation, 0):
         return None

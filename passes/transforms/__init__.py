@@ -3,7 +3,8 @@
 Elsewhere: rewrites of StableHLO (`axir.passes.legalize`, `axir.passes.tune`).
 """
 
-# Importing these registers what rules derive functions by (`dialect/program/derived_functions.py`).
+# Importing these registers the transformations by which rules derive functions
+# (`dialect/program/derived_functions.py`).
 from . import effect_removal, jvp, linearize, rematerialize, simplify, transpose, vmap
 
 __all__ = ["effect_removal", "jvp", "linearize", "rematerialize", "simplify", "transpose", "vmap"]

@@ -1,7 +1,7 @@
-"""Functions without their effects: for deriving what has run already.
+"""Functions without their effects, for differentiating ops that have already run.
 
-While values are known, an op with effects runs when it is recorded. Differentiating a loop whose
-body prints then must not print again: it differentiates the loop without the prints.
+While values are known, an op with effects runs when it is recorded. Differentiating a loop that
+prints must then not print again: the loop is differentiated without its prints.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from axir.dialect.program.restriction import restricted
 
 
 def params_to_derive(equation: Equation, has_run: bool) -> Params:
-    """Returns the parameters with which to derive an op, given whether it has run already."""
+    """Returns the parameters with which to differentiate an op; without effects if it has run."""
     if not has_run or not equation.primitive.multiple_results or not is_effectful(equation):
         return equation.params
     return {name: _silent(value) for name, value in equation.params.items()}
@@ -29,7 +29,7 @@ def _silent(value: Param) -> Param:
 
 @transformation("silence")
 def silence_function(function: Function) -> Function:
-    """Returns a function without the ops that have effects and give no results."""
+    """Returns a function without the ops that have effects and no results."""
     kept = [
         Equation(e.primitive, e.operands, e.results, params_to_derive(e, has_run=True), e.op)
         for e in function.equations

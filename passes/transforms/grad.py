@@ -1,6 +1,6 @@
 """The `grad` pass: the gradient of a saved function as one function.
 
-It is `linearize` and `transpose` in one go, so nothing has to be carried from one to the other.
+It is `linearize` and `transpose` in one pass, so that no residuals pass between two.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from .transpose import transpose
 
 @dataclass(frozen=True)
 class Grad(Pass):
-    """Replaces `main` by its gradient, that of one of its results.
+    """Replaces `main` by the gradient of one of its results.
 
     Algorithm:
         1. Linearize the function in the arguments of `argnums`.
         2. Transpose the linear part, and apply it to the cotangent 1 of the result.
-        3. Return a gradient for each of these arguments, after the results if `with_value` is set.
+        3. Return a gradient for each of these arguments; after the results if `with_value` is set.
 
     Before:
         ```mlir

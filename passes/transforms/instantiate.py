@@ -1,7 +1,7 @@
-"""instantiate: programs whose extents are symbolic dimensions, for given sizes of these.
+"""instantiate: programs with symbolic dimensions, for given sizes of these dimensions.
 
-What it makes has types and parameters of numbers alone, so that all other passes, and the compiler,
-know nothing of symbols. The Python source is not needed.
+The resulting program has only numbers in its types and parameters, so that no other pass, and not
+the compiler, needs to handle symbols. The Python source is not needed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Sizes = tuple[tuple[str, Extent], ...]
 
 @dataclass(frozen=True)
 class Instantiate(Pass):
-    """Gives symbolic dimensions their sizes: types and parameters become those of numbers.
+    """Replaces symbolic dimensions in types and parameters by their sizes.
 
     Before::
 
@@ -45,8 +45,8 @@ class Instantiate(Pass):
 
     1. Inputs take the types that they have with these sizes.
     2. Ops are applied again, to values of such types, with parameters in which expressions are
-       replaced by what they are; so the rules of the ops find the types of all other values.
-    3. Functions that ops name are instantiated likewise, each once.
+       replaced by their values. So the rules of the ops compute the types of all other values.
+    3. Functions that ops name are instantiated in the same way, each once.
 
     The extents of all names must be given, and be at least 1.
     """
@@ -75,21 +75,21 @@ class Instantiate(Pass):
 
 
 def symbols_of(function: Function) -> set[str]:
-    """Returns the names of the symbolic dimensions of a function, and of those that it calls."""
+    """Returns the names of the symbolic dimensions of a function and of its callees."""
     return {name for extent in _open_extents(function) for name in extent.names()}
 
 
 def computes_with_sizes(function: Function) -> bool:
     """Tells whether extents are anything but numbers and multiples of symbolic dimensions.
 
-    With others, such as the least of a dimension and a number, a program may do something else
-    from some number of rows on.
+    With other extents, such as the minimum of a dimension and a number, a program may behave
+    differently from some number of rows on.
     """
     return not all(map(_is_multiple, _open_extents(function)))
 
 
 def _open_extents(function: Function) -> Iterator[SymbolicDim]:
-    """Yields the symbolic extents in a function and in those that it calls, perhaps repeatedly."""
+    """Yields the symbolic extents in a function and in its callees, perhaps repeatedly."""
     pending, seen = [function], {function}
     while pending:
         current = pending.pop()
@@ -122,7 +122,7 @@ def _is_multiple(extent: SymbolicDim) -> bool:
 
 @transformation("instantiate")
 def instantiate_function(function: Function, sizes: Sizes) -> Function:
-    """Returns a function for sizes of its symbolic dimensions.
+    """Returns a function with symbolic dimensions replaced by sizes.
 
     Args:
         function: The function.
@@ -135,7 +135,7 @@ def instantiate_function(function: Function, sizes: Sizes) -> Function:
 
 
 class _Sized(Copy):
-    """Variables of a function as values of a trace, in which extents are sizes."""
+    """The values of a function's variables in a trace where extents are sizes."""
 
     __slots__ = ("_by_name", "_sizes")
 
@@ -155,14 +155,14 @@ class _Sized(Copy):
 
 
 def type_of_sizes(kind: ShapedArray, sizes: Mapping[str, Extent]) -> ShapedArray:
-    """Returns a type for sizes of its symbolic dimensions."""
+    """Returns a type with symbolic dimensions replaced by sizes."""
     if not kind.is_open:
         return kind
     return kind.update(shape=tuple([value_of(extent, sizes) for extent in kind.shape]))
 
 
 def _of_sizes(value: Param, by_name: Mapping[str, Extent], sizes: Sizes) -> Param:
-    """Returns a parameter for sizes of the symbolic dimensions in it."""
+    """Returns a parameter with symbolic dimensions replaced by sizes."""
     if type(value) is Function:
         return instantiate_function(value, sizes)
     if isinstance(value, DeferredFunction):

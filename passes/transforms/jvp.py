@@ -1,7 +1,8 @@
 """The `jvp` pass: forward-mode differentiation.
 
 The driver walks a function once and asks each primitive for the tangent of its results; it knows no
-op by name. Tangents known to be zero stay symbolic, and ops that only they reach are left alone.
+op by name. Tangents known to be zero stay symbolic, and ops with only such tangents are not
+differentiated.
 """
 
 from __future__ import annotations
@@ -37,13 +38,13 @@ def jvp(
     """Computes a function and its tangents, op by op.
 
     Args:
-        function: What to differentiate.
+        function: The function to differentiate.
         primals: Values of its inputs and captures.
-        tangents: Their tangents, `Zero` where there is none.
+        tangents: Their tangents, `Zero` for values without a tangent.
         known: Values of variables that have been computed already.
 
     Returns:
-        Its outputs and their tangents, some of which may be `Zero`.
+        Its outputs and their tangents; some tangents may be `Zero`.
     """
     return walk_with_tangents(function, primals, tangents, known, _apply)
 
@@ -132,7 +133,7 @@ class Jvp(Pass):
 def active_arguments(
     function: Function, argnums: int | tuple[int, ...] | None, pass_name: str
 ) -> tuple[bool, ...]:
-    """Returns which arguments of a saved function a pass differentiates in."""
+    """Returns the arguments of a saved function in which a pass differentiates."""
     types = [v.type for v in (*function.inputs, *function.captures)]
     if argnums is None:
         return tuple(dtypes.is_inexact(t.dtype) for t in types)

@@ -1,7 +1,8 @@
-"""Ops that move elements, on random keys: compiled code has the words of keys instead.
+"""Ops that move random keys: compiled code has the words of keys instead.
 
-To an op that only moves elements a key is one element, and its words are a batch of elements that
-move alike. So the op on words is its own batched form, with the words as the batch axis, last.
+For an op that only moves elements, a key is one element, and its words are a batch of elements that
+move together. So the op on words is its batched form, with the words along the last axis as the
+batch axis.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ def moves_keys(equation: Equation) -> bool:
 
 
 def on_words(equation: Equation) -> Function:
-    """Returns what an op that moves random keys does with their words, as a function of these."""
+    """Returns an op that moves random keys as a function of the keys' words."""
     primitive = equation.primitive
     types = [v.type for v in equation.operands]
     axes = [t.ndim if is_key(t.dtype) else None for t in types]

@@ -1,8 +1,8 @@
 """The `linearize` pass: splits differentiation into a known part and a linear function.
 
-It is the `jvp` walk with the tangents in a trace of their own. Staging is by data: what a rule
-computes from primals alone happens outside that trace, what depends on a tangent is recorded in it.
-So the trace ends up holding exactly the linear function, and its captures are the residuals.
+It is the `jvp` walk with the tangents in a separate trace. Data decides: ops on only primals run
+outside that trace, and ops that depend on a tangent are recorded in it. So the trace holds exactly
+the linear function, and its captures are the residuals.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from .tangent_walk import differentiate, walk_with_tangents
 
 @dataclass(frozen=True)
 class Linearized:
-    """What linearization at a point gives.
+    """The result of a linearization at a point.
 
     Attributes:
         outs: The outputs.
-        linear: From the tangents of the active arguments to those of the active outputs; its
-            captures are the residuals.
-        active_outputs: Which outputs have a tangent other than zero.
+        linear: The function from the tangents of the active arguments to the tangents of the active
+            outputs; its captures are the residuals.
+        active_outputs: The outputs with a nonzero tangent.
     """
 
     outs: list[Value]
@@ -53,9 +53,9 @@ def linearize(
     """Computes a function at a point, and its derivative there as a linear function.
 
     Args:
-        function: What to differentiate.
+        function: The function to differentiate.
         primals: Values of its inputs and captures.
-        active: Which of them get tangents.
+        active: Which inputs and captures get tangents.
         known: Values of variables that have been computed already.
     """
     with Trace(f"{function.name}_linear", "Linearize", is_ambient=False) as trace:
@@ -108,7 +108,7 @@ class Linearize(Pass):
     Algorithm:
         1. Walk the ops in order with a tangent for every float or complex argument (or those in
            `argnums`), applying the `jvp` rules.
-        2. Put what depends on a tangent into `linear`, everything else into `main`.
+        2. Put ops that depend on a tangent into `linear`, all others into `main`.
         3. Values of `main` that `linear` uses are the residuals: additional results of `main`, and
            the arguments of `linear` after the tangents, which carry the mark `jaxpr.linear`.
 

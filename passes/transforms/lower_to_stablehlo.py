@@ -1,8 +1,8 @@
 """The `lower-to-stablehlo` pass: from the jaxpr dialect to portable StableHLO.
 
 Each op's `lower` rule writes its StableHLO; functions that calls name become private functions,
-once each. Random keys become their words, uint32 along one more axis at the end. What IREE lacks or
-gets wrong is not this pass's business (`legalize/`).
+once each. Random keys become their words, uint32 along one more axis at the end. Elsewhere:
+rewrites of operations that IREE does not support or compiles wrongly (`legalize/`).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from .instantiate import symbols_of
 from .key_words import moves_keys, on_words
 from .wide_elements import computes_wide, on_wide_elements
 
-# Mark of an argument whose memory the program may overwrite.
+# Mark of an argument with memory that the program may overwrite.
 DONATED = "axir.donated"
 
 
@@ -61,25 +61,25 @@ class _EquationLowering:
 
     @property
     def module_context(self) -> _EquationLowering:
-        """What rules written for JAX hand objects to that code needs: this context."""
+        """This context, under the name by which rules written for JAX access it."""
         return self
 
     def add_keepalive(self, kept: object) -> None:
-        """Takes what `mlir.emit_python_callback` gives: a program holds what it calls."""
+        """Accepts a keepalive of `mlir.emit_python_callback`; programs hold callbacks anyway."""
 
     @property
     def allows_host_calls(self) -> bool:
-        """Whether the code will run in this process only, and may call back into it."""
+        """Whether the code will run only in this process, and may call back into it."""
         return self._module.host_functions is not None and not self._module.is_portable
 
     @property
     def mesh_axes(self) -> Sequence[tuple[Hashable, int]] | None:
-        """Names and extents of the axes of the mesh whose devices run the code; None for none."""
+        """Names and extents of the axes of the mesh that runs the code; None without a mesh."""
         return self._module.mesh_axes
 
     @property
     def allows_callbacks(self) -> bool:
-        """Whether the code may call functions of the user's; in C++ these are other ones."""
+        """Whether the code may call functions of the user; a C++ host provides its own ones."""
         return self._module.host_functions is not None
 
     def host_call(
@@ -98,14 +98,14 @@ class _EquationLowering:
         return hlo.call(symbol, list(values), [t.mlir for t in result_types])
 
     def call(self, function: Function, *values: ir.Value) -> list[ir.Value]:
-        """Calls a function, which is lowered once however often it is called."""
+        """Calls a function, which is lowered only once."""
         symbol = self._module.symbol_of(function)
         known = hlo.current_names()
         sizes = [known[name] for name in self._module.names_of(function)]
         return hlo.call(symbol, [*sizes, *values], [v.type.words.mlir for v in function.outputs])
 
     def inline(self, function: Function, *values: ir.Value) -> list[ir.Value]:
-        """Writes the ops of a function in place, as the body of a region needs it."""
+        """Inlines the ops of a function as the body of a region."""
         return self._module.lower_body(function, values)
 
 
@@ -185,7 +185,7 @@ class _ModuleLowering:
             self.lower_function(*self.pending.pop(0))
 
     def names_of(self, function: Function) -> list[str]:
-        """Returns the names of open dimensions whose sizes a function takes first."""
+        """Returns the names of open dimensions; their sizes are a function's first arguments."""
         return sorted(symbols_of(function)) if self._allows_open else []
 
     def lower_function(self, function: Function, symbol: str, is_public: bool) -> None:
@@ -214,7 +214,7 @@ class _ModuleLowering:
         self._write_function(function, symbol, is_public, kinds, given, write)
 
     def _lower_entry(self, function: Function, symbol: str, names: Sequence[str]) -> None:
-        """Writes what takes arrays, for a function that takes sizes, too."""
+        """Writes a public function of arrays that calls the function of sizes and arrays."""
         body = f"{symbol}_of_sizes"
         while body in self.taken:
             body += "_"
@@ -294,7 +294,7 @@ class _ModuleLowering:
                 )
             wanted = variable.type.words.mlir
             if value.type != wanted and _are_alike(value.type, wanted):
-                value.set_type(wanted)  # which says the same of open extents in other words
+                value.set_type(wanted)  # with another encoding of the same open extents
             if value.type != wanted:
                 raise MissingRuleError(
                     f"The MLIR translation rule of '{primitive.name}' gave {value.type}, but its "
@@ -305,7 +305,7 @@ class _ModuleLowering:
 
 
 def _are_alike(kind: ir.Type, other: ir.Type) -> bool:
-    """Tells whether types are the same but for what they say of extents that are not known."""
+    """Tells whether types are equal except for the encoding of their open extents."""
     both = (kind, other)
     if not all(isinstance(x, ir.RankedTensorType) and not x.has_static_shape for x in both):
         return False
@@ -313,7 +313,7 @@ def _are_alike(kind: ir.Type, other: ir.Type) -> bool:
 
 
 def check_sizes_known(name: str, kinds: Sequence[ShapedArray]) -> None:
-    """Raises a `SymbolicDimError` for a function whose arguments have symbolic dimensions."""
+    """Raises a `SymbolicDimError` if a function has arguments with symbolic dimensions."""
     for kind in kinds:
         if kind.is_open:
             names = sorted({n for extent in kind.shape for n in names_of(extent)})
@@ -337,16 +337,17 @@ def lower_functions(
     """Lowers functions to a StableHLO module in which they are public under given symbols.
 
     Args:
-        functions: By symbol. Captures become arguments after the inputs.
-        platform: What the code will run on.
-        donated: Arguments whose memory the code may overwrite.
+        functions: The functions by symbol. Captures become arguments after the inputs.
+        platform: The platform that the code will run on.
+        donated: Arguments with memory that the code may overwrite.
         host_functions: Collects the Python functions that the code calls, in the order of their
             numbers; None if the code must run without this process.
-        is_portable: Whether only callbacks are host functions: the code runs in another process,
-            which has such functions of its own, but neither LAPACK nor the evaluator.
-        mesh_axes: Names and extents of the axes of a mesh each of whose devices runs the code, on
-            its parts: collectives over these become host functions that communicate.
-        allows_open: Whether functions with open dimensions become such of StableHLO.
+        is_portable: Whether only callbacks are host functions. The code then runs in another
+            process, which provides callbacks, but neither LAPACK nor the evaluator.
+        mesh_axes: Names and extents of the axes of a mesh. Each device of the mesh runs the code on
+            its parts, and collectives over these axes become host functions that communicate.
+        allows_open: Whether functions with open dimensions become StableHLO functions with open
+            dimensions.
     """
     with context(), ir.Location.unknown():
         module = ir.Module.create()
@@ -368,9 +369,9 @@ class LowerToStableHLO(Pass):
     Algorithm:
         1. Lower each public function: one `lower` rule per op, in order, locations kept.
         2. Lower each function that a call names, once, as a private function.
-        3. Where dimensions are open, types become `tensor<?xf32>`, operations those that take
-           extents as operands, and the public function computes the sizes from its arguments, as
-           `jax.export` writes it (`open_modules.py`).
+        3. Where dimensions are open, types become `tensor<?xf32>`, operations become the ones that
+           take extents as operands, and the public function computes the sizes from its arguments,
+           as `jax.export` writes it (`open_modules.py`).
 
     Before:
         ```mlir
@@ -385,7 +386,7 @@ class LowerToStableHLO(Pass):
         All ops are of the jaxpr dialect.
 
     Attributes:
-        platform: What the code will run on: `cpu`, `vulkan` or `cuda`.
+        platform: The platform that the code will run on: `cpu`, `vulkan` or `cuda`.
     """
 
     name: ClassVar[str] = "lower-to-stablehlo"

@@ -1,9 +1,9 @@
-"""StableHLO with open dimensions, as `jax.export` writes it: sizes that follow from arguments.
+"""StableHLO with open dimensions, as `jax.export` writes it: sizes follow from arguments.
 
-The public function computes the sizes of the names from the shapes of its arguments, asserts what
-must hold of them, and calls a private function that takes them first. So do all private functions;
-types of values are `tensor<?xf32>`, and operations take extents as operands. Elsewhere: the rules
-of ops (`dialect/ops`), operations that take extents (`dialect/builders/stablehlo`).
+The public function computes the sizes of the names from the shapes of its arguments, asserts their
+constraints, and calls a private function. All private functions take the sizes as their first
+arguments; types of values are `tensor<?xf32>`, and operations take extents as operands. Elsewhere:
+the rules of ops (`dialect/ops`), operations that take extents (`dialect/builders/stablehlo`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from axir.dialect.core.symbolic_dims import (
 from axir.dialect.core.symbolic_texts import Constraint, write_extent
 from axir.dialect.core.types import ShapedArray
 
-# What refines shapes looks for, and where it finds which dimension an argument is.
+# Attributes for shape refinement: the mark of a module, and the dimension that an argument is.
 _USES = "jax.uses_shape_polymorphism"
 GLOBAL = "jax.global_constant"
 DIMENSIONS = "axir.dims"
@@ -37,12 +37,12 @@ _DIRECTIONS = {">=": "GE", "<=": "LE", ">": "GT", "<": "LT", "==": "EQ"}
 
 
 def size_attributes(names: Sequence[str]) -> list[ir.Attribute]:
-    """Returns what is said of arguments that are sizes of names."""
+    """Returns the attributes of arguments that are the sizes of names."""
     return [ir.DictAttr.get({GLOBAL: ir.StringAttr.get(name)}) for name in names]
 
 
 def open_attribute(kind: ShapedArray) -> dict[str, ir.Attribute]:
-    """Returns what is said of an argument whose extents are open."""
+    """Returns the attribute of an argument with open extents."""
     texts = [write_extent(extent) for extent in kind.shape if is_symbolic_dim(extent)]
     if not texts:
         return {}
@@ -54,8 +54,8 @@ def write_entry(
 ) -> list[ir.Value]:
     """Computes the sizes of names at the beginning of a public function, and asserts the rest.
 
-    1. While there is one, take an extent that is linear in a single name without a value, and
-       solve it for that name.
+    1. Take an extent that is linear in a single name without a value, and solve it for that name.
+       Repeat this as long as such an extent exists.
     2. Assert that all names are at least 1, that extents are what their texts say, and that
        constraints hold.
 
@@ -94,7 +94,7 @@ def write_entry(
 
 
 def _open_extents(kind: ShapedArray) -> Iterator[tuple[int, SymbolicDim]]:
-    """Yields the axes whose extents are open, with these."""
+    """Yields the axes with open extents, and the extents."""
     extents: list[Extent] = [*kind.shape]
     for axis, extent in enumerate(extents):
         if isinstance(extent, SymbolicDim):
@@ -114,7 +114,7 @@ def _extent_of(argument: ir.Value, axis: int) -> ir.Value:
 def _solution(
     found: Sequence[tuple[SymbolicDim, ir.Value]], values: hlo.ExtentValues
 ) -> tuple[str, int, ir.Value] | None:
-    """Returns a name, the number of the extent that tells it, and what it is; None at the end."""
+    """Returns a name, the number of the extent that determines it, and its value; else None."""
     for number, (extent, size) in enumerate(found):
         unknown = set(names_of(extent)) - set(values.names)
         if len(unknown) != 1:
@@ -145,7 +145,7 @@ def _assert(values: hlo.ExtentValues, left: Extent, right: Extent, sign: str, me
 
 
 def _check(condition: ir.Value, message: str, *values: ir.Value) -> None:
-    """Writes what stops who refines shapes, with a message about values, if something is wrong."""
+    """Writes an assertion with a message about values, which stops shape refinement if it fails."""
     ir.Operation.create(
         "stablehlo.custom_call",
         operands=[condition, *values],
@@ -159,7 +159,7 @@ def _check(condition: ir.Value, message: str, *values: ir.Value) -> None:
 
 
 def finish(module: ir.Module) -> None:
-    """Takes out what types say of open extents, and says that the module has some."""
+    """Removes the encodings of open extents from types, and marks the module as polymorphic."""
     module.operation.attributes[_USES] = ir.BoolAttr.get(True)
     for view in module.body.operations:
         op = view.operation

@@ -1,7 +1,7 @@
-"""Splitting a checkpointed function: what is computed once, and what the derivative repeats.
+"""Splitting a checkpointed function into ops that run once and ops that the derivative repeats.
 
 The known part of the linearized function is cut at the values that the policy keeps. The derivative
-takes those and the arguments, repeats the ops in between, and applies the linear part.
+takes these values and the arguments, repeats the ops in between, and applies the linear part.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def rematerialize_function(
 
 @dataclass(frozen=True)
 class _Residual:
-    """What the linear part takes: a variable of the known part, or a value from outside."""
+    """A residual of the linear part: a variable of the known part, or a value from outside."""
 
     variable: Var | None
     value: Value | None = None
@@ -60,7 +60,7 @@ class _Residual:
 
 
 def _flat(function: Function) -> Function:
-    """Returns a function with the ops of the functions it calls in place, for policies to see."""
+    """Returns a function with its callees inlined, so that policies see their ops."""
     with Trace(function.name) as trace:
         inputs = [trace.add_input(v.type) for v in function.inputs]
 
@@ -75,7 +75,7 @@ def _flat(function: Function) -> Function:
 def _needed(
     function: Function, wanted: Sequence[Var], policy: Hashable
 ) -> tuple[set[Var], list[Var]]:
-    """Returns what the wanted variables depend on, back to what is kept, and what is kept."""
+    """Returns the variables that wanted ones depend on, back to kept ones, and the kept ones."""
     kept: list[Var] = []
 
     def enter(equation: Equation, needed: set[Var]) -> Equation | None:

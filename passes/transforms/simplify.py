@@ -1,7 +1,7 @@
 """The `simplify` pass: inlining, dead code, common subexpressions, constants, identities.
 
-One walk does it all, because the function is traced anew: an op whose operands are constants is
-evaluated as it is bound, and a primitive's `simplify` rule may return one of its operands.
+One walk does all of this, because the function is traced again: an op on constants is evaluated
+when it is bound, and a primitive's `simplify` rule may return one of its operands.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ def live_equations(
     """Returns the equations on which the outputs depend, in order.
 
     Args:
-        function: Whose equations.
-        simplify: What to do with the bodies of control flow.
+        function: The function with the equations.
+        simplify: Simplifies the bodies of control flow.
     """
 
     def reduced(equation: Equation, needed: set[Var]) -> Equation:
@@ -132,7 +132,7 @@ class _Simplifier:
 
 
 def _key(equation: Equation, operands: Sequence[Value]) -> Hashable:
-    """Returns what equal ops share, or None if parameters cannot be compared."""
+    """Returns a key that equal ops share, or None if parameters cannot be compared."""
     sources = tuple(
         (x.host().tobytes(), x.type) if type(x) is ConcreteArray and not x.shape else id(x)
         for x in operands
@@ -168,10 +168,10 @@ def simplify_function(function: Function, inline: str = "auto", is_final: bool =
     """Returns a function that computes the same with fewer ops.
 
     Args:
-        function: What to simplify; its captures stay captures.
+        function: The function to simplify; its captures stay captures.
         inline: `auto` for calls of small functions and functions called once, `all` or `none`.
-        is_final: Whether nothing differentiates the result any more, so that ops with rules of
-            their own come down to their bodies.
+        is_final: Whether the result will not be differentiated, so that ops with derivative rules
+            are replaced by their bodies.
     """
     return _simplify(function, inline, is_final, folds=True)
 
@@ -193,7 +193,7 @@ def _simplify(function: Function, inline: str, is_final: bool, folds: bool) -> F
     with Trace(function.name, "Simplify") as trace:
         simplifier.trace = trace
         inputs = [trace.add_input(v.type) for v in function.inputs]
-        # What was captured once becomes no literal: it is captured again.
+        # A captured value is captured again, and does not become a literal.
         captures = cast("list[Tracer]", [trace.lift(x) for x in function.captured])
         outputs = simplifier.run(function, [*inputs, *captures])
         simplified = trace.finish(outputs)
@@ -208,7 +208,7 @@ class Simplify(Pass):
     Algorithm:
         1. Find the ops on which the results depend; the others are dropped.
         2. Walk those in order. Replace a call by the ops of its function (see `inline`).
-        3. Evaluate an op whose operands are constants, if its result is small.
+        3. Evaluate an op on constants if its result is small.
         4. Where the primitive's `simplify` rule finds an identity (x * 1, a reshape to the same
            shape ...), use the operand it returns.
         5. Use the earlier results of an equal op, else copy the op.

@@ -1,6 +1,6 @@
 """The walk of differentiation, which `jvp` and `linearize` share: values and tangents, op by op.
 
-The two differ in the rule that they ask of an op with moving operands. Elsewhere: the rules
+The two differ in the rule that they apply to an op with nonzero tangents. Elsewhere: the rules
 (`axir.dialect.ops`).
 """
 
@@ -39,7 +39,7 @@ def differentiate(
         primitive: The primitive; its rule is `value_and_jvp` (values and tangents together, as
             calls and users' primitives have) or `jvp` (tangents, given the values).
         primals: Values of the operands.
-        tangents: Their tangents, some of them `Zero`.
+        tangents: Their tangents; some may be `Zero`.
         params: Parameters of the primitive.
         outs: The results, if they are known already.
 
@@ -47,7 +47,7 @@ def differentiate(
         Results and their tangents, as lists for a primitive with multiple results.
     """
     if primitive.value_and_jvp is not None:
-        # Users' rules may map over them by axes, which JAX gives as tuples, too.
+        # Users' rules may map over them by axes, which are tuples in JAX, too.
         return primitive.value_and_jvp(tuple(primals), tuple(tangents), **params)
     if primitive.jvp is None:
         raise MissingRuleError(
@@ -60,7 +60,7 @@ def differentiate(
 
 
 class _Tangents(dict[Var, Tangent]):
-    """Tangents of variables, of those that have one other than zero."""
+    """The nonzero tangents of variables."""
 
     __slots__ = ()
 
@@ -85,14 +85,14 @@ def walk_with_tangents(
     """Computes a function and its tangents, op by op.
 
     Args:
-        function: What to differentiate.
+        function: The function to differentiate.
         primals: Values of its inputs and captures.
-        tangents: Their tangents, `Zero` where there is none.
+        tangents: Their tangents, `Zero` for values without a tangent.
         known: Values of variables that have been computed already.
-        rule: Applied to the equations with operands that have a tangent other than zero.
+        rule: Applied to the equations with operands that have a nonzero tangent.
 
     Returns:
-        Its outputs and their tangents, some of which may be `Zero`.
+        Its outputs and their tangents; some tangents may be `Zero`.
     """
     values = Environment.of(function, primals)
     moving = _Tangents(
@@ -116,9 +116,9 @@ def walk_with_tangents(
 
 
 def _known_results(equation: Equation, known: Mapping[Var, Value] | None) -> Results:
-    """Returns what an equation gave while it was traced, or None if nobody has computed it."""
+    """Returns the results that an equation had while it was traced; None if they are unknown."""
     if known is None or any([v not in known for v in equation.results]):
         return None
-    # Ops without results are those with effects, and tracing with known values ran them at once.
+    # Ops without results have effects, and tracing with known values ran them at once.
     values = [known[v] for v in equation.results]
     return values if equation.primitive.multiple_results else values[0]

@@ -37,7 +37,8 @@ def transpose(
         cotangents: For each output its cotangent, perhaps `Zero`.
 
     Returns:
-        For each argument its cotangent: None for those with values, `Zero` where there is none.
+        For each argument its cotangent: None for arguments with values, `Zero` for linear arguments
+        without a cotangent.
     """
     variables = (*function.inputs, *function.captures)
     known = Environment(
@@ -97,7 +98,7 @@ def _pull_back(equation: Equation, known: Environment, pending: dict[Var, Cotang
         else:
             results = primitive.transpose(cotangents[0], *operands, **equation.params)
     except NonArrayArgumentError as error:
-        # The rule of a product takes the other factor for a value.
+        # The rule of a product expects the other factor as a value.
         if sum(type(x) is UndefinedPrimal for x in operands) < 2:
             raise
         raise UnsupportedRuleError(
@@ -156,8 +157,8 @@ class Transpose(Pass):
     Algorithm:
         1. Copy the ops that depend on no linear argument, in order.
         2. Give each output a cotangent argument.
-        3. Walk the other ops backwards; apply the primitive's `transpose` rule to the cotangents
-           of its results, and add what it gives to the cotangents of its operands.
+        3. Walk the other ops backwards; apply the primitive's `transpose` rule to the cotangents of
+           its results, and add the rule's results to the cotangents of its operands.
         4. Return the cotangents of the linear arguments.
 
     Before:

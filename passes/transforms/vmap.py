@@ -1,7 +1,7 @@
 """The `vmap` pass: vectorization over a batch axis.
 
-The driver walks a function with values some of which have an additional axis, and asks each
-primitive that meets one for its batched form; it knows no op by name.
+The driver walks a function in which some values have an additional axis. It asks each primitive
+with such an operand for its batched form; it knows no op by name.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ def batch(
     """Applies a function to values with batch axes, op by op.
 
     Args:
-        function: What to vectorize.
+        function: The function to vectorize.
         values: Values of its inputs and captures.
-        axes: For each the position of its batch axis, or None if it has none.
+        axes: The position of each value's batch axis; None without a batch axis.
         frame: Extent and name of the batch axis.
 
     Returns:
-        The outputs, and for each the position of its batch axis or None.
+        The outputs, and the position of each output's batch axis or None.
     """
     environment = Environment.of(function, values)
     arguments = zip((*function.inputs, *function.captures), axes, strict=True)
@@ -74,13 +74,13 @@ def _apply(
             f"Define it with batching.primitive_batchers[{primitive.name}] = rule(operands, axes).",
         )
     else:
-        # Tuples, as users' rules expect: some give the axes back as a tree.
+        # Tuples, as users' rules expect: some return the axes as a tree.
         results, result_axes = primitive.batch(tuple(operands), tuple(axes), **equation.params)
     return (results, result_axes) if primitive.multiple_results else ([results], [result_axes])
 
 
 def to_axis(value: Value, axis: int | None, wanted: int | None, size: int) -> Value:
-    """Moves the batch axis of a value to where it is wanted, broadcasting if it has none."""
+    """Moves the batch axis of a value to a position; broadcasts a value without one."""
     if wanted is None:
         return value
     if axis is None:
@@ -105,13 +105,13 @@ def batch_function(
     """Returns a function vectorized over given axes of its arguments (inputs, then captures).
 
     Args:
-        function: What to vectorize.
+        function: The function to vectorize.
         size: Extent of the batch axis.
         axes: For each argument the position of the batch axis, or None.
-        out_axes: Where the outputs' batch axes go; by default where they come out.
-        axis_name: What collectives in the function call the batch axis.
-        mesh_axes: Axes of a mesh over which it is spread, where values say how they are.
-        maps_devices: Whether its places are devices.
+        out_axes: The positions of the outputs' batch axes; by default where the rules put them.
+        axis_name: The name by which collectives in the function refer to the batch axis.
+        mesh_axes: Axes of a mesh over which the batch axis is spread, for values with layouts.
+        maps_devices: Whether the places of the batch axis are devices.
     """
     with Trace(f"{function.name}_vmap", "Vmap") as trace:
         arguments = []
@@ -139,8 +139,9 @@ class Vmap(Pass):
     Algorithm:
         1. Insert an axis of extent `axis_size` into the arguments that `in_axes` names.
         2. Walk the ops in order. Where no operand has the axis, copy the op.
-        3. Elsewhere apply the primitive's `batch` rule, which tells where the axis comes out.
-        4. Move the axis of each result to `out_axes`, broadcasting results that have none.
+        3. Elsewhere apply the primitive's `batch` rule, which also returns the position of the axis
+           in the results.
+        4. Move the axis of each result to `out_axes`, and broadcast results without the axis.
 
     Before:
         ```mlir
@@ -162,8 +163,8 @@ class Vmap(Pass):
 
     Attributes:
         axis_size: Extent of the new axis.
-        in_axes: Its position, for all arguments or for each; `none` leaves an argument alone.
-        out_axes: Its position in the results, likewise.
+        in_axes: Its position, for all arguments or for each; `none` does not change an argument.
+        out_axes: Its position in the results, in the same form.
     """
 
     name: ClassVar[str] = "vmap"

@@ -1,6 +1,6 @@
 """Ops on elements of few bits (float8, int4 ...): compiled code widens, computes, and rounds.
 
-Elsewhere: which ops do so, and what they give (`dialect/program/narrow_elements.py`).
+Elsewhere: which ops do so, and the dtypes of their results (`dialect/program/narrow_elements.py`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def computes_wide(equation: Equation) -> bool:
 
 
 def on_wide_elements(equation: Equation) -> Function:
-    """Returns what an op does, as a function in which all arithmetic is that of wide elements."""
+    """Returns an op as a function in which all arithmetic is on wide elements."""
     primitive = equation.primitive
     types = [v.type for v in equation.operands]
     narrow = [v.type.dtype for v in equation.results]

@@ -1,4 +1,4 @@
-"""`absorb-transposes`: contractions read and write their operands and results as they lie."""
+"""`absorb-transposes`: contractions read operands and write results without transpositions."""
 
 from __future__ import annotations
 
@@ -22,16 +22,17 @@ _KINDS = ("batching", "contracting")
 class AbsorbTransposes(Pass):
     """Removes transpositions before and after a contraction.
 
-    A `dot_general` names the dimensions that it contracts, so its operands need no transposition
-    beforehand. The gradient of `x @ w` with respect to `w` arrives as (gᵀ x)ᵀ, with a pass over
-    the result in memory; xᵀ g is the same without it.
+    A `dot_general` names the dimensions that it contracts, so its operands need no transpose
+    beforehand. The gradient of `x @ w` with respect to `w` is traced as (gᵀ x)ᵀ, which transposes
+    the result in memory; xᵀ g is equal and needs no transpose.
 
-    1. Visit every operand of a `dot_general` that is a transposition, and read what it transposes:
-       dimension d becomes permutation[d]. The dimensions which remain in the result must keep
-       their order.
-    2. Visit every transposition of the only use of a `dot_general`. The result of the contraction
-       has the batch dimensions, what remains of lhs, then what remains of rhs. If the permutation
-       keeps the first and exchanges the other two groups, contract rhs with lhs.
+    1. Visit every operand of a `dot_general` that is a transposition, and read its operand instead:
+       dimension d becomes permutation[d]. The dimensions which remain in the result must keep their
+       order.
+    2. Visit every transposition that is the only user of a `dot_general`. The result of the
+       contraction has the batch dimensions, then the free dimensions of lhs, then the free
+       dimensions of rhs. If the permutation keeps the first group and exchanges the other two,
+       contract rhs with lhs.
 
     Before::
 
@@ -108,7 +109,7 @@ def _absorb_result(dot: ir.Operation, transpose: ir.Operation) -> None:
 
 
 def _exchanges_operands(dot: ir.Operation, permutation: Sequence[int]) -> bool:
-    """Tells whether a permutation of the result moves what remains of rhs in front of lhs's."""
+    """Tells whether a permutation of the result moves rhs's free dimensions before lhs's."""
     numbers = _numbers(dot)
     batch = len(numbers["lhs_batching_dimensions"])
     rank = len(dot.operands[0].type.shape)

@@ -1,4 +1,4 @@
-"""`convolve-bytes`: convolutions of bytes, whose sums are whole numbers that floats have."""
+"""`convolve-bytes`: convolutions of bytes as exact convolutions of floats."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from axir.dialect.builders import stablehlo as hlo
 from axir.passes.legalize.convolution_attributes import Convolution
 from axir.passes.legalize.rewriting import RewritePass
 
-# The largest product of two bytes is 2^14, and all whole numbers to 2^24 are floats.
+# The largest product of two bytes is 2^14, and f32 represents all integers up to 2^24.
 _BYTE, _EXACT_PRODUCTS = 8, 1 << 10
 _MOST_PARTS = 24
 
 
 @dataclasses.dataclass(frozen=True)
 class ConvolveBytes(RewritePass):
-    """Computes convolutions of bytes by those of f32, which have kernels, without an error.
+    """Computes convolutions of bytes exactly by convolutions of f32, which have kernels.
 
     The fact: IREE's code for a convolution of bytes in NCHW, of 3x3 windows over 28x28 positions
-    and 64 features, takes 100 times as long as that of f32.
+    and 64 features, takes 100 times as long as its code for f32.
 
     1. Take convolutions of signed bytes into integers of more than 16 bits, of at least `products`
-       multiplications, whose windows have at most 1,024 places.
-    2. Cut the input features into parts, so that each sum is one of at most 1,024 products: it is
-       a whole number that f32 has. There are at most 24 parts, with groups but one.
+       multiplications, with windows of at most 1,024 places.
+    2. Cut the input features into parts, so that each sum has at most 1,024 products: f32
+       represents it exactly. There are at most 24 parts, and with groups only one.
     3. Convolve the parts in f32, convert the sums, and add them as integers, which wrap around as
-       those of the convolution do.
+       in the convolution of integers.
 
     Before::
 

@@ -1,4 +1,4 @@
-"""`put-features-last`: convolutions see the features of a position side by side."""
+"""`put-features-last`: convolutions read the features of a position contiguously."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from axir.passes.legalize.rewriting import RewritePass
 class PutFeaturesLast(RewritePass):
     """Transposes the operands and the result of a convolution, so that features come last.
 
-    The fact: IREE vectorizes a convolution over the output features where these run fastest in
-    memory, as in NHWC; of other orders, NCHW among them, it makes loops over single numbers.
+    The fact: IREE vectorizes a convolution over the output features if these are adjacent in
+    memory, as in NHWC. For other orders, such as NCHW, it makes loops over single numbers.
 
-    1. Take convolutions of real floating-point numbers with several output features, whose left
-       operand or result has another order than batch, spatial dimensions, features, and that take
-       at least `products` multiplications.
+    1. Take convolutions of real floating-point numbers with several output features, and at least
+       `products` multiplications, if the left operand or the result has another order than batch,
+       spatial dimensions, features.
     2. Transpose the left operand to that order, and the right one to spatial dimensions, input
        features, output features. Optimization barriers keep IREE from undoing it.
     3. Convolve, and transpose the result.

@@ -1,4 +1,4 @@
-"""`split-dilated-convolutions`: convolutions of inputs with holes, as several without."""
+"""`split-dilated-convolutions`: convolutions of dilated inputs, as several without dilation."""
 
 from __future__ import annotations
 
@@ -20,16 +20,17 @@ _MOST_PARTS = 16
 
 @dataclasses.dataclass(frozen=True)
 class SplitDilatedConvolutions(RewritePass):
-    """Leaves out the zeros between the elements of a dilated input.
+    """Computes convolutions of a dilated input without the zeros between its elements.
 
-    The fact: IREE writes the dilated input and multiplies its zeros; of a transposed convolution,
-    or the gradient of one, with strides of 2 these are three quarters of the work.
+    The fact: IREE writes the dilated input to memory and multiplies its zeros. For a transposed
+    convolution with strides of 2, or a gradient with such strides, the zeros are three quarters of
+    the work.
 
-    1. Take convolutions whose input is dilated, of stride 1, with windows that are neither dilated
+    1. Take convolutions with a dilated input, of stride 1, with windows that are neither dilated
        nor reversed, of at least `products` multiplications.
-    2. Results whose positions leave the same remainder, divided by the dilation, meet elements of
-       the input at the same positions of the window: compute them by a convolution with these
-       alone (polyphase decomposition: Vaidyanathan, "Multirate Systems and Filter Banks", 1993).
+    2. Results with the same position modulo the dilation meet input elements at the same positions
+       of the window: compute them by a convolution with only these positions (polyphase
+       decomposition: Vaidyanathan, "Multirate Systems and Filter Banks", 1993).
     3. Interleave the results.
 
     Before::
@@ -54,7 +55,7 @@ class SplitDilatedConvolutions(RewritePass):
     products: int = 1 << 16
 
     def rewrite(self, operation: ir.Operation) -> ir.Value | None:
-        """Builds the convolutions of the remainders, and puts their results together."""
+        """Builds the convolutions of the remainders, and interleaves their results."""
         convolution = Convolution.read(operation)
         dilation = convolution.lhs_dilation
         is_plain = set(convolution.strides) | set(convolution.rhs_dilation) == {1}
@@ -79,7 +80,7 @@ def _remainders(dilation: Sequence[int]) -> list[tuple[int, ...]]:
 
 
 def _part(operation: ir.Operation, convolution: Convolution, remainders: Sequence[int]) -> ir.Value:
-    """Returns the results at positions of given remainders; of fewer, further ones behind."""
+    """Returns the results at positions with given remainders; padded if they are fewer."""
     lhs, rhs = operation.operands
     result = operation.results[0].type
     kernel = hlo.shape_of(rhs)
@@ -98,7 +99,9 @@ def _part(operation: ir.Operation, convolution: Convolution, remainders: Sequenc
         padding.append([before, shape[axis] + taps - 1 - extent - before])
     kind = hlo.tensor_type(shape, result.element_type)
     if any(start >= limit for start, limit in zip(starts, limits, strict=True)):
-        return hlo.full(0, shape, result.element_type)  # the window has no element for them
+        return hlo.full(
+            0, shape, result.element_type
+        )  # no element of the window meets these results
     attributes = {name: operation.attributes[name] for name in operation.attributes}
     attributes["padding"] = padding_pairs(padding)
     attributes["lhs_dilation"] = integers([1] * len(padding))
@@ -109,7 +112,7 @@ def _part(operation: ir.Operation, convolution: Convolution, remainders: Sequenc
 def _interleaved(
     operation: ir.Operation, convolution: Convolution, parts: Sequence[ir.Value]
 ) -> ir.Value:
-    """Returns what parts hold, those of the last spatial dimension first, one beside the other."""
+    """Returns the parts interleaved, along the last spatial dimension first."""
     found = list(parts)
     for index in reversed(range(len(convolution.lhs_dilation))):
         dilation, axis = convolution.lhs_dilation[index], convolution.result[index + 2]
@@ -122,7 +125,7 @@ def _interleaved(
 
 
 def _joined(parts: Sequence[ir.Value], axis: int) -> ir.Value:
-    """Returns arrays element by element in turn along an axis."""
+    """Returns arrays interleaved along an axis."""
     if len(parts) == 1:
         return parts[0]
     shape = list(hlo.shape_of(parts[0]))

@@ -22,26 +22,26 @@ _COMBINE: dict[str, Callable[[ir.Value, ir.Value], ir.Value]] = {
     "stablehlo.maximum": hlo.maximum,
     "stablehlo.minimum": hlo.minimum,
 }
-# What is off by more, the more numbers are combined one after the other.
+# Operations with an error that grows with the numbers that are combined one after the other.
 _ROUNDED = ("stablehlo.add", "stablehlo.multiply")
-# So many may be, and of those in a row as many vectors.
+# So many numbers may be combined one after the other, and so many in a row, in vectors.
 _LONGEST = 256
 _LONGEST_ROW = 4096
-# What reduces truth values that are written as the numbers 0 and 1.
+# The operations that reduce booleans written as the numbers 0 and 1.
 _OF_TRUTHS = {"stablehlo.or": "stablehlo.maximum", "stablehlo.and": "stablehlo.minimum"}
-# Into how many parts a stage of a reduction over rows of a matrix divides them.
+# The numbers of parts into which a stage divides the rows of a matrix.
 _ROW_PARTS = (8, 16, 10, 12, 20, 24)
-# The same for one long row: enough for all cores, and parts of many whole vectors.
+# The same for one long row: enough parts for all cores, of many whole vectors.
 _ELEMENT_PARTS = (64, 128, 32, 96, 80, 40, 100, 50, 125)
 _VECTOR = 16
-# Operations with a loop nest of their own, which is not repeated for every stage of a reduction.
+# Operations with a separate loop nest, which is not repeated for every stage of a reduction.
 _NESTS = frozenset(
     f"stablehlo.{name}"
     for name in "reduce dot_general convolution reduce_window scatter gather sort while".split()
 )
-# How many operations are looked at to find one.
+# How many operations are searched for such an operation.
 _SEARCHED = 64
-# A last axis this long is worth a stage of its own.
+# A last axis this long is worth a separate stage.
 _LONG_ROW = 512
 
 
@@ -49,26 +49,27 @@ _LONG_ROW = 512
 class SplitReductions(RewritePass):
     """Reduces a large array in stages.
 
-    The facts: IREE computes one element of the result after the other, each on one core. Of a sum
-    down the columns of a row-major matrix it reads a strip of a few columns at a time, one
-    element in a page; a sum of everything it gives to a single core. Truth values it takes one by
-    one: `any` of a million took 880 us, a count of them 50.
+    The facts: IREE computes one element of the result after the other, each on one core. For a sum
+    down the columns of a row-major matrix it reads a strip of a few columns at a time, one element
+    in a page. The sum of a whole array runs on a single core. It reduces booleans one by one: `any`
+    of a million took 880 us, counting them took 50 us.
 
-    1. Take reductions of one operand by add, multiply, maximum or minimum, of truth values by `or`
-       and `and`, which become maxima and minima of 0 and 1, over neighbouring axes, which leaves
-       [outer, reduced, inner], with at least `elements` elements for each outer index.
+    1. Take reductions of one operand by add, multiply, maximum or minimum, or of booleans by `or`
+       and `and`, which become maxima and minima of 0 and 1. The reduced axes must be adjacent,
+       which gives a shape [outer, reduced, inner], with at least `elements` elements for each outer
+       index.
     2. Where inner is 1 and there are few rows, reduce the last axis first, or if it is the only
-       one, divide it into 64 parts and reduce each; then the results.
-    3. Else divide the reduced rows into 8 blocks (or some other number that leaves no rest) and
-       add the blocks to each other, which reads 8 streams in order. Go on with the result until it
-       is small, then reduce that with the original initial value.
+       one, divide it into 64 parts and reduce each part; then reduce the results.
+    3. Else divide the reduced rows into 8 blocks (or another number that divides them) and add the
+       blocks to each other, which reads 8 streams in order. Repeat this with the result until it is
+       small, then reduce it with the original initial value.
     4. Compute the operand beforehand (an optimization barrier) if it has other uses or reads the
        result of a reduction, contraction or the like: fused into the first stage, such a
-       computation would run in the order of the stage, across memory.
-    5. Without a fitting number of parts, reduce the rest by itself and combine the two.
-    6. Sums and products of more than 256 floats down columns, or 4,096 in a row, also those of
-       complex numbers and by other computations, run in blocks of so many, and what the blocks give
-       in blocks again (`dialect/builders/kernels/blocks.py` says why).
+       computation would run in the stage's order, which jumps through memory.
+    5. If no number of parts fits, reduce the rest separately and combine the two results.
+    6. Sums and products of more than 256 floats down columns, or 4,096 in a row, also of complex
+       numbers and by other computations, run in blocks of so many numbers, and the results of the
+       blocks in blocks again (`dialect/builders/kernels/blocks.py` says why).
 
     Before::
 
@@ -83,7 +84,7 @@ class SplitReductions(RewritePass):
         %4 = stablehlo.reduce(%3 init: %zero) … dimensions = [0] : … -> tensor<64x1024xf32>
         %5 = stablehlo.reduce(%4 init: %c) … dimensions = [0] : … -> tensor<1024xf32>
 
-    Measured, processor time before and after relative to JAX: 4096x1024 over axis 0 4.7 and 0.6,
+    Measured, processor time relative to JAX before and after: 4096x1024 over axis 0 4.7 and 0.6,
     4096x4096 2.8 and 0.4, 100000x32 3.8 and 0.9, 2^20x8 3.0 and 0.5, 65536x256 1.0 and 0.4;
     1,000,003 numbers to a scalar 4.3 and 1.1. Sums become more accurate, as fewer numbers are added
     in a row.
@@ -168,8 +169,8 @@ class SplitReductions(RewritePass):
 
 @dataclasses.dataclass(frozen=True)
 class _Reduction:
-    """How to combine elements, what combines to no effect, what to begin with, and whether it
-    matters how many are combined one after the other.
+    """The combiner of a reduction, its neutral element, its initial value, and whether its error
+    grows with the number of elements that are combined one after the other.
     """
 
     combine: Callable[[ir.Value, ir.Value], ir.Value]
@@ -178,11 +179,11 @@ class _Reduction:
     is_rounded: bool
 
     def stage(self, operand: ir.Value, axis: int) -> ir.Value:
-        """Reduces one axis, to go on with."""
+        """Reduces one axis in a stage that others follow."""
         return hlo.reduce([operand], [self.identity], [axis], self.combine)[0]
 
     def last(self, operand: ir.Value, axes: list[int]) -> ir.Value:
-        """Reduces what is left, in blocks of blocks, and combines the original initial value."""
+        """Reduces the remaining axes, in blocks of blocks, with the original initial value."""
         shape, first = hlo.shape_of(operand), axes[0]
         rows = math.prod(shape[first : axes[-1] + 1])
         before, after = shape[:first], shape[axes[-1] + 1 :]
@@ -204,7 +205,7 @@ class _Reduction:
 
 
 def _in_blocks(operation: ir.Operation) -> list[ir.Value] | None:
-    """Builds a long reduction by a computation of floats in blocks of blocks, each of which begins
+    """Builds a long reduction of floats by any computation in blocks of blocks. Each block begins
     with the initial values, as StableHLO allows.
     """
     axes = sorted(operation.attributes["dimensions"])
@@ -250,14 +251,14 @@ def _halves(operation: ir.Operation) -> tuple[list[ir.Value], list[ir.Value]]:
 
 
 def _block_size(rows: int, longest: int) -> int:
-    """Returns how long blocks are, which leave no rest if that can be."""
+    """Returns the length of blocks, which divides the rows if possible."""
     sizes = range(longest, longest // 4, -1)
     vectors = [n for n in sizes if n % _VECTOR == 0]
     return next((n for n in (*vectors, *sizes) if rows % n == 0), longest)
 
 
 def _reduce_rows(reduction: _Reduction, operand: ir.Value, axes: list[int]) -> ir.Value | None:
-    """Reduces the last axes of few rows in two stages, or of one of them if that is enough."""
+    """Reduces the last axes of few rows in two stages."""
     shape = hlo.shape_of(operand)
     outer, length = math.prod(shape[: axes[0]]), math.prod(shape[axes[0] :])
     if outer >= _ELEMENT_PARTS[0]:
@@ -281,7 +282,7 @@ def _reduce_rows(reduction: _Reduction, operand: ir.Value, axes: list[int]) -> i
 
 
 def _is_shared(value: ir.Value) -> bool:
-    """Tells whether a value has several uses, or is computed from what a loop nest computes."""
+    """Tells whether a value has several uses, or depends on the result of a loop nest."""
     if len(list(value.uses)) > 1:
         return not isinstance(value, ir.BlockArgument)
     pending = [value]
@@ -298,7 +299,7 @@ def _is_shared(value: ir.Value) -> bool:
 
 
 def _part(operand: ir.Value, axis: int, start: int, limit: int) -> ir.Value:
-    """Returns the indices from `start` to `limit` of an axis."""
+    """Returns the elements from `start` to `limit` along an axis."""
     shape = list(hlo.shape_of(operand))
     if (start, limit) == (0, shape[axis]):
         return operand
@@ -308,8 +309,8 @@ def _part(operand: ir.Value, axis: int, start: int, limit: int) -> ir.Value:
 
 
 def _body_name(reduce: ir.Operation) -> str | None:
-    """Returns the name of the operation that a reduction of one operand consists of, if it is one
-    that stages can be made of.
+    """Returns the name of the operation in the region of a reduction of one operand, if it can be
+    split into stages.
     """
     if len(reduce.operands) != 2:
         return None
@@ -331,7 +332,7 @@ def _body_name(reduce: ir.Operation) -> str | None:
 
 
 def _identity(name: str, operand: ir.Value) -> ir.Value:
-    """Returns the rank-0 value that changes nothing when it is combined with another."""
+    """Returns the neutral element, of rank 0."""
     element = hlo.element_type_of(operand)
     return hlo.full(_identity_number(name, numpy_dtype(element)), (), element)
 

@@ -38,24 +38,24 @@ STAGES: dict[str, Stage] = {
 class TuneForCpu(Pass):
     """Rewrites a StableHLO module into forms that run faster on a CPU.
 
-    1. `convolve-bytes` and `split-dilated-convolutions`, which leave convolutions behind;
-       `unroll-wide-windows`, which leaves matrix products and transpositions, as does
-       `unfold-convolutions`; `tile-convolutions`, and `put-features-last` for the convolutions
-       that remain, which `fuse-convolutions` takes.
-    2. `absorb-transposes`, then `tile-products`; of the products that are left, `spread-matvecs`
-       takes those with vectors, which leaves reductions behind, and `transpose-rhs` those that
-       gain from a transposition.
-    3. `fuse-rows` for what is reduced, `fuse-long-sums` for lines and narrow arrays, which have no
-       rows to share out or no vectors in a row.
-    4. `fuse-small-sums` for what is left of sums and small, `fuse-sums` for other sums;
+    1. `convolve-bytes` and `split-dilated-convolutions`, which create convolutions;
+       `unroll-wide-windows` and `unfold-convolutions`, which create matrix products and
+       transpositions; `tile-convolutions`; and `put-features-last` for the remaining convolutions,
+       which `fuse-convolutions` then takes.
+    2. `absorb-transposes`, then `tile-products`; of the remaining products, `spread-matvecs` takes
+       products with vectors, which creates reductions, and `transpose-rhs` takes products that gain
+       from a transposition.
+    3. `fuse-rows` for reductions, and `fuse-long-sums` for single rows and narrow arrays, which
+       have no rows to divide among workgroups or no vectors in a row.
+    4. `fuse-small-sums` for the remaining small sums, `fuse-sums` for other sums;
        `split-reductions` for reductions in loops, of complex numbers, and by other computations.
-       Then `write-out-doubles` for what no kernel computes.
+       Then `write-out-doubles` for functions that no kernel computes.
 
-    With `calls`, kernels are made to be compiled in a short time, and call functions that only
-    programs without IREE have.
+    With `calls`, kernels are fast to compile, and call functions that only programs without IREE
+    have.
 
-    Of small arrays only sums change. Precondition: `legalize-for-iree` has run.
-    Before and after: see the passes.
+    For small arrays only sums change. Precondition: `legalize-for-iree` has run. Before and after:
+    see the passes.
     """
 
     name: ClassVar[str] = "tune-for-cpu"

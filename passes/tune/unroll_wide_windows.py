@@ -17,19 +17,20 @@ from axir.passes.legalize.rewriting import RewritePass
 
 @dataclasses.dataclass(frozen=True)
 class UnrollWideWindows(RewritePass):
-    """Computes a convolution whose window is larger than its result as one product per position.
+    """Computes a convolution with a window larger than its result as one product per position.
 
     The fact: IREE makes a loop nest for results of many positions and small windows. The gradient
     of a convolution with respect to its kernel is the opposite: a window as large as the image,
-    at 3x3 positions. There the nest has nothing to run through, and the sums run across memory.
+    at 3x3 positions. There the nest has few positions to run through, and the sums jump through
+    memory.
 
     1. Take convolutions of real floating-point numbers with at most `positions` positions in the
        result and a window at least 4 times as large.
-    2. Pad and dilate the left operand, reverse the right one, where asked for. Split what is
-       grouped into group and rest; groups are batch dimensions of the products.
+    2. Pad and dilate the left operand and reverse the right one, if the convolution does. Split
+       grouped dimensions into the group and the rest; groups are batch dimensions of the products.
     3. For each position, cut the window out of the left operand and contract it with the right
        operand over the window and the input features.
-    4. Put the products side by side and transpose to the result's layout.
+    4. Concatenate the products and transpose to the result's layout.
 
     Before, the gradient of a 3x3 convolution::
 
@@ -97,7 +98,7 @@ def _unroll(
 
 
 def _padded(lhs: ir.Value, convolution: Convolution) -> ir.Value:
-    """Returns the left operand with its padding and dilation written out."""
+    """Returns the left operand, padded and dilated."""
     low, high, interior = ([0] * len(convolution.lhs) for _ in range(3))
     for index, axis in enumerate(convolution.lhs[2:]):
         low[axis], high[axis] = convolution.padding[index]
@@ -150,7 +151,7 @@ def _assembled(
     rows = [hlo.reshape(product, (1, *hlo.shape_of(product))) for product in products]
     stacked = hlo.concatenate(rows, 0) if len(rows) > 1 else rows[0]
     stacked = hlo.reshape(stacked, (*grid, *hlo.shape_of(stacked)[1:]))
-    # Groups count the features of the result, slowest first.
+    # Groups are the slowest part of the result's features.
     order = [rank + 1, rank, rank + 2] if is_grouped else [rank, rank + 1]
     stacked = hlo.transpose(stacked, (*order, *range(rank)))
     canonical = [shape[axis] for axis in convolution.result]

@@ -1,6 +1,6 @@
 """The loops of a kernel that write a part of its result, in shares of workgroups.
 
-Elsewhere: what the elements are (`kernel.py`).
+Elsewhere: the formulas of the elements (`kernel.py`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from axir.passes.fuse.values import Index, Mapped, Value, plus, times
 
 from .squares import rows_at
 
-# Columns of squares that are written before the next rows of them: so many pages are in use.
+# Columns of squares that are written before the next row of squares, to limit the pages in use.
 _COLUMNS_AT_ONCE = 64
 
 Cell: TypeAlias = Sequence[tuple[int, int]]
@@ -41,7 +41,7 @@ class Writing:
         self.lanes = lanes_for(value.element)
         self.rank = len(cell)
         extents = [end - start for start, end in cell]
-        # The workgroups share one axis: the first that is long enough, or else the longest.
+        # One axis is divided among workgroups: the first that is long enough, or else the longest.
         longest = max(range(self.rank), key=lambda axis: extents[axis])
         axes = [d for d in range(self.rank - 1) if extents[d] >= 4 * workgroups]
         self.shared = axes[0] if axes else longest
@@ -60,7 +60,7 @@ class Writing:
     # Rows --------------------------------------------------------------------------------------
 
     def share(self, axis: int, step: int = 1) -> tuple[Index, Index]:
-        """Returns what a workgroup has of an axis: whole steps from the cell's start on."""
+        """Returns a workgroup's range along an axis: whole steps from the cell's start on."""
         start, end = self.cell[axis]
         if axis != self.shared or self.workgroups == 1:
             return start, start + (end - start) // step * step
@@ -98,7 +98,7 @@ class Writing:
         self.by_last(lambda: self.along(place, whole, end))
 
     def by_last(self, body: Callable[[], None]) -> None:
-        """Has the last workgroup alone run a body."""
+        """Runs a body only in the last workgroup."""
         branch(self.workgroup == self.workgroups - 1, body, lambda: None)
 
     def along(self, place: Place, start: int, end: int) -> None:
@@ -126,7 +126,7 @@ class Writing:
 
 
 class _Squares:
-    """Squares of vectors, read along one axis and written along the last; and what is left."""
+    """Squares of vectors, read along one axis and written along the last, and the remainders."""
 
     def __init__(self, writing: Writing, across: int):
         self.writing, self.across = writing, across
@@ -184,7 +184,7 @@ class _Squares:
 
 
 def _crossed_axis(x: Value) -> int | None:
-    """Returns along which axis neighbours of the result are rows apart in what is read."""
+    """Returns the axis along which neighbours of the result are a row apart in the source."""
     pending, seen = [x], {x}
     while pending:
         value = pending.pop()

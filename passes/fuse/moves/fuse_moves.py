@@ -1,4 +1,4 @@
-"""`fuse-moves`: large arrays in another order or put together from pieces, by kernels."""
+"""`fuse-moves`: large arrays that are reordered or concatenated, by kernels."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ _MOST_OPERATIONS = 250
 _MOST_CELLS = 16
 _MOST_POSITIONS = 24
 _SHORT = 4
-# A move of a smaller part of the elements is no reason for a kernel: keys of random numbers are put
-# together of two words.
+# A move of a smaller share of the elements does not justify a kernel: keys of random numbers are
+# concatenated from two words.
 _PART = 8
-# What reads them would have become part of their kernel; these have kernels of their own.
+# Operations with separate kernels; any other reader would become part of the move's kernel.
 _TAKERS = frozenset(
     f"stablehlo.{name}"
     for name in "dot_general convolution reduce reduce_window select_and_scatter sort".split()
@@ -43,22 +43,23 @@ _TAKERS = frozenset(
 
 @dataclasses.dataclass(frozen=True)
 class FuseMoves(Pass):
-    """Makes kernels of moves of elements in large arrays, and of what is computed on the way.
+    """Makes kernels of moves of elements in large arrays, with elementwise operations around them.
 
-    The facts: on a busy machine, single runs, processor time relative to JAX was with IREE's code
-    and with the kernels: 9.3 and 0.9 for `take_along_axis` of 1000x1000, 3.1 and 1.0 for
-    transpositions of odd extents, 2.5 and 1.0 for a border, 2.2 and 0.7 for strided slices, 3.8
+    The facts: processor time relative to JAX, measured in single runs on a busy machine, with
+    IREE's code and with the kernels: 9.3 and 0.9 for `take_along_axis` of 1000x1000, 3.1 and 1.0
+    for transpositions of odd extents, 2.5 and 1.0 for a border, 2.2 and 0.7 for strided slices, 3.8
     and 0.75 for a triangle of 1000x1000.
 
-    1. Take results of at least `elements` elements that no operation reads which has a kernel of
-       its own: products, reductions and their like.
+    1. Take results of at least `elements` elements without a reader that has a separate kernel,
+       such as a product or a reduction.
     2. Add the operations they are computed from: elementwise ones, moves, and reductions along an
-       axis as short as an index is; those that others read as well, if they cost little. Pieces and
-       borders are taken where the result is cut at their ends, or where each piece has one element
-       along its axis.
-    3. Where a move is among them that IREE is slow at, or a comparison of positions, as for
-       triangles, write a kernel: cell by cell, whose elements are read from the same pieces;
-       squares of vectors where rows become columns; in shares of workgroups.
+       axis as short as an index vector. Operations with other readers are added if they are cheap.
+       Concatenations and pads are added where the result is cut at their ends, or where each piece
+       has one element along its axis.
+    3. Write a kernel if a move that is slow in IREE is among them, or a comparison of positions, as
+       for triangles. The kernel writes the result cell by cell; all elements of a cell are read
+       from the same pieces. Where rows become columns, it moves squares of vectors. Cells are
+       divided among workgroups.
 
     Before::
 
@@ -69,7 +70,7 @@ class FuseMoves(Pass):
 
         %1 = flow.dispatch @move_0::@move_0(%x, %y)
 
-    Precondition: functions of numbers have been expanded; gathers are as they came.
+    Precondition: functions of numbers have been expanded; gathers are still unchanged.
     """
 
     name: ClassVar[str] = "fuse-moves"
@@ -99,7 +100,7 @@ class FuseMoves(Pass):
                     with ir.InsertionPoint(operation), operation.location:
                         found.append((operation, run(move)))
                     block.bury(move.members)
-        # Sets of operations look them up by their operands: these change last.
+        # Operations are hashed by their operands, so operands change last.
         dead = [operation for operation in reversed(operations) if operation in block.dead]
         for operation, result in found:
             operation.results[0].replace_all_uses_with(result)
@@ -116,19 +117,19 @@ class FuseMoves(Pass):
 
 
 class _Block:
-    """A block of which some operations become kernels.
+    """A block in which some operations become kernels.
 
     Args:
-        operations: Those in it.
+        operations: The operations in it.
 
     Attributes:
-        dead: Those whose results nobody uses any longer.
+        dead: The operations without users.
     """
 
     def __init__(self, operations: list[ir.Operation]):
         self._order = {operation: number for number, operation in enumerate(operations)}
         self.dead: set[ir.Operation] = set()
-        # Operations of results that IREE is fast at: theirs are looked for once.
+        # Operations that need no kernel, because IREE is fast at them; they are searched only once.
         self._plain: set[ir.Operation] = set()
 
     def users(self, operation: ir.Operation) -> set[ir.Operation]:
@@ -137,14 +138,14 @@ class _Block:
         return found - self.dead
 
     def bury(self, members: Sequence[ir.Operation]) -> None:
-        """Notes which operations nobody uses once a kernel has the place of the last of them."""
+        """Records which operations have no users once a kernel replaces the last of them."""
         self.dead.add(members[-1])
         for operation in reversed(members):
             if not self.users(operation):
                 self.dead.add(operation)
 
     def move(self, root: ir.Operation, elements: int) -> Move | None:
-        """Returns the kernel of a result, None if it needs no slow move of so many elements."""
+        """Returns the kernel of a result; None if it needs no slow move of so many elements."""
         if root in self._plain:
             return None
         members = self._members(root)
@@ -189,7 +190,7 @@ class _Block:
     def _can_cut(
         self, operation: ir.Operation, root: ir.Operation, members: set[ir.Operation]
     ) -> bool:
-        """Tells whether it is known, where elements are read, of which piece they are."""
+        """Tells whether the piece of each element is known where it is read."""
         if operation in self._aligned(root, members | {operation}):
             return True
         if operation.name == "stablehlo.pad" or len(operation.operands) > _SHORT:
@@ -198,7 +199,7 @@ class _Block:
         return all(x.type.shape[axis] == 1 for x in operation.operands)
 
     def _aligned(self, root: ir.Operation, members: set[ir.Operation]) -> frozenset[ir.Operation]:
-        """Returns the members whose elements are all read at the position of the result."""
+        """Returns the members that are only read at the position of the result."""
         found = {root}
         for operation in sorted(members - {root}, key=self._order.__getitem__, reverse=True):
             users = self.users(operation) & members
@@ -274,7 +275,7 @@ def _is_slow(operation: ir.Operation) -> bool:
 
 
 def _counts(x: ir.Value) -> bool:
-    """Tells whether an array tells positions, which IREE computes number by number for a mask."""
+    """Tells whether an array holds positions, which IREE computes number by number for a mask."""
     behind = values_behind(x, lambda _, made: made.operands if made.name in _COUNTING else ())
     return any(made.name == "stablehlo.iota" for _, made in behind)
 

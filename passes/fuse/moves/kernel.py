@@ -1,7 +1,7 @@
 """The code of kernels that move elements: the result cell by cell, in shares of workgroups.
 
-Where an array is put together from pieces, the result is cut where these meet, and each cell is
-written by loops of its own, which read one piece.
+Where an array is concatenated from pieces, the result is cut into cells at their borders. Each cell
+is written by separate loops, which read one piece.
 
 Elsewhere: which operations belong to such a kernel (`fuse_moves.py`).
 """
@@ -49,9 +49,9 @@ class Move:
     """Operations that become one kernel.
 
     Attributes:
-        result: What it computes.
+        result: The value that the kernel computes.
         members: The operations, in their order.
-        aligned: Those of them that are read at the position of the result.
+        aligned: The members that are read at the position of the result.
     """
 
     result: ir.Value
@@ -65,7 +65,7 @@ class Move:
         return [x for x in read if x not in made and not is_uniform(x)]
 
     def cells(self) -> list[Cell]:
-        """Returns the parts of the result in which it is known what piece an element is of."""
+        """Returns the cells of the result; all elements of a cell come from the same pieces."""
         shape = list(self.result.type.shape)
         cuts = [{0, extent} for extent in shape]
         for member in self.members:
@@ -125,7 +125,7 @@ def _without_last_ones(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 class _Reading:
-    """What the members are in a cell: formulas for the elements at a position."""
+    """The formulas of the members in a cell; a formula computes the elements at a position."""
 
     def __init__(self, move: Move, outside: Mapping[ir.Value, Value], cell: Cell):
         self._move, self._cell = move, cell
@@ -135,12 +135,12 @@ class _Reading:
         self._parts: dict[tuple[Value, int, int], Value] = {}
 
     def forget(self) -> None:
-        """Has everything computed again: elsewhere, what has been computed is not known."""
+        """Discards computed elements: they are not available in another place of the code."""
         for x in self._once:
             x.forget()
 
     def value(self, x: ir.Value) -> Value:
-        """Returns an array, seen from the cell."""
+        """Returns an array as it is read in the cell."""
         found = self._known.get(x)
         if found is None:
             made = x.owner.operation
@@ -194,8 +194,8 @@ class _Reading:
     def in_shape(self, x: Value, shape: tuple[int, ...]) -> Value:
         """Returns an array with fewer or more axes of extent 1.
 
-        Where the last one goes, what is computed is computed in the new shape: in vectors, along an
-        axis that was not the last.
+        Where the last axis is removed, elementwise operations are computed in the new shape, in
+        vectors along an axis that was not the last.
         """
         if x.shape == shape:
             return x
@@ -214,9 +214,9 @@ class _Reading:
         return found
 
     def without_last(self, x: Value, count: int) -> Value:
-        """Returns an array without some last axes, along which nothing but index 0 is read.
+        """Returns an array without some last axes, which are only read at index 0.
 
-        Pieces of arrays have extents of their own there.
+        Pieces of arrays have different extents there.
         """
         if not count:
             return x
@@ -260,7 +260,7 @@ class _Reading:
         return Mapped(shape, element, lambda number: number, (_number(filler),), 0)
 
     def _reduced(self, made: ir.Operation, x: Value, init: Value) -> Value:
-        """Returns a reduction along a short axis: what is there is combined where it is read."""
+        """Returns a reduction along a short axis: its elements are combined where it is read."""
         [axis] = ir.DenseI64ArrayAttr(made.attributes["dimensions"])
         combine = formula_of(operations_of(made)[0][0])
         assert combine is not None
@@ -289,14 +289,14 @@ def _shifted(x: Value, steps: Sequence[int]) -> Value:
 
 
 class _Once:
-    """What reads elements, and computes them once for a position, however often they are read."""
+    """A reader that computes elements once for a position, even if they are read several times."""
 
     def __init__(self, read: Reader):
         self._read = read
         self._found: list[tuple[Indices, int | None, Scalar]] = []
 
     def forget(self) -> None:
-        """Has them computed again."""
+        """Discards the computed elements."""
         self._found.clear()
 
     def __call__(self, position: Indices, lanes: int | None) -> Scalar:

@@ -1,4 +1,4 @@
-"""At which positions the operations of a kernel are read, so that those that are one count once.
+"""The positions at which a kernel's operations are read, so that equal positions count once.
 
 A position is a tuple, one entry for each dimension: a number, or something that is equal for equal
 indices. Elsewhere: that elements are computed once (`kernel.py`).
@@ -17,7 +17,7 @@ Position = tuple[Hashable, ...]
 
 
 def places_of(operation: ir.Operation) -> Position:
-    """Returns the position of an element of a result, which may be any."""
+    """Returns the position of an arbitrary element of a result."""
     return tuple((operation, d) for d in range(operation.results[0].type.rank))
 
 
@@ -27,13 +27,13 @@ def read_at(
     positions: Set[Position],
     known: dict[Position, int],
 ) -> Iterator[Position]:
-    """Yields where an operation is read for elements of the result of another one.
+    """Yields the positions at which an operation is read for elements of another one's result.
 
     Args:
-        user: The other one.
-        operation: The one whose result it reads.
-        positions: Of the elements.
-        known: Numbers of positions, for others that are made of them; grows.
+        user: The other operation.
+        operation: The operation that it reads.
+        positions: The positions of the elements.
+        known: Numbers of positions, from which other positions are made; grows.
     """
     for number, operand in enumerate(user.operands):
         if operand.owner == operation:
@@ -48,7 +48,7 @@ def _place(
     shape = list(user.operands[number].type.shape)
     if can_compute(user):
         if len(shape) > 1 and shape[-1] == 1:
-            # Such arrays may be computed in another shape, anew for each that reads them.
+            # Such arrays may be computed in another shape, again for each reader.
             return tuple((user, number, p) for p in position)
         return position if len(shape) == len(position) else ()
     if name == "reshape":
@@ -68,7 +68,7 @@ def _place(
 
 
 def _of_indices(gather: ir.Operation, position: Position, rank: int) -> Position:
-    """Returns where index vectors are read: all components of one."""
+    """Returns the position at which an index vector is read, with all its components."""
     numbers = dimension_numbers(gather.attributes["dimension_numbers"])
     window = numbers["offset_dims"]
     batch: list[Hashable] = [p for d, p in enumerate(position) if d not in window]

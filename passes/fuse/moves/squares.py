@@ -1,4 +1,4 @@
-"""Squares of elements in vectors: read along one axis, wanted along another.
+"""Squares of elements in vectors: read along one axis, needed along another.
 
 Elsewhere: the loops over them (`kernel.py`).
 """
@@ -18,14 +18,15 @@ def rows_at(
     lanes: int,
     known: dict[Value, list[Scalar]] | None = None,
 ) -> list[Scalar]:
-    """Returns vectors of neighbours along the last axis: as many, one behind the other on an axis.
+    """Returns `lanes` vectors of neighbours along the last axis, consecutive along another axis.
 
     Args:
         x: An array.
-        position: Of the first element.
-        axis: Along which the vectors lie one behind the other; not the last.
-        lanes: How long the vectors are, and how many.
-        known: What has been read there already: several operations may read an array.
+        position: The position of the first element.
+        axis: The axis along which the vectors are consecutive; not the last.
+        lanes: The length of the vectors, and their number.
+        known: Vectors that have been read at this position, because several operations may read an
+            array.
     """
     known = {} if known is None else known
     if x not in known:

@@ -20,15 +20,15 @@ from .row_kernels import Write, fuse_each, padded_before, share_rows
 
 @dataclasses.dataclass(frozen=True)
 class FuseConvolutions(Pass):
-    """Makes a kernel of each convolution of floats that is left.
+    """Makes a kernel of each remaining convolution of floats.
 
-    The fact: IREE compiles such loops for 30 to 200 ms, and adds up in an order of its own. What
-    kernels add up is the same number wherever they run, with IREE or without it (`fuse-islands`).
+    The fact: IREE compiles such loops for 30 to 200 ms, and sums in another order. The sums of a
+    kernel are the same numbers with IREE and without it (`fuse-islands`).
 
     1. Take convolutions of floats.
     2. Pad the input, and put zeros between its elements, before.
-    3. Write a kernel whose workgroups share the first long axis of the result. How many there are
-       depends on the size alone, so results do not depend on how many run at a time.
+    3. Write a kernel that divides the first long axis of the result among workgroups. Their number
+       depends only on the size, so results do not depend on how many run at a time.
 
     Before::
 
@@ -38,8 +38,9 @@ class FuseConvolutions(Pass):
 
         %0 = flow.dispatch @windows_0::@windows_0(%x, %k) : …
 
-    Measured: a convolution of 28 x 28 x 32 in 4 groups takes 0.8 ms, by IREE's loops 17 to 110; a
-    depthwise one 1.1 times as long as those. Precondition: what makes faster kernels has run.
+    Measured: a convolution of 28 x 28 x 32 in 4 groups takes 0.8 ms, with IREE's loops 17 to 110
+    ms. A depthwise convolution takes 1.1 times as long as with IREE's loops. Precondition: the
+    passes that make faster kernels have run.
     """
 
     name: ClassVar[str] = "fuse-convolutions"

@@ -31,19 +31,19 @@ _REDUCE = "stablehlo.reduce"
 
 @dataclasses.dataclass(frozen=True)
 class FuseLongSums(Pass):
-    """Makes a kernel of each long reduction to few numbers, or down few columns.
+    """Makes a kernel of each long reduction to few numbers, or of few columns.
 
-    The facts: IREE computes one element of the result after the other, each on one core, and of an
-    array with few columns a few neighbours at a time. What kernels add up is the same number
-    wherever they run, with IREE or without it (`fuse-islands`).
+    The facts: IREE computes one element of the result after the other, each on one core. For an
+    array with few columns it reads a few neighbours at a time. The sums of a kernel are the same
+    numbers with IREE and without it (`fuse-islands`).
 
-    1. Take reductions by one operation of neighbouring dimensions, of at least `elements` elements,
-       with less than 16 columns, and so long that 32 parts of them are long.
-    2. Add the elementwise operations that the reduction alone reads, as long as all elements lie
-       one behind the other, or are numbers of the columns.
-    3. Write a kernel whose workgroups share the parts (`long_sums.py`). How many there are depends
-       on the size alone, so results do not depend on how many run at a time.
-    4. Reduce what the parts give.
+    1. Take reductions by one operation of adjacent dimensions, of at least `elements` elements,
+       with fewer than 16 columns, and so long that each of 32 parts is long.
+    2. Add the elementwise operations that only the reduction reads, as long as their elements are
+       contiguous, or are one number for each column.
+    3. Write a kernel that divides the parts among workgroups (`long_sums.py`). Their number depends
+       only on the size, so results do not depend on how many run at a time.
+    4. Reduce the results of the parts.
 
     Before::
 
@@ -80,7 +80,7 @@ class FuseLongSums(Pass):
 
 
 def _is_of_columns(period: int, made: ir.Operation) -> bool:
-    """Tells whether an operation copies one number, or numbers of columns, to all rows."""
+    """Tells whether an operation broadcasts one number, or one for each column, to all rows."""
     if made.name != BROADCAST:
         return False
     [x] = made.operands

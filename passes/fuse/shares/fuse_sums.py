@@ -1,4 +1,4 @@
-"""`fuse-sums`: sums that are left become kernels of several workgroups."""
+"""`fuse-sums`: the remaining sums become kernels of several workgroups."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ _REDUCE = "stablehlo.reduce"
 
 @dataclasses.dataclass(frozen=True)
 class FuseSums(Pass):
-    """Makes a kernel of each reduction of floats by one operation, and of what it alone reads.
+    """Makes a kernel of each reduction of floats by one operation, with its producers.
 
-    The fact: IREE adds up in an order of its own, compiles a dispatch for 30 ms, and combines
-    vectors of a row one after the other, so that each waits for the one before. What kernels add up
-    is the same number wherever they run, with IREE or without it (`fuse-islands`).
+    The fact: IREE sums in another order, compiles a dispatch for 30 ms, and combines vectors of a
+    row one after the other, so that each waits for the previous one. The sums of a kernel are the
+    same numbers with IREE and without it (`fuse-islands`).
 
-    1. Take what `fuse-rows`, `fuse-long-sums` and `fuse-small-sums` leave.
-    2. Add the elementwise operations that the reduction alone reads: they are computed once.
-    3. Write a kernel whose workgroups share the result (`shared_sums.py`). How many there are
-       depends on the size alone, so results do not depend on how many run at a time.
+    1. Take the reductions that `fuse-rows`, `fuse-long-sums` and `fuse-small-sums` leave.
+    2. Add the elementwise operations that only the reduction reads: they are computed once.
+    3. Write a kernel that divides the result among workgroups (`shared_sums.py`). Their number
+       depends only on the size, so results do not depend on how many run at a time.
 
     Before::
 
@@ -50,7 +50,7 @@ class FuseSums(Pass):
 
         %2 = flow.dispatch @sum_0::@sum_0(%x) : (tensor<64x156250xf32>) -> tensor<64xf32>
 
-    Precondition: what else makes kernels has run.
+    Precondition: the other passes that make kernels have run.
     """
 
     name: ClassVar[str] = "fuse-sums"
@@ -69,7 +69,7 @@ class FuseSums(Pass):
 
 
 def _is_view(made: ir.Operation) -> bool:
-    """Tells whether an operation counts, or copies what may be computed again for each copy."""
+    """Tells whether an operation is an iota, or a broadcast of a value that is cheap to compute."""
     return made.name != BROADCAST or is_cheap(made.operands[0])
 
 

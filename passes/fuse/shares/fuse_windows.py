@@ -23,13 +23,13 @@ from .row_kernels import Write, fuse_each, padded_before, share_rows
 class FuseWindows(Pass):
     """Makes a kernel of each reduction of sliding windows.
 
-    The fact: IREE compiles such loops for 30 to 200 ms, and adds up in an order of its own. What
-    kernels add up is the same number wherever they run, with IREE or without it (`fuse-islands`).
+    The fact: IREE compiles such loops for 30 to 200 ms, and sums in another order. The sums of a
+    kernel are the same numbers with IREE and without it (`fuse-islands`).
 
-    1. Take reductions of windows whose region is elementwise, and that are not running sums.
+    1. Take reductions of windows with an elementwise region that are not running sums.
     2. Pad their operands, and put zeros between the elements, before.
-    3. Write a kernel whose workgroups share the first long axis of the result. How many there are
-       depends on the size alone, so results do not depend on how many run at a time.
+    3. Write a kernel that divides the first long axis of the result among workgroups. Their number
+       depends only on the size, so results do not depend on how many run at a time.
 
     Before::
 
@@ -39,8 +39,8 @@ class FuseWindows(Pass):
 
         %0 = flow.dispatch @windows_0::@windows_0(%x) : …
 
-    Measured: sums of 5 x 5 of 1000 x 1000 numbers take 1.1 ms, by IREE's loops 20 to 140; maxima
-    of 2 x 2 as long.
+    Measured: sums of 5 x 5 of 1000 x 1000 numbers take 1.1 ms, with IREE's loops 20 to 140 ms.
+    Maxima of 2 x 2 take as long as with IREE's loops.
     """
 
     name: ClassVar[str] = "fuse-windows"

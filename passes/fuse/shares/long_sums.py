@@ -1,8 +1,8 @@
-"""Long reductions in two steps: workgroups reduce parts to a few vectors, which are reduced then.
+"""Long reductions in two steps: workgroups reduce parts to a few vectors, then these are reduced.
 
-An array `[n]`, or `[n, k]` down short columns, is seen as rows of `c` elements that lie one behind
-the other, where `c` is a multiple of `k` and of a vector. Sums down these `c` columns read memory
-in order. Elsewhere: which reductions these are (`fuse_long_sums.py`).
+An array `[n]`, or `[n, k]` with few columns, is viewed as contiguous rows of `c` elements, where
+`c` is a multiple of `k` and of a vector. Sums down these `c` columns read memory in order.
+Elsewhere: which reductions these are (`fuse_long_sums.py`).
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ class Plan:
     """How a reduction `[outer, rows, columns]` of its middle axis is cut.
 
     Attributes:
-        outer: How many results it has, in each column.
-        length: How many elements belong to a result, in all columns.
-        period: How many columns there are.
-        width: How many elements the rows have that are added up.
-        parts: How many parts there are, of each result.
-        lanes: How many elements a vector has.
+        outer: The number of results in each column.
+        length: The number of elements of a result, in all columns.
+        period: The number of columns.
+        width: The number of elements of the rows that are summed.
+        parts: The number of parts of each result.
+        lanes: The number of elements of a vector.
     """
 
     outer: int
@@ -50,12 +50,12 @@ class Plan:
 
     @property
     def rows(self) -> int:
-        """How many whole rows there are."""
+        """The number of whole rows."""
         return self.length // self.width
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """What the parts give; the last one is what is left behind the whole rows."""
+        """The shape of the parts' results; the last part is the rest behind the whole rows."""
         return self.outer, self.parts + 1, self.width
 
 
@@ -78,7 +78,7 @@ def plan_of(shape: Sequence[int], dims: Sequence[int], element: ir.Type) -> Plan
 
 
 def reader_of(x: Value, plan: Plan) -> Reader | None:
-    """Returns what reads an array as one row; None if its elements do not lie so."""
+    """Returns a function that reads an array as one row; None if it is not contiguous."""
     if isinstance(x, Number):
         return lambda row, offset, lanes: broadcast(x.scalar, lanes)
     if isinstance(x, Stored):
@@ -98,7 +98,7 @@ def reader_of(x: Value, plan: Plan) -> Reader | None:
 
 
 def _reader_of_columns(x: Spread, plan: Plan) -> Reader | None:
-    """Returns what reads numbers of the columns, which are the same in each row."""
+    """Returns a function that reads one number for each column, the same in each row."""
     [source] = x.sources
     trailing = x.shape[len(x.shape) - len(source.shape) :]
     is_last = x.dims == list(range(len(x.shape) - len(source.shape), len(x.shape)))
@@ -121,7 +121,7 @@ def _reader_of_columns(x: Spread, plan: Plan) -> Reader | None:
 def write_parts(
     sums: Sums, plan: Plan, read: Reader, result: Memory, workgroup: Scalar, workgroups: int
 ) -> None:
-    """Writes the share of one workgroup of what the parts of a reduction give."""
+    """Writes one workgroup's share of the results of a reduction's parts."""
     code = _Code(sums, plan, read, result)
     first, end = rows_of(workgroup, plan.outer * plan.parts, workgroups)
     loop(first, end, (), code.part)
@@ -136,7 +136,7 @@ class _Code:
     result: Memory
 
     def part(self, number: Scalar) -> None:
-        """Adds up the rows of a part."""
+        """Sums the rows of a part."""
         plan, lanes = self.plan, self.plan.lanes
         outer, part = _divided(number, plan.parts)
         neutral = broadcast(self._neutral, lanes)
@@ -158,7 +158,7 @@ class _Code:
             self.result.write((outer, part, offset), total)
 
     def rest(self, outer: Scalar) -> None:
-        """Writes what is left behind the whole rows, and fills the row."""
+        """Writes the rest behind the whole rows, and fills up the row."""
         plan = self.plan
         row = outer * plan.length + plan.rows * plan.width
         left = plan.length - plan.rows * plan.width

@@ -15,7 +15,7 @@ from axir.passes.fuse.values import Index, plus
 
 
 def is_narrow(sums: Sums) -> bool:
-    """Tells whether rows lie one behind the other, and a vector has room for more than one."""
+    """Tells whether rows are contiguous, and a vector holds more than one."""
     lanes = lanes_for(sums.x.element)
     extent = sums.x.shape[-1] if sums.x.shape else 1
     is_row = sums.is_merged and len(sums.kept) > 0
@@ -57,7 +57,7 @@ def _write_rows(sums: Sums, result: Memory, workgroup: Scalar, workgroups: int) 
 
 
 def _every(vectors: Sequence[Scalar], stride: int, start: int) -> Scalar:
-    """Returns every so-many-th number of vectors that lie one behind the other."""
+    """Returns every `stride`-th number of consecutive vectors."""
     lanes = vectors[0].lanes
     assert lanes is not None
     places = [divmod(start + lane * stride, lanes) for lane in range(lanes)]
@@ -75,7 +75,7 @@ def _every(vectors: Sequence[Scalar], stride: int, start: int) -> Scalar:
 
 
 def _write_columns(sums: Sums, result: Memory, workgroup: Scalar, workgroups: int) -> None:
-    """Reads each row as a vector that reaches into the next one; the last row has none."""
+    """Reads each row as a vector that reaches into the next row; the last row number by number."""
     outer, extent = sums.kept
     width = 1 << (extent - 1).bit_length()
     first, end = rows_of(workgroup, outer - 1, workgroups)

@@ -1,4 +1,4 @@
-"""What is computed for a reduction alone: operations that its kernel can compute as it reads.
+"""Operations that only a reduction reads, which its kernel can compute as it reads.
 
 Elsewhere: kernels of reductions (`fuse_sums.py`, `fuse_long_sums.py`).
 """
@@ -15,7 +15,7 @@ from axir.passes.fuse.emitter import LONGEST
 
 _MOST_ARRAYS = 24
 MOST_WORKGROUPS = 8
-# What one thread does in about 10 microseconds: others would have begun by then.
+# The work of one thread in about 10 microseconds, the time in which others would start.
 WORK_OF_WORKGROUP = 1 << 17
 
 RESHAPE = "stablehlo.reshape"
@@ -25,10 +25,10 @@ BROADCAST = "stablehlo.broadcast_in_dim"
 def with_producers(
     created: ir.Operation, accepts: Callable[[ir.Operation], bool]
 ) -> list[ir.Operation]:
-    """Returns a reduction of one array, and before it what is computed for it alone.
+    """Returns a reduction of one array, and before it the operations that only it needs.
 
     Each element of these operations is computed once, where the reduction reads it. None of them
-    needs memory of its own: what is read in another shape is arithmetic on whole arrays.
+    needs memory: only arithmetic on whole arrays is read in another shape.
 
     Args:
         created: The reduction.
@@ -62,7 +62,7 @@ def with_producers(
 
 
 def _is_made_for(x: ir.Value, readers: Sequence[ir.Operation]) -> bool:
-    """Tells whether one of some operations, and nothing else, reads an array of the same block."""
+    """Tells whether an array of the same block has one reader, among these operations."""
     if isinstance(x, ir.BlockArgument) or is_uniform(x):
         return False
     users = {use.owner.operation for use in x.uses}
@@ -74,20 +74,20 @@ def _is_on_elements(owner: ir.Operation) -> bool:
 
 
 def is_cheap(x: ir.Value) -> bool:
-    """Tells whether what is copied is one number, or may be computed again for each copy."""
+    """Tells whether a broadcast value is one number, or is cheap to recompute for each copy."""
     is_number = math.prod(x.type.shape) == 1
     return is_number or isinstance(x, ir.BlockArgument) or cost_of(x.owner.name) < DEAR
 
 
 def outside_of(part: Sequence[ir.Operation]) -> list[ir.Value]:
-    """Returns what operations read that none of them makes."""
+    """Returns the values that operations read and none of them makes."""
     made = {x for operation in part for x in operation.results}
     read = dict.fromkeys(x for operation in part for x in operation.operands)
     return [x for x in read if x not in made]
 
 
 def workgroups_for(part: Sequence[ir.Operation], most: int) -> int:
-    """Returns how many threads share a reduction with what is computed for it."""
+    """Returns how many workgroups a reduction and its producers are divided among."""
     *producers, last = part
     work = math.prod(last.operands[0].type.shape)
     work += sum(cost_of(x.name) * math.prod(x.results[0].type.shape) for x in producers)

@@ -1,6 +1,6 @@
-"""Kernels whose workgroups share the rows of a result: of windows, and of convolutions.
+"""Kernels that divide the rows of a result among workgroups: windows and convolutions.
 
-Elsewhere: what an element is (`windows.py`), and which operations become such kernels
+Elsewhere: the code of an element (`windows.py`), and which operations become such kernels
 (`fuse_windows.py`, `fuse_convolutions.py`).
 """
 
@@ -31,7 +31,7 @@ Write = Callable[[Sequence[Indices], int | None], None]
 def padded_before(
     x: ir.Value, filling: ir.Value, padding: list[list[int]], between: list[int]
 ) -> ir.Value:
-    """Returns an array with what is around its elements, and between them."""
+    """Returns an array with padding around its elements and between them."""
     low, high = [pair[0] for pair in padding], [pair[1] for pair in padding]
     return hlo.pad(x, filling, low, high, between) if any((*low, *high, *between)) else x
 
@@ -42,7 +42,7 @@ def fuse_each(
     is_known: Callable[[ir.Operation], bool],
     kernel_of: Callable[[ir.Operation, Code], list[ir.Value]],
 ) -> None:
-    """Replaces each operation of a name that stands by itself and that a kernel can hold.
+    """Replaces each operation of a name that is outside of kernels and that a kernel can hold.
 
     Args:
         module: The module.
@@ -66,7 +66,7 @@ def share_rows(
     kernel: Callable[[Mapping[ir.Value, Value], Mapping[int, Memory]], Write],
     element: ir.Type,
 ) -> list[ir.Value]:
-    """Puts a kernel in the place of an operation: its workgroups share the rows of the result."""
+    """Replaces an operation by a kernel that divides the rows of the result among workgroups."""
     *rows, last = created.results[0].type.shape
     wanted = min(MOST_WORKGROUPS, work(created) // WORK_OF_WORKGROUP)
     workgroups = max(1, min(wanted, max(rows, default=1)))

@@ -1,7 +1,7 @@
-"""Reductions by one operation, in vectors, of which each workgroup has a share.
+"""Reductions by one operation, in vectors, divided among workgroups.
 
-Elsewhere: vectors (`passes/fuse/sums.py`), rows that are shorter than these (`narrow_sums.py`), and
-which reductions become such a kernel (`fuse_sums.py`).
+Elsewhere: vectors (`passes/fuse/sums.py`), rows that are shorter than a vector (`narrow_sums.py`),
+and which reductions become such a kernel (`fuse_sums.py`).
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from axir.passes.fuse.values import Computed, Index, Indices, flat, plus, times
 
 
 def with_merged_axes(sums: Sums) -> Sums:
-    """Returns the same reduction of an array of as few dimensions as can be.
+    """Returns the same reduction of an array of as few dimensions as possible.
 
-    Neighbouring dimensions that all stay, or all vanish, are one if elements lie in a row.
+    Adjacent dimensions that are all kept, or all reduced, are merged if elements are contiguous.
     """
     row = flat(sums.x)
     if row is None:
@@ -53,7 +53,7 @@ def share_of(sums: Sums, result: Memory, workgroup: Scalar, workgroups: int) -> 
 
     Args:
         sums: The reduction, with as few dimensions as can be.
-        result: Where its result lies.
+        result: The memory of its result.
         workgroup: The number of the workgroup.
         workgroups: How many there are.
     """
@@ -78,8 +78,8 @@ def share_of(sums: Sums, result: Memory, workgroup: Scalar, workgroups: int) -> 
 
 
 def _shared_axis(sums: Sums, wanted: int) -> tuple[int | None, int]:
-    """Returns which dimension of the result workgroups share, and in how many parts it can be cut:
-    those of the last one are vectors that go side by side.
+    """Returns which dimension of the result is divided among workgroups, and the number of its
+    parts; in the last dimension, a part is several adjacent vectors.
     """
     kept = sums.kept
     if not kept:
@@ -98,7 +98,7 @@ def nest(
     share: tuple[Scalar, Scalar],
     body: Callable[[Indices], None],
 ) -> None:
-    """Runs `body(position)` for each position, of one dimension only in a range."""
+    """Runs `body(position)` for each position; one dimension is limited to a range."""
 
     def level(place: Indices) -> None:
         d = len(place)
@@ -116,11 +116,11 @@ def nest(
 
 @dataclass(frozen=True)
 class _Columns:
-    """A reduction whose result has neighbours where its operand has them.
+    """A reduction that keeps the last dimension, so that neighbours stay neighbours.
 
     Attributes:
         sums: The reduction.
-        result: Where its result lies.
+        result: The memory of its result.
     """
 
     sums: Sums
@@ -132,7 +132,7 @@ class _Columns:
             self._write(place, start, end, lanes, count)
 
     def write_share(self, place: Indices, workgroup: Scalar, share: tuple[Scalar, Scalar]) -> None:
-        """Writes part of a row; what all parts leave over is written by the first workgroup."""
+        """Writes part of a row; the first workgroup writes the rest behind all parts."""
         lanes = lanes_for(self.sums.x.element)
         step = lanes * SIDE_BY_SIDE
         extent = self.sums.kept[-1]

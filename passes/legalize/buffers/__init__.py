@@ -1,1 +1,1 @@
-"""What lies in memory, and where: arguments, results, slices, the number of arrays of a kernel."""
+"""Passes about buffers: arguments, results, slices, and how many buffers a kernel binds."""

@@ -1,4 +1,4 @@
-"""`bypass-barriers`: what is written in place has no second name."""
+"""`bypass-barriers`: values that are overwritten in place are not hidden behind barriers."""
 
 from __future__ import annotations
 
@@ -21,19 +21,20 @@ from .storage import BARRIER, IN_PLACE, folded_sources, overwritten_places
 
 @dataclasses.dataclass(frozen=True)
 class BypassBarriers(Pass):
-    """Lets values of which one is overwritten be the same value, not both sides of a barrier.
+    """Removes the barrier between two values if one of the two is overwritten in place.
 
     The fact: IREE keeps optimization barriers until storage is assigned, and gives a barrier's
-    result the storage of its operand, but looks at the two as if they had nothing in common. An
-    operation that works in place on the last use of one changes the other: of
-    `y = optimization_barrier(x)` and `y.at[0].set(1)`, `x` is silently wrong afterwards. So is what
-    `checkpoint` computes again, which it hides from the compiler by barriers.
+    result the storage of its operand. But its analysis treats the two as unrelated values. An
+    operation that works in place on the last use of one changes the other: after `y =
+    optimization_barrier(x)` and `y.at[0].set(1)`, `x` is silently wrong. The values that
+    `checkpoint` recomputes are wrong, too, because `checkpoint` hides them from the compiler by
+    barriers.
 
-    1. Visit every operation that works in place, and follow what it overwrites backwards through
-       barriers and what may fold away.
+    1. Visit every operation that works in place, and follow its overwritten operands backwards
+       through barriers and through operations that may fold away.
     2. Where a barrier's result is among the values found, or its operand and the result is used
-       later, and others use the operand, or it is a constant: let the users of the result use the
-       operand instead. IREE knows then that it must copy.
+       later, and the operand has other users or is a constant: let the users of the result use the
+       operand instead. IREE then knows that it must copy.
 
     Before::
 
@@ -46,7 +47,7 @@ class BypassBarriers(Pass):
         %1 = stablehlo.dynamic_update_slice %0, %arg1, %c
         return %0, %1
 
-    Precondition: the operations that work in place are there.
+    Precondition: the passes that make operations in place have run.
     """
 
     name: ClassVar[str] = "bypass-barriers"
@@ -72,7 +73,7 @@ class BypassBarriers(Pass):
 
 
 def _written(module: ir.Module) -> dict[ir.Value, list[ir.Operation]]:
-    """Returns what may be overwritten, with the operations that do so."""
+    """Returns the values that may be overwritten, with the operations that overwrite them."""
     written: dict[ir.Value, list[ir.Operation]] = {}
     for writer in operations_in_order(module.operation, IN_PLACE):
         for place in overwritten_places(writer):
@@ -84,8 +85,8 @@ def _written(module: ir.Module) -> dict[ir.Value, list[ir.Operation]]:
 class _Order:
     """The order of a module's operations.
 
-    They are looked up by their first results, and by their blocks if they have none: the bindings
-    look operations up by their operands, which change here.
+    Operations are looked up by their first result, and operations without results by their block.
+    The bindings hash an operation by its operands, and operands change here.
     """
 
     def __init__(self, module: ir.Module) -> None:
@@ -95,7 +96,7 @@ class _Order:
 
     def _visit(self, operation: ir.Operation) -> ir.WalkResult:
         if operation.parent is not None:
-            self._positions[_key(operation)] = self._count  # the last of a block's stays
+            self._positions[_key(operation)] = self._count  # the last operation of a block stays
         self._count += 1
         return ir.WalkResult.ADVANCE
 
@@ -116,7 +117,7 @@ def _key(operation: ir.Operation) -> ir.Value | ir.Block:
 
 
 def _storage(value: ir.Value) -> Iterator[ir.Value]:
-    """Gives the values of which one may be a value's storage, itself among them."""
+    """Yields the values that may share a value's storage, and the value itself."""
     pending, seen = [value], {value}
     while pending:
         value = pending.pop()

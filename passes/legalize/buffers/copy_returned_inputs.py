@@ -13,7 +13,8 @@ from axir.passes.legalize.rewriting import find_operations, replace
 from .protect_inputs import transfer
 from .storage import folded_sources
 
-# What may be all of an array, and is that if it has its type: a transfer behind it is lost.
+# Operations that may return the whole of an array. A result of the array's own type is the whole
+# array, and IREE would drop a transfer behind it.
 _WHOLES = tuple(f"stablehlo.{name}" for name in "dynamic_update_slice dynamic_slice slice".split())
 _VIEWS = _WHOLES + tuple(
     f"stablehlo.{name}" for name in "reshape bitcast_convert scatter reduce_precision map".split()
@@ -29,9 +30,9 @@ class CopyReturnedInputs(Pass):
     another call later, that call may overwrite the buffer, and the argument's owner sees it change.
 
     1. Visit the results of each public function.
-    2. Follow each back through reshapes and bitcasts, through slices and updates of all of an
-       array, and through what may change no number. (Optimization barriers of arguments, next to
-       which a transfer is optimized away, are removed first: they hold nothing back.)
+    2. Follow each back through reshapes and bitcasts, through slices and updates of a whole array,
+       and through operations that may change no element. (Optimization barriers of arguments are
+       removed first: they have no effect, and a transfer next to one is optimized away.)
     3. If it ends at an argument, return a transfer of the value instead, which is a copy.
 
     Before::
@@ -79,10 +80,10 @@ def _copy_returned(function: ir.Operation, device: str) -> None:
 
 
 def _unwrapped(value: ir.Value, views: dict[ir.Value, list[ir.Value]]) -> ir.Value:
-    """Returns what a value is that is made of all of an array."""
+    """Returns the array that a value equals if it is a slice or an update of the whole array."""
     while (sources := views.get(value)) and value.owner.name in _WHOLES:
         (source,) = sources
-        if source.type != value.type:  # such as parts of nothing
+        if source.type != value.type:  # such as slices of an empty array
             break
         value = source
     return value

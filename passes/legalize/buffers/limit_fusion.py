@@ -19,14 +19,15 @@ class LimitFusion(Pass):
     """Breaks up elementwise computations of very many arrays.
 
     The fact: IREE fuses elementwise operations without limit, but a dispatch can bind 32 buffers.
-    With the fusions that axir leaves off the compiled program of a sum of 40 arrays fails to load
-    ("binding count 41 > 32"), without them one of 40 broadcast numbers.
+    With the fusions that axir turns off, the compiled sum of 40 arrays fails to load ("binding
+    count 41 > 32"). Without them, the sum of 40 broadcast scalars fails to load.
 
     1. Go through the operations of each function in order, and keep for each value the set of
-       arrays that its fused computation reads. Constants count for nothing; the result of
-       anything but an elementwise operation, or an argument, is an array of its own.
+       arrays that its fused computation reads. Constants do not count. An argument, or the result
+       of an operation that is not elementwise, counts as one array.
     2. Where an operation would read more than `buffers` of them, put an optimization barrier on
-       those of its operands which are computed from more than one. Each is one array from then on.
+       each operand that is computed from more than one array. Each such operand counts as one array
+       from then on.
 
     Before::
 
@@ -37,7 +38,7 @@ class LimitFusion(Pass):
         %b = stablehlo.optimization_barrier %39
         %40 = stablehlo.add %b, %arg40
 
-    Bodies of reductions are left alone. Functions of few values cost nothing.
+    Bodies of reductions are not changed. Functions of few values cost no time.
     """
 
     name: ClassVar[str] = "limit-fusion"

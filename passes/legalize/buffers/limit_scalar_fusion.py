@@ -1,4 +1,4 @@
-"""`limit-scalar-fusion`: computations of numbers in parts that IREE can bind."""
+"""`limit-scalar-fusion`: computations on scalars in parts that IREE can bind."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ _AROUND_BLOCKS = frozenset(("func.func", "stablehlo.while", "stablehlo.if", "sta
 
 @dataclasses.dataclass(frozen=True)
 class LimitScalarFusion(Pass):
-    """Breaks up long computations of numbers, arrays of one element.
+    """Breaks up long computations on scalars, which are arrays of one element.
 
-    The fact: IREE makes one dispatch of all operations on single elements that stand in a function
-    side by side, whether they read each other or not, with a buffer for each number that goes in or
-    comes out; but a dispatch can bind 32 (`limit-fusion`). It ends such a dispatch where the
-    operation before is read by something else.
+    The fact: IREE puts all adjacent operations on single elements into one dispatch, whether they
+    read each other or not. The dispatch binds a buffer for each scalar that it reads or returns,
+    but a dispatch can bind only 32 (`limit-fusion`). IREE ends such a dispatch where another
+    operation reads the last result.
 
     1. Go through the elementwise operations on single elements of each block, of functions,
-       loops and branches, in order, and keep the numbers that the dispatch reads, and those of its
-       own that others read. A number that is read once counts as what it is computed from, because
-       IREE moves its computation to where it is read.
-    2. Where an operation would make them more than `buffers`, put an optimization barrier on the
-       result of the one before, and begin again.
+       loops and branches, in order, and keep the scalars that the dispatch reads, and its results
+       that other operations read. A scalar that is read once counts as its operands, because IREE
+       moves its computation into its reader.
+    2. Where an operation would raise the count above `buffers`, put an optimization barrier on the
+       result of the preceding operation, and start a new count.
 
     Before::
 
@@ -74,11 +74,11 @@ class LimitScalarFusion(Pass):
 
 
 class _Dispatch:
-    """What IREE joins: the numbers that it reads, and those of its own that others read."""
+    """A dispatch of IREE: the scalars that it reads, and its results with other readers."""
 
     def __init__(self) -> None:
         self._read: set[ir.Value] = set()
-        # For each number of its own how many operations are still to come that read it.
+        # For each result of the dispatch, the number of uses that have not been visited yet.
         self._awaited: dict[ir.Value, int] = {}
 
     @property
@@ -115,7 +115,7 @@ def _is_constant(value: ir.Value) -> bool:
 
 
 def _moves(value: ir.Value) -> bool:
-    """Tells whether IREE computes a value where it is read: once, from single elements."""
+    """Tells whether IREE computes a value in its reader: it is read once, and made of scalars."""
     maker = defining_operation(value)
     if maker is None or maker.name not in ELEMENTWISE or not _is_of_numbers(maker):
         return False
@@ -123,7 +123,7 @@ def _moves(value: ir.Value) -> bool:
 
 
 def _store(operation: ir.Operation) -> None:
-    """Has others read the results of an operation from memory: a dispatch ends with it."""
+    """Puts barriers on the results of an operation, so that a dispatch ends with it."""
     for result in operation.results:
         uses = [(use.owner, use.operand_number) for use in result.uses]
         with ir.InsertionPoint.after(operation), operation.location:

@@ -1,4 +1,4 @@
-"""`protect-inputs`: a caller's array is not the place for an operation's result."""
+"""`protect-inputs`: operations do not write their results over a caller's array."""
 
 from __future__ import annotations
 
@@ -36,25 +36,26 @@ _SLICES = ("stablehlo.slice", "stablehlo.dynamic_slice")
 class ProtectInputs(Pass):
     """Copies a function's argument before an operation that would overwrite it.
 
-    The fact: IREE computes a scatter, a dynamic_update_slice or a sort in place, and so do kernels
-    that say so. When the operand's last use is that operation and the operand is the caller's
-    buffer, the caller's array changes, even if the function also returns it
-    (iree-org/iree#16168). Of the ways to force a copy, `flow.tensor.transfer` to the same device is
-    both correct and the fastest: 3 us for 256 KB. Optimization barriers, `flow.tensor.clone` and
+    The fact: IREE computes a scatter, a dynamic_update_slice or a sort in place, and kernels may
+    declare that they work in place. When the operand's last use is that operation and the operand
+    is the caller's buffer, the caller's array changes, even if the function also returns it
+    (iree-org/iree#16168). Among the ways to force a copy, `flow.tensor.transfer` to the same device
+    is both correct and the fastest: 3 us for 256 KB. Optimization barriers, `flow.tensor.clone` and
     identity loops are optimized away.
 
     1. Visit every operation that works in place.
-    2. For each of its operands, follow the value backwards through operations that may forward or
-       fold to an operand, through the results of loops, branches and calls, to arguments.
+    2. Follow each overwritten operand backwards to arguments: through operations that may forward
+       or fold to an operand, and through the results of loops, branches and calls.
     3. Let all uses of the arguments found, except donated ones (`axir.donated`,
-       `jax.buffer_donor`, `tf.aliasing_output`, `iree.abi.output`), use a transfer instead; of
-       unsigned integers, which IREE does not transfer, one of their bits as signless integers.
-       On CPUs a kernel copies what is large: a transfer is the work of one thread.
-    4. Remove the optimization barriers on the way, next to which a transfer is optimized away.
-    5. Where what is overwritten is a slice of such an argument that something else reads, too, let
-       the operation overwrite an array of its own. (IREE transfers the argument once for each
-       reader and keeps the slices apart, then removes the transfers, which nobody writes to, and
-       takes the two slices for one: the other reader found what had been written.)
+       `jax.buffer_donor`, `tf.aliasing_output`, `iree.abi.output`), use a transfer instead. IREE
+       does not transfer unsigned integers, so these are bitcast to signless integers and back. On
+       CPUs a kernel copies large arrays, because a transfer runs on one thread.
+    4. Remove the optimization barriers on the way, because a transfer next to one is optimized
+       away.
+    5. If the overwritten operand is a slice of such an argument and has other readers, let the
+       operation overwrite a new array. (IREE transfers the argument once for each reader and keeps
+       the slices apart. Then it removes the transfers, because no operation writes to them, and
+       merges the two slices: the other reader found the overwritten elements.)
     6. Remove `axir.donated`, which only this pass reads.
 
     Before::
@@ -66,10 +67,11 @@ class ProtectInputs(Pass):
         %0 = flow.tensor.transfer %arg0 : tensor<9xf32> to #hal.device.promise<@__device_0>
         %1 = stablehlo.dynamic_update_slice %0, %arg1, %c : …
 
-    What a host function gives is treated as arguments are: others may read it.
+    The results of host functions are treated as arguments, because others may read them.
 
-    Arguments of a loop's body need no copy (IREE makes one before the loop); those of a private
-    function are taken for a caller's. Precondition: passes that make the operations above have run.
+    Arguments of a loop's body need no copy (IREE makes one before the loop). Arguments of a private
+    function are treated as the caller's arrays. Precondition: passes that make the operations above
+    have run.
     """
 
     name: ClassVar[str] = "protect-inputs"
@@ -106,7 +108,7 @@ class ProtectInputs(Pass):
             _remove_own_attribute(function)
 
     def _replace_by_copy(self, value: ir.Value) -> None:
-        """Lets all uses of a function's argument, or of a call's result, use a copy of it."""
+        """Replaces a function's argument, or a call's result, by a copy in all its uses."""
         uses = [(use.owner, use.operand_number) for use in value.uses]
         if isinstance(value, ir.BlockArgument):
             place = ir.InsertionPoint.at_block_begin(value.owner)
@@ -125,7 +127,7 @@ class ProtectInputs(Pass):
 
 @dataclasses.dataclass
 class _Storage:
-    """What is found behind the operands of operations that work in place."""
+    """The arguments, host functions' results and barriers behind overwritten operands."""
 
     arguments: dict[ir.BlockArgument, None] = dataclasses.field(default_factory=dict)
     host_results: dict[ir.Value, None] = dataclasses.field(default_factory=dict)
@@ -134,7 +136,7 @@ class _Storage:
 
 
 def transfer(value: ir.Value, device: str) -> ir.Value:
-    """Copies a value to a device; unsigned integers, which IREE does not transfer, as signless."""
+    """Copies a value to a device; IREE transfers no unsigned integers: they are bitcast."""
     if hlo.is_unsigned(value):
         element = hlo.element_type_of(value)
         bits = hlo.bitcast_convert(value, ir.IntegerType.get_signless(element.width))
@@ -150,7 +152,7 @@ def transfer(value: ir.Value, device: str) -> ir.Value:
 
 
 def _trace_storage(value: ir.Value, reached: _Storage) -> bool:
-    """Collects the functions' arguments in whose storage a value may live; tells if there are any.
+    """Collects the function arguments that a value may share storage with; tells if it found any.
 
     Barriers on the way to them are collected as well.
     """
@@ -205,7 +207,7 @@ def _has_twin(operation: ir.Operation) -> bool:
 
 
 def donated_arguments(function: ir.Operation) -> list[int]:
-    """Returns the numbers of the arguments that a caller gives away."""
+    """Returns the numbers of the arguments that a caller donates."""
     attributes = function.attributes
     if "arg_attrs" not in attributes:
         return []
@@ -217,7 +219,7 @@ def donated_arguments(function: ir.Operation) -> list[int]:
 
 
 def is_given_away(value: ir.Value) -> bool:
-    """Tells whether a value is an argument of a function whose memory the caller gives away."""
+    """Tells whether a value is a function argument that the caller donates."""
     if not isinstance(value, ir.BlockArgument):
         return False
     owner = value.owner.owner.operation
@@ -225,7 +227,7 @@ def is_given_away(value: ir.Value) -> bool:
 
 
 def _remove_own_attribute(function: ir.Operation) -> None:
-    """IREE's context does not know the namespace `axir`, and would reject the module."""
+    """Removes `axir.donated`: IREE does not know the namespace, and would reject the module."""
     attributes = function.attributes
     if "arg_attrs" not in attributes:
         return

@@ -1,4 +1,4 @@
-"""`renew-branch-results`: branches give arrays of their own, where these are updated in place."""
+"""`renew-branch-results`: branches return copies of arrays that are updated in place."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _BRANCHING = ("stablehlo.if", "stablehlo.case")
 
 @dataclasses.dataclass(frozen=True)
 class RenewBranchResults(Pass):
-    """Copies what a branch hands on as it is, if its result or the array is updated in place.
+    """Copies arrays that a branch returns unchanged if the array or the result is overwritten.
 
-    The fact: IREE takes the result of a condition for an array of its own, also where a branch
-    gives an array from outside, or gives one array twice. An update of the result then overwrites
-    that array, whoever reads it later, and an update of the array the result.
+    The fact: IREE treats the result of a condition as a new array, even where a branch returns an
+    array from outside, or returns one array twice. An update of the result then overwrites the
+    outer array for its later readers, and an update of the outer array overwrites the result.
 
-    1. Follow what operations in place overwrite back through views, to results of branches.
-    2. Of what the branches give there, copy the arrays from outside that something else reads.
-    3. Find where branches give the arrays on that way as results that do not lie on it, and copy
-       them there if the operation comes after the condition, and something reads that result.
+    1. Follow the operands that operations overwrite back through views, to results of branches.
+    2. In the branches, copy each returned array that comes from outside and has other readers.
+    3. Find other branches that return an array passed on the way. Copy the array there if the
+       overwriting operation comes after the condition, and the condition's result is read.
 
     Before::
 
@@ -48,7 +48,7 @@ class RenewBranchResults(Pass):
     name: ClassVar[str] = "renew-branch-results"
 
     def run(self, module: ir.Module) -> None:
-        """Copies what is to be copied."""
+        """Copies the arrays that an update in place would change for another reader."""
         ends = _ends_by_array(module)
         for operation in find_operations(module.operation, IN_PLACE):
             for place in overwritten_places(operation):
@@ -56,31 +56,31 @@ class RenewBranchResults(Pass):
 
 
 class _End:
-    """Where a branch gives a value as one of the results of its condition."""
+    """The place where a branch returns a value as one of the results of its condition."""
 
     def __init__(self, returned: ir.Operation, index: int) -> None:
         self._returned = returned
         self._index = index
         self.condition: ir.Operation = returned.parent.operation
-        # Whether it gives a copy by now, which nothing else reads.
+        # Whether the branch already returns a copy, which has no other reader.
         self.is_renewed = False
 
     def value(self) -> ir.Value:
-        """Returns what the branch gives."""
+        """Returns the value that the branch returns."""
         return self._returned.operands[self._index]
 
     def result(self) -> ir.Value:
-        """Returns what it is given as."""
+        """Returns the condition's result at this place."""
         return self.condition.results[self._index]
 
     def renew(self) -> None:
-        """Has the branch give a copy."""
+        """Makes the branch return a copy."""
         with ir.InsertionPoint(self._returned), self._returned.location:
             self._returned.operands[self._index] = renewed(self.value())
         self.is_renewed = True
 
 
-# The ends of branches by the arrays that they give, themselves or a view; and by the results.
+# The ends of branches: by the arrays that they return (directly or as a view), and by the results.
 @dataclasses.dataclass(frozen=True)
 class _Ends:
     giving: dict[ir.Value, list[_End]]
@@ -101,18 +101,18 @@ def _ends_by_array(module: ir.Module) -> _Ends:
 
 
 class _Overwriting:
-    """Sees to what one operation overwrites."""
+    """Copies the arrays that one operation in place would change for other readers."""
 
     def __init__(self, operation: ir.Operation, ends: _Ends) -> None:
         self._operation = operation
         self._ends = ends
 
     def renew(self, value: ir.Value, through: tuple[_End, ...] = ()) -> None:
-        """Copies what branches give, and would change with a value that is overwritten.
+        """Copies the values that branches return and that would change with an overwritten value.
 
         Args:
             value: The value.
-            through: The ends of branches by way of which it is what the operation overwrites.
+            through: The ends of branches between the value and the overwritten operand.
         """
         array = _array_behind(value)
         for end in self._ends.giving.get(array, ()):
@@ -127,20 +127,20 @@ class _Overwriting:
                 self.renew(end.value(), (*through, end))
 
     def _changes(self, end: _End) -> bool:
-        """Tells whether somebody may read the result that an end gives after the operation."""
+        """Tells whether the result of an end may be read after the operation."""
         is_read = next(iter(end.result().uses), None) is not None
         return is_read and _comes_after(self._operation, end.condition)
 
 
 def _array_behind(value: ir.Value) -> ir.Value:
-    """Returns the array whose storage a value has, as far as no condition lies between."""
+    """Returns the array that a value is a view of; conditions are not followed."""
     while (source := moved_from(value)) is not None:
         value = source
     return value
 
 
 def _comes_after(operation: ir.Operation, condition: ir.Operation) -> bool:
-    """Tells whether an operation comes after a condition, and not in one of its branches."""
+    """Tells whether an operation comes after a condition and outside its branches."""
     before: ir.Operation | None = condition
     while before is not None:
         after: ir.Operation | None = operation
@@ -153,7 +153,7 @@ def _comes_after(operation: ir.Operation, condition: ir.Operation) -> bool:
 
 
 def _is_shared(end: _End) -> bool:
-    """Tells whether an array from outside of a condition is read by something else, too."""
+    """Tells whether the returned array comes from outside the condition and has other readers."""
     value: ir.Value | None = end.value()
     while value is not None:
         if len(list(value.uses)) > 1 and not _is_within(defining_operation(value), end.condition):

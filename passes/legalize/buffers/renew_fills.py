@@ -1,4 +1,4 @@
-"""`renew-fills`: arrays filled with a number, each made for itself."""
+"""`renew-fills`: each operation in place gets its own array filled with a number."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _PAD = "stablehlo.pad"
 _VIEWS = ("stablehlo.broadcast_in_dim", "stablehlo.reshape", "stablehlo.transpose")
 
 _COMPLEX = 128
-# The bytes of a number that the program computes: any two may be equal.
+# Stands for the bytes of a number that the program computes: any two may be equal.
 _COMPUTED = b"?"
 _PADDING = ("edge_padding_low", "edge_padding_high", "interior_padding")
 
@@ -37,27 +37,27 @@ Fill: TypeAlias = tuple[str, bytes, int]
 
 @dataclasses.dataclass(frozen=True)
 class RenewFills(Pass):
-    """Makes an array that is filled with a number once for each operation that works in it.
+    """Gives each operation in place its own copy of an array that is filled with one number.
 
-    The facts: memory is filled with patterns of up to 32 bits. For a number of 64 bits whose halves
-    differ, and for complex ones, IREE makes a dispatch without operands. Where an operation works
-    in place on such an array that something else uses, too, it makes one for each; but it removes
-    common subexpressions after that, so that all use one. (Or a part of the program reads what it
-    does not own: "'stream.yield' op used resource not listed in explicit captures".) A pad works in
-    place on an array filled with its value.
+    The facts: IREE fills memory with patterns of up to 32 bits. For a 64-bit number with two
+    different halves, and for complex numbers, it makes a dispatch without operands. If an operation
+    works in place on such an array and the array has other users, IREE makes one array for each
+    user. But it removes common subexpressions after that, so that all use one array. (Or a part of
+    the program reads a resource that it does not own: "'stream.yield' op used resource not listed
+    in explicit captures".) A pad works in place on an array filled with its padding value.
 
-    Where two pads by one number, whatever its size, become one dispatch, that takes one filled
-    array, and both pads work in it: the result of one is found in that of the other.
+    Two pads with the same number, of any width, may become one dispatch. The dispatch takes one
+    filled array and both pads work in it, so that one result contains the other's elements.
 
     1. In each function, collect the operations outside of loops that work in place on arrays filled
-       with a number of 64 bits or a complex one, and the pads by numbers of which there are two or
-       more; a pad in a loop by a number of 64 bits counts twice. (`renew-loop-operands` does the
-       rest in loops.) Numbers that the program computes count as equal.
-    2. Of such a number, choose between the array and zeros by a truth value that is true,
-       which the compiler does not know; of another one, fill an array with a number that it does
-       not know.
-    3. Write a pad as an update of such an array; one that cuts off or pads between elements as a
-       choice between the operand, padded with zeros, and the number, if that has 64 bits.
+       with a 64-bit or complex number, and the pads with a number that two or more pads use. A pad
+       in a loop with a 64-bit number counts twice. (`renew-loop-operands` handles the other
+       operations in loops.) Numbers that the program computes count as equal.
+    2. For a 64-bit or complex number, select between the array and zeros by a boolean that is true
+       but opaque to the compiler. For any other number, fill an array with a number that is opaque
+       to the compiler.
+    3. Write a pad as an update of such an array. A pad with negative or interior padding becomes,
+       if its number has 64 bits, a select between the operand padded with zeros and the number.
 
     Before::
 
@@ -107,7 +107,7 @@ def _renew(function: ir.Operation) -> None:
 
 
 def _fill(value: ir.Value, filled: ir.Type) -> Fill | None:
-    """Returns which array is filled by a value, or is the value, if that is one number."""
+    """Returns the kind of array that a value fills, or is, if all its elements are one number."""
     number, maker = value, defining_operation(value)
     while maker is not None and maker.name in _VIEWS:
         number = maker.operands[0]
@@ -135,7 +135,7 @@ def _fill(value: ir.Value, filled: ir.Type) -> Fill | None:
 
 
 def _is_wide(fill: Fill) -> bool:
-    """Tells whether it takes a dispatch to fill an array."""
+    """Tells whether IREE needs a dispatch to fill the array."""
     _, pattern, width = fill
     return width == _COMPLEX or (
         width == 64 and (pattern == _COMPUTED or pattern[:4] != pattern[4:])
@@ -143,13 +143,13 @@ def _is_wide(fill: Fill) -> bool:
 
 
 def _is_update(pad: ir.Operation) -> bool:
-    """Tells whether a pad leaves its operand together and whole."""
+    """Tells whether a pad keeps its operand contiguous and whole."""
     low, high, interior = (list(pad.attributes[name]) for name in _PADDING)
     return not any(interior) and min((*low, *high), default=0) >= 0
 
 
 def _padded(pad: ir.Operation) -> ir.Value:
-    """Builds what a pad computes."""
+    """Builds the result of a pad."""
     operand, value = pad.operands
     low, high, interior = (list(pad.attributes[name]) for name in _PADDING)
     shape = hlo.shape_of(pad.results[0])

@@ -20,11 +20,11 @@ Edge: TypeAlias = tuple[int, int]
 _WITH_BLOCKS = frozenset(("func.func", "stablehlo.while", "stablehlo.if", "stablehlo.case"))
 _VIEWS = frozenset(f"stablehlo.{name}" for name in ("broadcast_in_dim", "reshape", "transpose"))
 _LOOPS = ELEMENTWISE - _VIEWS - {"stablehlo.slice"}
-# These fold to their operand if that has their shape, and else are fused with nothing before them.
+# These fold to their operand if it has their shape. Otherwise they are not fused with producers.
 _SLICES = frozenset(
     f"stablehlo.{name}" for name in ("concatenate", "dynamic_slice", "pad", "reverse", "slice")
 )
-# What IREE makes no loops of that others are fused into.
+# Operations for which IREE makes no loops that others are fused into.
 _NO_LOOPS = (
     _SLICES
     | _WITH_BLOCKS
@@ -40,8 +40,8 @@ class Way(NamedTuple):
     """How a result of an operation reaches a value that may be fused with the operation.
 
     Attributes:
-        axes: For each axis of the value, those of the result that vary along it.
-        cuts: Operands which all of it passes; the last ones before the axes changed.
+        axes: For each axis of the value, the axes of the result that vary along it.
+        cuts: Operands that every path passes; the last ones before the axes changed.
         edges: All operands that have been among the cuts.
     """
 
@@ -56,19 +56,21 @@ class SeparateViews(Pass):
 
     The fact: IREE fuses a reduction, product, convolution or other loops with the elementwise
     operations that read the result, and distributes the loops that both have in common. Where the
-    result `s` is read along two axes, as in `s[:, None] + s[None, :]`, it takes both for the same
-    loop: the diagonal is computed, the rest of the memory is left as it was. (It merges the ways
-    from the loops of the one to those of the other, `(d0) -> (d0, 0)` and `(d0) -> (0, d0)`. Ways
-    that contradict each other, as those of a matrix and its transpose, it does not fuse.)
+    result `s` is read along two axes, as in `s[:, None] + s[None, :]`, it treats both axes as the
+    same loop: only the diagonal is computed, and the rest of the memory keeps its old contents. (It
+    merges the maps from the loops of the producer to the loops of the consumer, `(d0) -> (d0, 0)`
+    and `(d0) -> (0, d0)`. It does not fuse where the maps contradict each other, as for a matrix
+    and its transpose.)
 
-    1. Give each result of an operation whose loops others may be fused into a number, and follow
-       it through elementwise operations and views, and through reductions along other axes. Keep
-       along which axes of each value it varies, and which operands it passes.
-    2. What reaches a value through anything else is behind it: IREE fuses nothing across that.
-    3. Where an operation reads one result along two axes, put a barrier on the last operand of one
-       of the ways that had the axes of before, an operand of the other way only if there is one.
-       The result is behind the barrier from there on, so the other uses stay fused.
-    4. Put barriers on what calls read, whose functions IREE inlines.
+    1. Number each result of an operation if other operations may be fused into its loops. Follow it
+       through elementwise operations and views, and through reductions along other axes. Keep for
+       each value the axes along which the result varies, and the operands that it passes.
+    2. Every other operation ends the way of a result: IREE fuses nothing across it. The result is
+       then "behind" the value.
+    3. Where an operation reads one result along two axes, put a barrier on one of the two ways, at
+       the last operand before its axes changed. Prefer an operand that is not on the other way.
+       From there on the result is behind the barrier, so the other uses stay fused.
+    4. Put barriers on the operands of calls, because IREE inlines the called functions.
 
     Before::
 
@@ -85,7 +87,7 @@ class SeparateViews(Pass):
         %2 = stablehlo.broadcast_in_dim %b, dims = [1]
         %3 = stablehlo.add %1, %2 : tensor<4x4xf32>
 
-    Precondition: all elementwise operations are there.
+    Precondition: the passes that make elementwise operations have run.
     """
 
     name: ClassVar[str] = "separate-views"
@@ -102,7 +104,7 @@ class SeparateViews(Pass):
 
 
 class _Search:
-    """The search through one function; values without an entry are reached by nothing."""
+    """The search through one function; values without an entry depend on no numbered result."""
 
     def __init__(self, operations: Sequence[ir.Operation]) -> None:
         self.operations = operations
@@ -144,7 +146,7 @@ class _Search:
     def _pass(
         self, number: int, operation: ir.Operation, operands: list[ir.Value], behind: int
     ) -> tuple[dict[int, Way], int]:
-        """Returns the ways through an operation, and the set of what is behind it."""
+        """Returns the ways through an operation, and the set of results behind it."""
         merged: dict[int, Way] = {}
         for place, operand in enumerate(operands):
             for root, way in self._ways.get(operand, {}).items():
@@ -174,7 +176,7 @@ class _Search:
             operand in self._widened or hlo.size_of(operation.results[0]) > hlo.size_of(operand)
         ):
             self._widened.add(operation.results[0])
-        # What has been broadcast is larger than what was before.
+        # A barrier belongs before a broadcast, because the array is larger behind it.
         if way.cuts and not (is_view and operand not in self._widened):
             return way
         cuts = frozenset(((number, place),))
@@ -186,7 +188,7 @@ class _Search:
 
 
 def _operations(function: ir.Operation) -> list[ir.Operation]:
-    """All operations on arrays in the order of the program."""
+    """Returns all operations on arrays in the order of the program."""
     found: list[ir.Operation] = []
 
     def visit(operation: ir.Operation) -> ir.WalkResult:
@@ -199,7 +201,7 @@ def _operations(function: ir.Operation) -> list[ir.Operation]:
 
 
 def _axes_after(operation: ir.Operation, place: int, axes: Axes) -> Axes | None:
-    """Returns along which axes of the result an operand's axes go on; None if nothing is fused."""
+    """Returns the axes of a result that an operand's axes become; None if nothing is fused."""
     name = operation.name
     if name == "stablehlo.reduce":
         reduced = frozenset(operation.attributes["dimensions"])
@@ -231,7 +233,7 @@ def _is_elementwise(name: str) -> bool:
 
 
 def _axes_of_product(operation: ir.Operation, place: int, axes: Axes) -> Axes | None:
-    """Does so for products: only outer ones are elementwise operations to IREE."""
+    """Does so for products: only outer products are elementwise operations for IREE."""
     numbers = dimension_numbers(operation.attributes["dot_dimension_numbers"])
     if numbers["lhs_contracting_dimensions"]:
         return None
@@ -244,7 +246,7 @@ def _axes_of_product(operation: ir.Operation, place: int, axes: Axes) -> Axes | 
 
 
 def _axes_of_reshape(operation: ir.Operation, axes: Axes) -> Axes:
-    """Axes of extent 1 come and go; where others are split or joined, each may vary along all."""
+    """Handles reshapes: axes of extent 1 do not count; split or joined axes may vary along all."""
     before, after = (hlo.shape_of(x) for x in (operation.operands[0], operation.results[0]))
     kept = [axes[axis] for axis, extent in enumerate(before) if extent != 1]
     long = [axis for axis, extent in enumerate(after) if extent != 1]

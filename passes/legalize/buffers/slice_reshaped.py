@@ -1,4 +1,4 @@
-"""`slice-reshaped`: no element of an array gets more axes than the array has."""
+"""`slice-reshaped`: no element of an array is reshaped to a higher rank than the array."""
 
 from __future__ import annotations
 
@@ -17,16 +17,17 @@ _RESHAPES = ("stablehlo.broadcast_in_dim", "stablehlo.reshape")
 
 @dataclasses.dataclass(frozen=True)
 class SliceReshaped(Pass):
-    """Takes single elements out of arrays of as many axes as a single element has anywhere.
+    """Slices single elements from arrays of as high a rank as any one-element array has.
 
-    The fact: IREE takes an element as a scalar where it computes with it, and where it makes an
-    array of it again, reads the axes of that as those of the slice
-    (`iree-dispatch-creation-bubble-up-expand-shapes`). Of more axes than what is sliced that is no
-    operation: "expected rank to be smaller or equal to the other rank", "Verification failed". What
-    stands between the two is often folded away first, as the addition of zero is.
+    The fact: IREE computes with an element as a scalar. Where it makes an array of the scalar
+    again, it moves the axes of that array to the slice
+    (`iree-dispatch-creation-bubble-up-expand-shapes`). If the array has more axes than the sliced
+    operand, the new slice is invalid: "expected rank to be smaller or equal to the other rank",
+    "Verification failed". Operations between the two, such as an addition of zero, are often folded
+    away first.
 
-    1. In each function, find the reshape of one element to the most axes.
-    2. Give what a slice takes one element of that many axes, and slice that.
+    1. In each function, find the highest rank to which a one-element array is reshaped.
+    2. If a slice takes one element, reshape its operand to that rank and slice the reshaped array.
 
     Before::
 
@@ -58,7 +59,7 @@ class SliceReshaped(Pass):
 
 
 def _element(operation: ir.Operation, rank: int) -> ir.Value:
-    """Builds what a slice takes, from an array of that many axes."""
+    """Builds the result of a one-element slice from an array of that rank."""
     array = operation.operands[0]
     added = rank - _rank(array)
     widened = hlo.reshape(array, (1,) * added + hlo.shape_of(array))

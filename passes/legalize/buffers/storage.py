@@ -29,8 +29,8 @@ _ARITHMETIC = frozenset(
         "shift_left shift_right_logical shift_right_arithmetic negate not"
     ).split()
 )
-# Scatter, sort and the like do not stand here: what they write to is storage of their own, or what
-# `protect-inputs` has copied. (What they replace all of is another matter: see `_replacement`.)
+# Scatter, sort and the like are not in this set: they write to new storage, or to a copy that
+# `protect-inputs` made. (`_replacement` handles updates that replace a whole array.)
 _FORWARDING = _MOVES | _ARITHMETIC
 
 
@@ -45,7 +45,7 @@ def overwritten_places(operation: ir.Operation) -> list[int]:
 
 
 def sources(operation: ir.Operation, result: ir.Value) -> list[ir.Value]:
-    """Returns the values whose storage a result may share, however unlikely that is."""
+    """Returns all values that a result may share storage with, even if it rarely does."""
     if operation.name in _FORWARDING:
         return list(operation.operands)
     if operation.name in ("stablehlo.while", BARRIER):
@@ -62,7 +62,7 @@ def sources(operation: ir.Operation, result: ir.Value) -> list[ir.Value]:
 def folded_sources(value: ir.Value) -> list[ir.Value]:
     """Returns the values that a value may become when the compiler folds its operation away.
 
-    A move may be one that moves nothing, and arithmetic with a constant may change nothing.
+    A move may leave every element in its place, and arithmetic with a constant may be an identity.
     """
     operation = defining_operation(value)
     if operation is None:
@@ -81,7 +81,7 @@ def folded_sources(value: ir.Value) -> list[ir.Value]:
 
 
 def _replacement(operation: ir.Operation, result: ir.Value) -> list[ir.Value]:
-    """Returns what an update writes over all of an array, which the result then is."""
+    """Returns the update that replaces a whole array, and is then the result; else nothing."""
     if operation.name == "stablehlo.dynamic_update_slice":
         written = operation.operands[1]
     elif operation.name == "stablehlo.scatter":
@@ -97,9 +97,9 @@ def _replacement(operation: ir.Operation, result: ir.Value) -> list[ir.Value]:
 
 
 def moved_from(value: ir.Value) -> ir.Value | None:
-    """Returns the array whose storage a value has if the move that makes it moves nothing.
+    """Returns the array that a value shares storage with if its move leaves all elements in place.
 
-    None if a value is made by something else.
+    Returns None if another operation makes the value.
     """
     operation = defining_operation(value)
     if operation is None or not (operation.name in _MOVES or operation.name == BARRIER):

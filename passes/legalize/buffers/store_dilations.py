@@ -1,4 +1,4 @@
-"""`store-dilations`: what a pad spreads out is no part of another pad."""
+"""`store-dilations`: the result of a pad with interior padding is not fused with another pad."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from .storage import folded_sources
 
 @dataclasses.dataclass(frozen=True)
 class StoreDilations(RewritePass):
-    """Keeps in memory an array with padding between its elements.
+    """Keeps the result of a pad with interior padding in memory.
 
     The fact: such a pad becomes a `tensor.insert_slice` with strides. IREE folds a `tensor.pad` of
-    its result, which windows have, too, into the insertion and drops the strides: the elements
-    stood side by side. A `tensor.pad` by the same number that is spread out it folds, too, and
-    takes the place of an element after the first pad for that before the strides.
+    its result (windows have one, too) into the insertion and drops the strides: the elements were
+    then adjacent. It also folds a `tensor.pad` with the same number before the insertion, and takes
+    an element's position after the first pad for its position before the strides.
 
     1. Visit each pad with padding between elements.
     2. Let its users read an optimization barrier of it.
-    3. If its operand may come to be a pad when the compiler has folded what is between the two, let
-       it read an optimization barrier of that.
+    3. If its operand may become a pad when the compiler folds the operations in between, put an
+       optimization barrier on the operand.
 
     Before::
 
@@ -38,7 +38,7 @@ class StoreDilations(RewritePass):
         %b = stablehlo.optimization_barrier %0
         %1 = stablehlo.pad %b, %zero, low = [1], high = [0], interior = [0]
 
-    Precondition: `protect-inputs` has run, which removes barriers.
+    Precondition: `protect-inputs` has run, because it removes barriers.
     """
 
     name: ClassVar[str] = "store-dilations"
@@ -55,6 +55,6 @@ class StoreDilations(RewritePass):
 
 
 def _is_padded(value: ir.Value) -> bool:
-    """Tells whether a value is a pad, or what may be folded to one."""
+    """Tells whether a value is a pad or may be folded to one."""
     behind = values_behind(value, lambda x, _: folded_sources(x))
     return any(operation.name == "stablehlo.pad" for _, operation in behind)

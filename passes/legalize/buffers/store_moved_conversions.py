@@ -1,4 +1,4 @@
-"""`store-moved-conversions`: what is widened and then moved is kept in memory on CUDA."""
+"""`store-moved-conversions`: floats that are widened and then moved are kept in memory on CUDA."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ _VIEWS = frozenset(f"stablehlo.{name}" for name in ("broadcast_in_dim", "reshape
 
 @dataclasses.dataclass(frozen=True)
 class StoreMovedConversions(RewritePass):
-    """Puts optimization barriers on floats that are widened and then taken apart or put together.
+    """Puts optimization barriers on widened floats that are then sliced, concatenated or moved.
 
-    The fact: IREE widens numbers again in each dispatch that reads them, and its fusion for CUDA
-    fails where that is a scatter, or slices that are put together again ("failed to apply fusion +
-    hoisting patterns"): `cumlogsumexp` of bf16, the gradient of `max_pool` of f16.
+    The fact: IREE repeats the conversion in each dispatch that reads the wide floats. Its fusion
+    for CUDA fails if that dispatch is a scatter, or a concatenation of slices ("failed to apply
+    fusion + hoisting patterns"). Examples are `cumlogsumexp` of bf16 and the gradient of `max_pool`
+    of f16.
 
-    1. Take the conversions of floats to wider ones that such an operation reads, as they are or by
-       views.
+    1. Visit the conversions of floats to wider floats that such an operation reads, directly or
+       through views.
     2. Put a barrier on the result.
 
     Before::

@@ -1,4 +1,4 @@
-"""`store-moved-parts`: a part of an array that moves within it is taken out before it is put in."""
+"""`store-moved-parts`: a part that moves within an array is copied before it is written."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _VIEWS = frozenset(f"stablehlo.{name}" for name in "reshape transpose convert re
 
 @dataclasses.dataclass(frozen=True)
 class StoreMovedParts(RewritePass):
-    """Keeps in memory what an update takes from a part of the array that it updates.
+    """Stores a slice before it is written back to another place of the same array.
 
-    The fact: IREE makes a slice part of the kernel that writes it to a place that is computed
-    (`slow_memcpy`), which works in place: of a part that is moved by less than its extent it read
-    what it had just written.
+    The fact: IREE fuses a slice with the kernel that writes it to a computed position
+    (`slow_memcpy`), and the kernel works in place. If the slice moves by less than its extent, the
+    kernel read elements that it had just written.
 
-    1. Visit each update, and follow what it writes back through views to slices, and to what these
-       are slices of.
-    2. If one is a slice of the array that is updated, or of what that is a view of, let the update
-       read what it writes through an optimization barrier.
+    1. Visit each update, and follow its second operand back through views to slices, and to the
+       arrays that are sliced.
+    2. If one of these is the updated array, or an array that it is a view of, put an optimization
+       barrier on the second operand.
 
     Before::
 
@@ -40,7 +40,7 @@ class StoreMovedParts(RewritePass):
         %b = stablehlo.optimization_barrier %0
         %1 = stablehlo.dynamic_update_slice %x, %b, %j, %zero
 
-    Precondition: `protect-inputs` has run, which removes barriers.
+    Precondition: `protect-inputs` has run, because it removes barriers.
     """
 
     name: ClassVar[str] = "store-moved-parts"
@@ -54,7 +54,7 @@ class StoreMovedParts(RewritePass):
 
 
 def _wholes(value: ir.Value) -> set[ir.Value]:
-    """Returns what a value is, by way of views and of other slices, a slice of."""
+    """Returns the arrays that a value is a slice of, through views and other slices."""
     pending, found = [value], set[ir.Value]()
     while pending:
         for viewed in _closure(pending.pop(), _VIEWS):
@@ -66,7 +66,7 @@ def _wholes(value: ir.Value) -> set[ir.Value]:
 
 
 def _closure(value: ir.Value, views: frozenset[str] = frozenset()) -> set[ir.Value]:
-    """Returns a value, and those that it may be a view of, by way of `views` in any case."""
+    """Returns a value and the values that it may be a view of; `views` are always followed."""
     pending, found = [value], set[ir.Value]()
     while pending:
         value = pending.pop()

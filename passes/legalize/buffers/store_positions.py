@@ -1,4 +1,4 @@
-"""`store-positions`: what is beside a reduction on Vulkan reads its positions from memory."""
+"""`store-positions`: masks beside a reduction read their positions from memory on Vulkan."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ _CALL, _CONSTANT, _IOTA = "func.call", "stablehlo.constant", "stablehlo.iota"
 class StorePositions(Pass):
     """Keeps positions along an axis in memory if a dispatch may compute them beside a reduction.
 
-    The fact: where a loop asks for its own index and is in one dispatch with a reduction that the
-    threads of a subgroup share, IREE keeps the indices in memory of the workgroup, as numbers of
-    type `index`, which SPIR-V does not have ("failed to legalize operation 'memref.alloc'"). Every
-    mask beside a sum is such a loop, and so was `lu` of 37 x 36.
+    The fact: a loop may read its own index and share a dispatch with a reduction that the threads
+    of a subgroup compute together. IREE then keeps the indices in workgroup memory as type `index`,
+    which SPIR-V does not have ("failed to legalize operation 'memref.alloc'"). Every mask beside a
+    sum is such a loop; `lu` of 37 x 36 failed in this way.
 
-    1. Put values together that IREE may compute in one dispatch: operands and results of
-       elementwise operations, views, reductions, products and calls. Constants join nothing.
-    2. Where an `iota` is together with a reduction, make it an array of one axis behind a barrier,
-       that is broadcast.
+    1. Group the values that IREE may compute in one dispatch: operands and results of elementwise
+       operations, views, reductions, products and calls. Constants join no groups.
+    2. Where an `iota` is in a group with a reduction, replace it by an `iota` of one axis behind a
+       barrier, which is broadcast.
 
     Before::
 
@@ -83,7 +83,7 @@ class _Together:
         self._reduced: set[ir.Value] = set()
 
     def join(self, operation: ir.Operation, is_reduction: bool) -> None:
-        """Puts the operands and results of an operation together."""
+        """Joins the sets of the operands and results of an operation."""
         values = [
             value
             for value in (*operation.operands, *operation.results)
@@ -98,7 +98,7 @@ class _Together:
             self._reduced.add(root)
 
     def has_reduction(self, value: ir.Value) -> bool:
-        """Tells whether a value is together with a reduction."""
+        """Tells whether a value is in one set with a reduction."""
         return self._root(value) in self._reduced
 
     def _root(self, value: ir.Value) -> ir.Value:

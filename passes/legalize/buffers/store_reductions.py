@@ -1,4 +1,4 @@
-"""`store-reductions`: what is broadcast of sums down the columns is read from memory on Vulkan."""
+"""`store-reductions`: broadcasts of sums along leading axes are read from memory on Vulkan."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _SEARCHED = 64
 
 @dataclasses.dataclass(frozen=True)
 class StoreReductions(RewritePass):
-    """Keeps in memory what is computed of reductions, and broadcast to rows.
+    """Keeps results of reductions in memory before they are broadcast along leading axes.
 
-    The fact: for SPIR-V, IREE cuts the loops of a dispatch like those of its reduction, the axes of
-    the result first. What is computed of the result in the same dispatch has other loops if the
-    result is broadcast along an axis that comes before its own: `x - x.sum(0)` was wrong, and so
-    was `x - v @ x`.
+    The fact: for SPIR-V, IREE tiles all loops of a dispatch like the loops of its reduction, with
+    the axes of the result first. Operations in the same dispatch have their loops in another order
+    if the result is broadcast along an axis that precedes its own axes: `x - x.sum(0)` was wrong,
+    and so was `x - v @ x`.
 
-    1. Visit each broadcast. Axes of extent 1 count for nothing.
-    2. If its operand lacks an axis that comes before one that it has, and is computed by
-       elementwise operations of the result of a reduction, a product or a call, or is the argument
-       of a function that is called, put an optimization barrier on the operand.
+    1. Visit each broadcast. Axes of extent 1 do not count.
+    2. Put an optimization barrier on its operand under two conditions. The operand lacks an axis
+       that precedes one of the operand's axes. And elementwise operations compute it from a
+       reduction, a product or a call, or it is an argument of a called function.
 
     Before::
 
@@ -39,7 +39,7 @@ class StoreReductions(RewritePass):
         %0 = stablehlo.optimization_barrier %sum
         %use = stablehlo.broadcast_in_dim %0, dims = [1]
 
-    Precondition: `protect-inputs` has run, which would remove the barriers.
+    Precondition: `protect-inputs` has run, because it would remove the barriers.
     """
 
     name: ClassVar[str] = "store-reductions"
@@ -53,7 +53,7 @@ class StoreReductions(RewritePass):
 
 
 def _is_along_earlier_axes(operation: ir.Operation) -> bool:
-    """Tells whether a broadcast adds an axis before one of its operand."""
+    """Tells whether a broadcast adds an axis before one of its operand's axes."""
     shape = operation.operands[0].type.shape
     placed = list(operation.attributes["broadcast_dimensions"])
     kept = [place for place, extent in zip(placed, shape, strict=True) if extent != 1]
@@ -80,6 +80,6 @@ def _is_of_reduction(value: ir.Value) -> bool:
 
 
 def _is_of_called_function(value: ir.Value) -> bool:
-    """Tells whether an argument of a block is one of a function that others call."""
+    """Tells whether an argument of a block belongs to a function that is called."""
     function = value.owner.owner.operation
     return function.name == "func.func" and "sym_visibility" in function.attributes

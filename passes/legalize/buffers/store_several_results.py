@@ -1,4 +1,4 @@
-"""`store-several-results`: what reductions of several arrays give is read from memory."""
+"""`store-several-results`: results of reductions with several results are read from memory."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ _WITH_SEVERAL = ("stablehlo.reduce", "linalg.generic")
 
 @dataclasses.dataclass(frozen=True)
 class StoreSeveralResults(Pass):
-    """Puts optimization barriers on the results of loops that have several.
+    """Puts optimization barriers on the results of loops that have several results.
 
-    The fact: IREE makes a transposition part of the loops whose result it moves, and of loops with
-    several results it keeps only the memory of that one: the compiler dies of what is left (SIGSEGV
-    in `FuseTransposeWithProducerLinalgOp`). It moves transpositions through elementwise operations
-    and views before, and makes them of its own for products, so what reads a result tells little.
+    The fact: IREE fuses a transpose with the loops that produce its operand. If the loops have
+    several results, it keeps only the buffer of the transposed one, and the compiler crashes on the
+    others (SIGSEGV in `FuseTransposeWithProducerLinalgOp`). Before that it moves transposes through
+    elementwise operations and views, and adds transposes for products. So the readers of a result
+    do not tell whether it will be transposed.
 
-    1. Visit the reductions and the loops that have several results of two axes or more.
-    2. Put a barrier on each of the results that something reads.
+    1. Visit the reductions and loops that have several results of rank 2 or more.
+    2. Put a barrier on each result that is read.
 
     Before::
 
@@ -37,8 +38,8 @@ class StoreSeveralResults(Pass):
         %2 = stablehlo.optimization_barrier %0#1
         %1 = stablehlo.transpose %2, dims = [1, 0]
 
-    Precondition: `protect-inputs` has run, which would remove the barriers, and
-    `loop-over-windows`, which makes such loops.
+    Precondition: `protect-inputs` has run, because it would remove the barriers, and
+    `loop-over-windows`, because it makes such loops.
     """
 
     name: ClassVar[str] = "store-several-results"

@@ -1,4 +1,4 @@
-"""`store-sliced`: what is computed of narrower numbers is stored before a part of it is read."""
+"""`store-sliced`: arrays computed from narrower elements are stored before they are sliced."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ _WIDEST = 1 << 16
 
 @dataclasses.dataclass(frozen=True)
 class StoreSliced(Pass):
-    """Keeps in memory what is computed of narrower numbers, if something reads a part of it.
+    """Keeps arrays that are computed from narrower elements in memory before they are sliced.
 
-    The fact: IREE computes elementwise operations whose result has wider elements than what they
-    read in each dispatch that uses them, also behind a slice. Such a dispatch has loops over the
-    whole array and over the part, and is tiled by one of them: with `y` for `x.astype(float64)` of
-    five int32, `2 * y[::2]` put into a longer array was wrong, silently, and of `y.reshape(10)[5] *
-    z` the compiler did not come to an end.
+    The fact: if an elementwise operation has a result with wider elements than its operands, IREE
+    repeats it in each dispatch that uses the result, even behind a slice. Such a dispatch has loops
+    over the whole array and over the slice, and is tiled by one of them. Let `y` be
+    `x.astype(float64)` of five int32: `2 * y[::2]` put into a longer array was silently wrong, and
+    the compiler did not terminate on `y.reshape(10)[5] * z`.
 
-    1. In each function, find out of how narrow elements each array is computed by elementwise
-       operations; single numbers and constants do not count.
-    2. Visit the slices. Behind the reshapes of one's operand, put an optimization barrier on the
-       array if it is computed of narrower elements, for all who read it.
+    1. In each function, find the narrowest elements from which elementwise operations compute each
+       array; scalars and constants do not count.
+    2. Visit the slices, and follow the operand back through reshapes to an array. If it is computed
+       from narrower elements, put an optimization barrier on it, for all its readers.
 
     Before::
 
@@ -47,7 +47,7 @@ class StoreSliced(Pass):
         %b = stablehlo.optimization_barrier %y
         %0 = stablehlo.slice %b [0:5:2] : (tensor<5xf64>) -> tensor<3xf64>
 
-    Precondition: `protect-inputs` has run, which would remove the barriers.
+    Precondition: `protect-inputs` has run, because it would remove the barriers.
     """
 
     name: ClassVar[str] = "store-sliced"
@@ -69,14 +69,14 @@ class StoreSliced(Pass):
 
 
 def _unshaped(array: ir.Value) -> ir.Value:
-    """Returns what an array was before reshapes."""
+    """Returns the array that was reshaped to this one; the array itself if none was."""
     while (maker := defining_operation(array)) is not None and maker.name == "stablehlo.reshape":
         array = maker.operands[0]
     return array
 
 
 def _stored(array: ir.Value) -> ir.Value:
-    """Puts a barrier behind an array, and lets all read that."""
+    """Puts a barrier behind an array, and lets all its readers read the barrier's result."""
     maker = array.owner.operation
     with ir.InsertionPoint.after(maker), maker.location:
         (stored,) = hlo.optimization_barrier(array)
@@ -85,7 +85,7 @@ def _stored(array: ir.Value) -> ir.Value:
 
 
 def _bits_read(array: ir.Value) -> int:
-    """Returns how many bits the elements of an array have that is read, not computed."""
+    """Returns the width of an input array's elements; scalars and constants count as the widest."""
     if math.prod(hlo.shape_of(array)) == 1 or constant_behind(array) is not None:
         return _WIDEST
     return _bits(array)

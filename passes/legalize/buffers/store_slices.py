@@ -1,4 +1,4 @@
-"""`store-slices`: what a gather, a reversal or a sort reads is no part of a larger array."""
+"""`store-slices`: a gather, a reversal or a sort reads a stored copy of a slice."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ _VIEWS = frozenset(
 class StoreSlices(Pass):
     """Computes a slice before the gather, the reversal or the sort that reads it.
 
-    The fact: IREE reads a slice in place. Where neighbours along its innermost dimension are not
-    neighbours in memory, a gather from it does not compile: "LLVM Translation failed for operation:
-    builtin.unrealized_conversion_cast". A reversal is compiled as a gather. What makes numbers
-    wider element by element becomes part of a gather of these or by these. A sort of any slice
-    does not compile: "write affecting operations on global resources are restricted".
+    The fact: IREE reads a slice in place. If the slice is strided along its innermost dimension, a
+    gather from it does not compile: "LLVM Translation failed for operation:
+    builtin.unrealized_conversion_cast". A reversal is compiled as a gather. An elementwise
+    operation that widens numbers is fused with a gather that reads them as its operand or its
+    indices. A sort of any slice does not compile: "write affecting operations on global resources
+    are restricted".
 
     1. Visit the operands of every gather (indices are gathered, too), reversal and sort, and of
-       calls, whose functions IREE inlines.
-    2. Follow each back through slices, reshapes, transpositions and conversions, those of gathers
-       and reversals also through what is computed element by element, to slices of narrower
-       numbers.
-    3. If one of these is a slice, and for gathers and reversals one with a step from neighbour to
-       neighbour along the last of its dimensions of extent above 1, put an optimization barrier on
-       the operand, of which sorts and functions get a copy if others read it, too. Gathers from
-       slices of rows are left alone, and so are slices of everything: they fold to what they are
-       taken from, and a barrier there undoes `protect-inputs`.
+       calls, because IREE inlines the called functions.
+    2. Follow each back through slices, reshapes, transpositions and conversions, and for gathers
+       and reversals also through elementwise operations, to slices of narrower numbers.
+    3. If one of these is a slice, put an optimization barrier on the operand. For gathers and
+       reversals, the slice must be strided along the last of its dimensions of extent above 1.
+       Sorts and functions get a copy of an operand that has other readers. Gathers from contiguous
+       rows do not change. Slices of the whole array do not change either: they fold to their
+       operand, and a barrier there undoes `protect-inputs`.
 
     Before::
 
@@ -53,7 +53,7 @@ class StoreSlices(Pass):
         %b = stablehlo.optimization_barrier %0
         %1 = "stablehlo.gather"(%b, %i) …
 
-    Precondition: `protect-inputs` has run, which removes barriers.
+    Precondition: `protect-inputs` has run, because it removes barriers.
     """
 
     name: ClassVar[str] = "store-slices"
@@ -76,7 +76,7 @@ class StoreSlices(Pass):
 
 
 def _is_slice(value: ir.Value, least_stride: int) -> bool:
-    """Tells whether a value is a view of a slice whose innermost stride is that or more."""
+    """Tells whether a value is a view of a slice with at least this innermost stride."""
     while not isinstance(value, ir.BlockArgument):
         operation = value.owner
         if operation.name not in _VIEWS:
@@ -88,11 +88,12 @@ def _is_slice(value: ir.Value, least_stride: int) -> bool:
 
 
 def _widens_steps(value: ir.Value, known: dict[int, set[ir.Value]]) -> bool:
-    """Tells whether a value is made, element by element, of a slice with gaps of narrower numbers.
+    """Tells whether a value is computed element by element from a strided slice of narrower type.
 
     Args:
         value: The value.
-        known: Values that are not, by the bits of the reader's numbers; more are added.
+        known: Values that are not so computed, by the width of the reader's numbers; more are
+            added.
     """
     bits = _bits(value)
     plain = known.setdefault(bits, set())
@@ -121,7 +122,7 @@ def _bits(value: ir.Value) -> int:
 
 
 def _is_by_element(operation: ir.Operation) -> bool:
-    """Tells whether an operation makes each number of one of each operand, as far as is known."""
+    """Tells whether each element of a result is computed from one element of each operand."""
     if operation.name == "stablehlo.reduce":  # by no dimension, or one of extent 1
         sizes = [math.prod(hlo.shape_of(operation.operands[0]))]
         return sizes == [math.prod(hlo.shape_of(x)) for x in operation.results]
@@ -133,7 +134,7 @@ def _takes_part(operation: ir.Operation) -> bool:
 
 
 def _innermost_stride(operation: ir.Operation) -> int:
-    """Tells how far the neighbours along the innermost dimension of a slice lie apart."""
+    """Returns the distance in memory of neighbours along a slice's last dimension of several."""
     shape = hlo.shape_of(operation.operands[0])
     extents = hlo.shape_of(operation.results[0])
     long = [axis for axis, extent in enumerate(extents) if extent > 1]

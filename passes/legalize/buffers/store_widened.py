@@ -1,4 +1,4 @@
-"""`store-widened`: reductions on Vulkan read from memory what is computed of narrower numbers."""
+"""`store-widened`: reductions on Vulkan read arrays computed from narrower elements from memory."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ _REDUCTIONS = frozenset(
 
 @dataclasses.dataclass(frozen=True)
 class StoreWidened(Pass):
-    """Keeps in memory what is computed of narrower numbers, if it is used twice and reduced.
+    """Keeps arrays that are computed from narrower elements in memory if used twice and reduced.
 
-    The fact: IREE computes elementwise operations whose result has wider elements than what they
-    read in each dispatch that uses them. Where one of these is a reduction, a product or the like,
-    the wide numbers get memory of the workgroup that for SPIR-V is not filled as it is read: with
-    `y` for `x.astype(float32)` of f16, `y - y.sum(0)` was wrong, `y - y.sum()` did not compile
-    ("uses 36736 bytes of shared memory").
+    The fact: if an elementwise operation has a result with wider elements than its operands, IREE
+    repeats it in each dispatch that uses the result. If the dispatch has a reduction, a product or
+    the like, the wide numbers get workgroup memory, and for SPIR-V this memory is written in
+    another layout than it is read. Let `y` be `x.astype(float32)` of f16: `y - y.sum(0)` was wrong,
+    and `y - y.sum()` did not compile ("uses 36736 bytes of shared memory").
 
-    1. Make one of the conversions of an array to a type, as IREE does.
-    2. Visit the results of elementwise operations that have several users, or one that is no
-       elementwise operation and uses them twice.
-    3. Look at the arrays that elementwise operations compute one of: at those of the highest rank,
-       axes of one element not counted, as IREE does.
+    1. Merge equal conversions of an array, as IREE does.
+    2. Visit the results of elementwise operations that have several users, or are used twice by one
+       operation that is not elementwise.
+    3. Find the arrays from which elementwise operations compute such a result. Only the arrays of
+       the highest rank count, without axes of one element, as in IREE.
     4. If one of these arrays has narrower elements, and elementwise operations lead from the result
        to a reduction, a product, windows or a call, put an optimization barrier on it.
 
@@ -58,7 +58,7 @@ class StoreWidened(Pass):
         %y = stablehlo.optimization_barrier %0
         %sum = stablehlo.reduce(%y init: %zero) applies stablehlo.add across dimensions = [0]
 
-    Precondition: `protect-inputs` has run, which would remove the barriers.
+    Precondition: `protect-inputs` has run, because it would remove the barriers.
     """
 
     name: ClassVar[str] = "store-widened"
@@ -90,7 +90,7 @@ _NOTHING: _Read = (1, 0)
 
 
 def _join_conversions(root: ir.Operation) -> None:
-    """Erases conversions that an operation before, in the same block, does as well."""
+    """Erases conversions that an earlier operation in the same block already computes."""
     made: dict[tuple[ir.Value, ir.Type], ir.Operation] = {}
     for operation in operations_in_order(root, ("stablehlo.convert",)):
         result = operation.results[0]
@@ -100,7 +100,7 @@ def _join_conversions(root: ir.Operation) -> None:
 
 
 def _read(value: ir.Value) -> _Read:
-    """Returns what an array counts for that is in memory."""
+    """Returns the rank (negated) and the element width with which a stored array counts."""
     owner = defining_operation(value)
     if owner is not None and owner.name == "stablehlo.iota":
         return _NOTHING
@@ -108,7 +108,7 @@ def _read(value: ir.Value) -> _Read:
 
 
 def _bits(value: ir.Value) -> int:
-    """Returns the width of elements; complex ones, at which IREE does not look, are widest."""
+    """Returns the width of elements; complex ones, which IREE ignores, count as the widest."""
     return _WIDEST if hlo.is_complex(value) else hlo.element_type_of(value).width
 
 

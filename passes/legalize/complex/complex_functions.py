@@ -1,8 +1,8 @@
 """Functions of complex numbers, as formulas on their parts in double precision.
 
-A number is the pair of its parts. Where C99 (annex G) says what zeros, infinities and nan give,
-that is what they give here. The formulas for inverse functions are W. Kahan's (Branch cuts for
-complex elementary functions, 1987).
+A number is the pair of its parts. Zeros, infinities and nan give the results that C99 (annex G)
+prescribes. The formulas for inverse functions are W. Kahan's (Branch cuts for complex elementary
+functions, 1987).
 
 Elsewhere: functions of real numbers (`passes/legalize/numbers/expand_hyperbolic.py`), and the pass
 (`expand_complex.py`).
@@ -47,11 +47,11 @@ _FAR = 1e100  # squares of this stay in range
 
 @dataclasses.dataclass(frozen=True)
 class Complex:
-    """A complex number by its parts, two doubles.
+    """A complex number as two doubles, its parts.
 
-    `is_single` says that it comes from single precision and that the result returns there: squares
-    stay in range, and functions of single precision are good enough. `fuses` tells whether the
-    machine multiplies and adds with one rounding.
+    `is_single` tells that it was converted from single precision, and that the result will be
+    converted back: squares stay in range, and functions of single precision are accurate enough.
+    `fuses` tells whether the machine multiplies and adds with one rounding.
     """
 
     real: Scalar
@@ -60,7 +60,7 @@ class Complex:
     fuses: bool = True
 
     def with_parts(self, real: Scalar, imag: Scalar) -> Complex:
-        """Another number of the same precision."""
+        """Returns another number of the same precision."""
         return Complex(real, imag, self.is_single, self.fuses)
 
     def __add__(self, other: float) -> Complex:
@@ -78,7 +78,7 @@ class Complex:
         return self.with_parts(self.imag, -self.real)
 
     def sine_and_cosine(self) -> tuple[Scalar, Scalar]:
-        """Those of the imaginary part."""
+        """Returns the sine and cosine of the imaginary part."""
         if self.is_single:
             narrow = convert_float(self.imag, float32())
             parts = [f(narrow, self.fuses) for f in (trigonometry.sine, trigonometry.cosine)]
@@ -151,7 +151,7 @@ def divide(x: Complex, y: Complex) -> Complex:
 
 
 def _divide_plain(x: Complex, y: Complex) -> Complex:
-    """Smith's formula (1962), whose zeros have the signs that those of NumPy and JAX have."""
+    """Divides by Smith's formula (1962); zeros have the signs of NumPy's and JAX's zeros."""
     is_wide = abs(y.real) >= abs(y.imag)
     large, small = select(is_wide, y.real, y.imag), select(is_wide, y.imag, y.real)
     ratio = small / large
@@ -180,7 +180,7 @@ def _divide_special(x: Complex, y: Complex, quotient: Complex) -> Complex:
 
 
 def _unit_box(z: Complex) -> Complex:
-    """Infinite parts as ones, others as zeros, with their signs."""
+    """Returns ones for infinite parts and zeros for others, with their signs."""
     parts = (copy_sign(select(is_infinite(p), p.constant(1), 0), p) for p in (z.real, z.imag))
     return z.with_parts(*parts)
 
@@ -197,7 +197,7 @@ def _scale(z: Complex) -> tuple[Complex, Scalar]:
     """z divided by a power of two, so that its larger part is about 1, and the exponent."""
     larger, _ = _ordered(z)
     biased = (larger.bits() & _EXPONENT) >> 52
-    # At 2^1023 the inverse would be denormal, which the processor takes for 0.
+    # At 2^1023 the inverse would be denormal, which the processor treats as 0.
     biased = select(biased > 2045, 2045, biased)
     inverse = bitcast((2046 - biased) << 52, float64())
     return z.with_parts(z.real * inverse, z.imag * inverse), biased
@@ -222,7 +222,7 @@ def root(z: Complex) -> Complex:
     major, minor = major * up, minor * up
     is_right = ~z.real.is_negative()
     result = z.with_parts(select(is_right, major, minor), select(is_right, minor, major))
-    # Infinities: of the real part alone, and of the imaginary part.
+    # Infinities: of only the real part, and of the imaginary part.
     is_bare = is_infinite(z.real) & is_finite(z.imag)
     at_infinity = z.with_parts(
         select(is_right, result.real.constant(math.inf), 0),
@@ -364,7 +364,7 @@ def atanh(z: Complex) -> Complex:
     distance = (1 - x_near) * (1 - x_near) + y_near * y_near
     real = 0.25 * logarithm_plus_one(4 * x_near / distance)
     imag = 0.5 * z.angle(2 * y_near, (1 - x_near) * (1 + x_near) - y_near * y_near)
-    # 1/z, whose real part is x / |z|^2; beyond any number it is zero.
+    # The real part of 1/z is x / |z|^2; it is zero if z is infinite.
     inverse = select(is_infinite(larger), 0, x / larger / larger)
     real = select(is_far, inverse, real)
     imag = select(is_far, math.pi / 2, imag)

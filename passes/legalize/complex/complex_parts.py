@@ -1,4 +1,4 @@
-"""Operations on complex tensors, written out on real and imaginary parts."""
+"""Operations on complex tensors, written on real and imaginary parts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CONTROL_FLOW = ("stablehlo.while", "stablehlo.if", "stablehlo.case")
 _LOOP = "linalg.generic"
 _YIELD = "linalg.yield"
 _PLACE = "tensor.empty"
-# What these may do to two numbers; nothing is to take the second one.
+# The operations that these may apply to two numbers; none means the second number.
 _COMBINING: dict[str, list[list[str]]] = {
     "stablehlo.reduce": [["stablehlo.add"]],
     "stablehlo.scatter": [[], ["stablehlo.add"]],
@@ -41,13 +41,13 @@ class Parts:
     """The parts of complex values in a region.
 
     Args:
-        root: Where parts of values from outside are made: in front of it.
+        root: The operation before which the parts of outside values are made.
     """
 
     def __init__(self, root: ir.Operation):
         self._root = root
         self._pairs: dict[ir.Value, Pair] = {}
-        # To the end, since what is created later could have the address of what is erased.
+        # Erased only at the end: a later operation could get the address of an erased one.
         self._to_erase: list[ir.Operation] = []
         self._old_arguments: list[tuple[ir.Block, int]] = []
 
@@ -59,11 +59,11 @@ class Parts:
         return self._pairs[x]
 
     def expand(self, xs: Sequence[ir.Value]) -> list[ir.Value]:
-        """Returns values, with two for each complex one."""
+        """Returns the values, with two parts for each complex one."""
         return [part for x in xs for part in (self.of(x) if hlo.is_complex(x) else (x,))]
 
     def replace(self, created: ir.Operation, made: Sequence[ir.Value | Pair]) -> None:
-        """Has the results of an operation be other values, or parts."""
+        """Replaces the results of an operation by other values, or by parts."""
         for result, value in zip(created.results, made, strict=True):
             if isinstance(value, tuple):
                 self._pairs[result] = value
@@ -83,11 +83,11 @@ class Parts:
         self._old_arguments.append((block, len(old)))
 
     def drop(self, created: ir.Operation) -> None:
-        """Has an operation go whose results nobody uses in the end."""
+        """Erases at the end an operation without users."""
         self._to_erase.append(created)
 
     def finish(self) -> None:
-        """Erases what has been replaced."""
+        """Erases the operations and arguments that were replaced."""
         for created in reversed(self._to_erase):
             created.erase()
         for block, count in self._old_arguments:
@@ -96,7 +96,7 @@ class Parts:
 
 
 def find_unsplittable(root: ir.Operation) -> str | None:
-    """Returns why what is in an operation cannot be written out on parts; None if it can."""
+    """Returns why the body of an operation cannot be written on parts; None if it can."""
     reason: str | None = None
 
     def visit(created: ir.Operation) -> ir.WalkResult:
@@ -112,7 +112,7 @@ def find_unsplittable(root: ir.Operation) -> str | None:
 
 
 def has_complex(created: ir.Operation) -> bool:
-    """Tells whether an operation takes or gives complex tensors."""
+    """Tells whether an operation has complex operands or results."""
     values = (*created.operands, *created.results)
     return any(isinstance(x.type, ir.RankedTensorType) and hlo.is_complex(x) for x in values)
 
@@ -147,7 +147,7 @@ def _body_of(created: ir.Operation) -> list[ir.Operation]:
 
 
 def split(created: ir.Operation, parts: Parts) -> None:
-    """Writes a loop or a branch out on parts, with all that is in it."""
+    """Writes a loop or a branch, with all its operations, on parts."""
     blocks = [region.blocks[0] for region in created.regions]
     for block, operations in zip(blocks, operations_of(created), strict=True):
         if len(block.arguments):
@@ -169,7 +169,7 @@ def split(created: ir.Operation, parts: Parts) -> None:
 
 
 def split_in_block(created: ir.Operation, parts: Parts) -> None:
-    """Writes an operation out on parts, if it takes or gives complex numbers."""
+    """Writes an operation on parts, if it has complex operands or results."""
     if created.name in CONTROL_FLOW:
         split(created, parts)
         return
@@ -209,7 +209,7 @@ def _grouped(xs: Sequence[ir.Value], made: Sequence[ir.Value]) -> list[ir.Value 
 def _by_parts(created: ir.Operation, parts: Parts) -> list[ir.Value | Pair]:
     """Applies the operation to the real and to the imaginary parts.
 
-    Of a barrier, results that are not complex stand beside complex ones: they stay one each.
+    A barrier may have complex results beside others, which stay single values.
     """
     attributes = {name: created.attributes[name] for name in created.attributes}
     halves = [
@@ -262,7 +262,7 @@ def _convert(created: ir.Operation, parts: Parts) -> list[ir.Value | Pair]:
 
 
 def _combine(created: ir.Operation, parts: Parts) -> list[Pair]:
-    """Sums, or replaces, the real and the imaginary parts."""
+    """Adds or replaces the real and the imaginary parts."""
     sums = len(_body_of(created)) > 1
 
     def body(first: ir.Value, second: ir.Value) -> ir.Value:
@@ -296,7 +296,7 @@ def _reinterpret(created: ir.Operation, parts: Parts) -> list[ir.Value | Pair]:
 
 
 def _loop(created: ir.Operation, parts: Parts) -> list[ir.Value | Pair]:
-    """Writes a formula out on scalars: once for each part of the result."""
+    """Writes a loop with a formula on scalars: once for each part of the result."""
     inputs = list(created.operands)[: -len(created.results)]
     [result] = created.results
     body = str(created.regions[0].blocks[0])

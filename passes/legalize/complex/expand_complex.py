@@ -25,8 +25,8 @@ class ExpandComplex(RewritePass):
     next to branch cuts and zeros, and give nan for infinities.
 
     1. Split c64 and c128 into parts, as doubles. For c64 no square leaves their range.
-    2. Apply the formula (`complex_functions.py`), which scales what may overflow and follows C99
-       for zeros, infinities and nan.
+    2. Apply the formula (`complex_functions.py`), which scales numbers that may overflow and
+       follows C99 for zeros, infinities and nan.
     3. Round the parts and join them.
 
     `fuses` is as for `expand-trigonometry`.

@@ -21,22 +21,22 @@ from .pairs_in_memory import REINTERPRETATION, halves, joined
 _VIEWS = ("stablehlo.slice", "stablehlo.reshape", "stablehlo.real", "stablehlo.imag")
 
 _LOGGER = logging.getLogger(__name__)
-# Functions that would make more stay functions, and the program complex.
+# Functions that would make more operations stay functions, and the program stays complex.
 _MOST_OPERATIONS = 100_000
 
 
 @dataclasses.dataclass(frozen=True)
 class PairComplexPrograms(Pass):
-    """Writes the complex numbers of public functions as pairs of real ones, at their borders, too.
+    """Writes complex numbers of public functions, their arguments and results, as pairs of reals.
 
-    The fact: kernels know no complex numbers. In memory one is its real part and, behind that, its
-    imaginary part: so an array of them is one of real numbers with an axis of two more.
+    The fact: kernels have no complex numbers. In memory a complex number is its real part followed
+    by its imaginary part. So an array of them is a real array with one more axis of extent 2.
 
-    1. Write out functions that take or give complex numbers where they are called.
-    2. Take the functions all of whose complex operations have a rule (`complex_parts.py`).
+    1. Inline the functions that take or return complex numbers.
+    2. Take the functions in which every complex operation has a rule (`complex_parts.py`).
     3. Write each operation out on the parts.
-    4. Give complex arguments and results an axis of two at the end, those of functions of the host
-       included. Parts of arguments are slices; results are put together of their parts.
+    4. Give complex arguments and results a last axis of extent 2, also for host functions. The
+       parts of an argument are slices of it; a result is joined from its parts.
 
     Before::
 
@@ -52,8 +52,7 @@ class PairComplexPrograms(Pass):
           return %joined
         }
 
-    Precondition: as for `split-complex-loops`. Whoever calls the functions gives them the same
-    memory.
+    Precondition: as for `split-complex-loops`. Callers pass the same memory as before.
     """
 
     name: ClassVar[str] = "pair-complex-programs"
@@ -77,7 +76,7 @@ class PairComplexPrograms(Pass):
 
 
 def _write_out_calls(module: ir.Module) -> None:
-    """Writes out functions where they are called, if some of them take or give complex numbers."""
+    """Inlines functions if some of them have complex arguments or results."""
     calls = find_operations(module.operation, ("func.call",))
     is_complex = any(has_complex(call) and host_function(call) is None for call in calls)
     if is_complex and _written_out_size(module) <= _MOST_OPERATIONS:
@@ -87,7 +86,7 @@ def _write_out_calls(module: ir.Module) -> None:
 
 
 def _written_out_size(module: ir.Module) -> int:
-    """Returns how many operations functions have once they are written out."""
+    """Returns the number of operations of functions after inlining."""
     functions = {
         ir.StringAttr(x.attributes["sym_name"]).value: list(operations_within(x))
         for x in (y.operation for y in module.body.operations)
@@ -136,14 +135,14 @@ def _pair(function: ir.Operation, operations: list[ir.Operation]) -> None:
 
 
 def _drop_unused(block: ir.Block) -> None:
-    """Erases parts of pairs that nobody takes, for each would be a kernel."""
+    """Erases unused parts of pairs, because each would be a kernel."""
     for created in reversed([x.operation for x in block.operations]):
         if created.name in _VIEWS and not any(created.results[0].uses):
             created.erase()
 
 
 def _give_axis(argument: ir.Value) -> None:
-    """Makes an argument one of pairs; those of its users that take a part take a slice."""
+    """Makes an argument an array of pairs; its users that take a part now take a slice."""
     shape = argument.type.shape
     users = [use.owner.operation for use in argument.uses]
     argument.set_type(hlo.tensor_type((*shape, 2), argument.type.element_type.element_type))

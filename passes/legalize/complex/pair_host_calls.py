@@ -1,4 +1,4 @@
-"""Functions of the host that take and give pairs of real numbers for complex ones."""
+"""Host functions that take and return pairs of real numbers for complex ones."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from .pairs_in_memory import of_pairs, pairs_of
 
 
 def pair_host_calls(module: ir.Module) -> None:
-    """Has functions of the host take, in the place of complex arrays, such with an axis of two.
+    """Replaces complex arrays in calls of host functions by real arrays with an axis of two.
 
-    In memory these are the same.
+    Both are equal in memory.
     """
     functions = {
         ir.StringAttr(x.operation.attributes["sym_name"]).value: x.operation

@@ -1,4 +1,4 @@
-"""Arrays of complex numbers as arrays of pairs of real ones, which are the same in memory."""
+"""Complex arrays as arrays of pairs of real numbers, which are equal in memory."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ REINTERPRETATION = "flow.tensor.bitcast"
 
 
 def pairs_of(x: ir.Value) -> ir.Value:
-    """Returns a complex array as one of real numbers, with an axis of two more."""
+    """Returns a complex array as a real array with an additional axis of two."""
     kind = x.type
     return _reinterpreted(x, hlo.tensor_type((*kind.shape, 2), kind.element_type.element_type))
 
 
 def of_pairs(pairs: ir.Value) -> ir.Value:
-    """Returns an array whose last axis has pairs of real numbers as a complex one."""
+    """Returns a real array of pairs along the last axis as a complex array."""
     kind = pairs.type
     element = ir.ComplexType.get(kind.element_type)
     return _reinterpreted(pairs, hlo.tensor_type(kind.shape[:-1], element))
@@ -37,7 +37,7 @@ def _reinterpreted(x: ir.Value, kind: ir.Type) -> ir.Value:
 def joined(real: ir.Value, imag: ir.Value) -> ir.Value:
     """Returns the parts of complex numbers side by side, along an axis more.
 
-    Where they are all the parts of one array, that is taken as it lies.
+    Where they are all parts of one array, the array itself is returned, reinterpreted.
     """
     shape = tuple(real.type.shape)
     pairs, others = _half_behind(real, 0), _half_behind(imag, 1)
@@ -60,13 +60,13 @@ def halves(pairs: ir.Value) -> tuple[ir.Value, ir.Value]:
 
 
 def _operand_of(x: ir.Value, name: str) -> ir.Value | None:
-    """Returns the operand of an operation of a name; None for another one."""
+    """Returns the operand of an operation with a name; None for other operations."""
     operation = defining_operation(x)
     return operation.operands[0] if operation is not None and operation.name == name else None
 
 
 def _half_behind(part: ir.Value, half: int) -> ir.Value | None:
-    """Returns the pairs of which `halves` has taken a part; None if it is none."""
+    """Returns the array of pairs that `halves` took this part of; None for any other value."""
     taken = _operand_of(part, "stablehlo.reshape")
     pairs = None if taken is None else _operand_of(taken, "stablehlo.slice")
     if taken is None or pairs is None or list(pairs.type.shape) != [*part.type.shape, 2]:

@@ -1,4 +1,4 @@
-"""`split-complex-constants`: complex constants are made of two real ones."""
+"""`split-complex-constants`: complex constants are made from two real ones."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ class SplitComplexDot(RewritePass):
     """Multiplies the real and the imaginary parts of complex tensors.
 
     The fact: IREE makes real products of complex ones itself, after all passes of axir. Made here
-    they become kernels of our own, as other real products do.
+    they become axir's kernels, as other real products do.
 
     1. Take the parts of both operands.
     2. Contract each part of one with each of the other.

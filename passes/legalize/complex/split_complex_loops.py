@@ -22,14 +22,14 @@ _WHILE = "stablehlo.while"
 class SplitComplexLoops(Pass):
     """Computes with real and imaginary parts in loops, and lets these carry parts.
 
-    The fact: kernels know no complex numbers, so a loop of them was ten dispatches a pass. (An
-    escape-time fractal of 100 x 200 points took five times JAX's time.)
+    The fact: kernels have no complex numbers, so a loop over complex numbers was ten dispatches per
+    iteration. (An escape-time fractal of 100 x 200 points took five times JAX's time.)
 
-    1. Visit each outermost loop. What is complex in it, in loops and branches inside as well, must
-       be operations that have a rule (`complex_parts.py`).
-    2. Take the parts of the values that the loop begins with, and of those that it reads, in front
-       of it.
-    3. Write each operation out on the parts; loops carry, and branches give, two tensors for one.
+    1. Visit each outermost loop. Every complex operation in it, including its inner loops and
+       branches, must have a rule (`complex_parts.py`).
+    2. Before the loop, take the parts of its initial values and of the outer values that it reads.
+    3. Write each operation out on the parts; loops carry, and branches return, two tensors for each
+       complex one.
     4. Join the parts of the results behind the loop.
 
     Before::
@@ -58,7 +58,7 @@ class SplitComplexLoops(Pass):
     def run(self, module: ir.Module) -> None:
         """Rewrites the outermost loops of the module."""
         loops = operations_in_order(module.operation, (_WHILE,))
-        # Chosen first, for what is inside of a loop does not outlive it.
+        # All loops are chosen first: rewriting a loop erases the operations inside it.
         for loop in [x for x in loops if _is_outermost(x) and _holds_complex(x)]:
             reason = find_unsplittable(loop)
             if reason is not None:

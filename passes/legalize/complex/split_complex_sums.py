@@ -14,15 +14,15 @@ from axir.passes.legalize.rewriting import RewritePass
 
 @dataclasses.dataclass(frozen=True)
 class SplitComplexSums(RewritePass):
-    """Adds up the real and the imaginary parts of few complex numbers.
+    """Sums the real and the imaginary parts of few complex numbers separately.
 
-    The fact: kernels know no complex numbers. Sums of their parts become kernels
-    (`fuse-small-sums`), so that a program with such sums can be kernels only, which are compiled
-    sooner, and it computes the same numbers with IREE and without it. The parts of many numbers
-    would be written and read once more.
+    The fact: kernels have no complex numbers. Sums of their parts become kernels
+    (`fuse-small-sums`). So a program with such sums can consist only of kernels, which compile
+    faster, and it computes the same numbers with IREE and without it. For many numbers, the parts
+    would be written to memory and read once more.
 
     1. Take sums of at most `elements` complex numbers.
-    2. Add up each part; join the two.
+    2. Sum each part; join the two sums.
 
     Before::
 

@@ -18,13 +18,13 @@ _HALF = 16
 class AccumulateInSingle(RewritePass):
     """Sums the products of f16 and bf16 in f32, and rounds once.
 
-    The fact: of products whose results are bf16, IREE compiles none for GPUs ("failed to
-    distribute" for CUDA), and those of f16 it sums in f16, while tensor cores take operands of 16
-    bits and sum in f32. Operands of bf16 it does not compile for SPIR-V ("failed to legalize
-    operation 'vector.bitcast'").
+    The fact: IREE compiles no contraction with a bf16 result for GPUs ("failed to distribute" for
+    CUDA). It sums f16 products in f16, while tensor cores take operands of 16 bits and sum in f32.
+    For SPIR-V it does not compile bf16 operands ("failed to legalize operation 'vector.bitcast'").
 
-    1. Give a contraction or convolution with a result of f16 or bf16 one of f32, and convert that.
-    2. With the option `widens`, give those with operands of bf16 such of f32, behind a barrier.
+    1. Give a contraction or convolution with a result of f16 or bf16 an f32 result, and convert
+       that.
+    2. With the option `widens`, convert bf16 operands to f32, behind a barrier.
 
     Before::
 

@@ -1,4 +1,4 @@
-"""`clamp-unsigned-operands`: contractions take unsigned numbers for unsigned ones."""
+"""`clamp-unsigned-operands`: contractions treat unsigned operands as unsigned."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ from .select_boolean_operands import reaches_contraction
 
 @dataclasses.dataclass(frozen=True)
 class ClampUnsignedOperands(RewritePass):
-    """Writes conversions of unsigned integers that contractions take so that they stay unsigned.
+    """Keeps conversions of unsigned integers unsigned where contractions read them.
 
-    The fact: IREE moves a conversion, when nothing else is between, into the contraction, which
-    converts all of its operands as signed ones: 255 of ui8 counts as -1, also in a product of
-    floats. It leaves alone what does more than convert, and computes that within the same dispatch.
+    The fact: IREE moves a conversion into a contraction that reads it directly, and the contraction
+    converts all its operands as signed integers: 255 of ui8 counts as -1, also in a product of
+    floats. An operation that does more than convert is not moved; it is computed within the same
+    dispatch.
 
-    1. Find conversions of unsigned integers to wider integers or to floats whose result reaches a
-       contraction, directly or moved.
-    2. Take the maximum of the result and 0, which it is anyway; of integers as signed ones, because
-       the maximum of an unsigned one and 0 is simplified away.
+    1. Find conversions of unsigned integers to wider integers or to floats with a result that
+       reaches a contraction, directly or through moves.
+    2. Take the maximum of the result and 0, which changes no number. For integers it is a signed
+       maximum, because an unsigned maximum with 0 is simplified away.
 
     Before::
 

@@ -1,4 +1,4 @@
-"""`fill-empty-dot`: a contraction over nothing is a constant of zeros."""
+"""`fill-empty-dot`: a contraction over an empty dimension is a constant of zeros."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from .widen_unsigned_dot import CONTRACTIONS
 
 @dataclasses.dataclass(frozen=True)
 class FillEmptyDot(RewritePass):
-    """Replaces a contraction over nothing by zeros.
+    """Replaces a contraction over an empty dimension by zeros.
 
-    The fact: a `dot_general` whose contracted extent is 0 divides by zero in IREE's compiler.
+    The fact: IREE's compiler divides by zero on a `dot_general` with a contracted extent of 0.
 
     1. Find contractions with an extent of 0 in an operand.
     2. Their result, an empty sum (or empty itself), is a constant of zeros.

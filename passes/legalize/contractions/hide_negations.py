@@ -1,4 +1,4 @@
-"""`hide-negations`: a sum of negatives stays one, for GPUs."""
+"""`hide-negations`: a sum of negatives stays a sum, for GPUs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from axir.dialect.builders import stablehlo as hlo
 from axir.passes.legalize.numbers.keep_roundings import hidden
 from axir.passes.legalize.rewriting import RewritePass, defining_operation
 
-# What a negation is moved out of, or stays visible through, when loops are put together.
+# Operations through which a negation moves, or stays visible, when IREE fuses loops.
 _TRANSPARENT = frozenset(
     f"stablehlo.{name}"
     for name in (
@@ -24,18 +24,19 @@ _SEARCHED = 64
 
 @dataclasses.dataclass(frozen=True)
 class HideNegations(RewritePass):
-    """Hides from a sum that what it adds are negatives.
+    """Hides negations from the sums that add their results.
 
-    The fact: IREE makes `acc - x` of `acc + (-x)` in a sum, and for GPUs cannot share a reduction
-    by differences among threads ("Failed to get an identity value for the reduction operation").
+    The fact: IREE simplifies `acc + (-x)` in a sum to `acc - x`. For GPUs it cannot divide a
+    reduction by subtraction among threads ("Failed to get an identity value for the reduction
+    operation").
 
     And a sum over several axes of products with an array that is broadcast does not compile for
     CUDA ("failed to distribute").
 
     1. Visit each reduction by addition. Follow its operand through products, quotients, conversions
-       and views; leave it as it is if there is no negation.
-    2. Hide floats as `keep-roundings` does. Hide integers behind a barrier, and what is broadcast
-       before it is summed over several axes.
+       and views; skip the reduction if no negation is found.
+    2. Hide floats as `keep-roundings` does. Put a barrier on integers, and on operands that are
+       broadcast and then summed over several axes.
 
     Before::
 
@@ -71,12 +72,12 @@ class HideNegations(RewritePass):
 
 
 def _names_before(operand: ir.Value) -> set[str]:
-    """Returns the names of the operations that compute a value, as far as one sees them."""
+    """Returns the names of the operations that compute a value, up to a limit."""
     names: set[str] = set()
     pending, looked = [operand], 0
     while pending:
         looked += 1
-        if looked > _SEARCHED:  # nobody knows what else there is
+        if looked > _SEARCHED:  # the unseen operations may be anything
             return {_NEGATE, _BROADCAST}
         operation = defining_operation(pending.pop())
         if operation is not None:

@@ -14,7 +14,7 @@ from axir.dialect.core.types import numpy_dtype
 from axir.passes.legalize.rewriting import ELEMENTWISE, RewritePass, defining_operation
 
 _PRODUCTS = frozenset(("stablehlo.multiply", "linalg.generic"))
-# What IREE looks through when it puts a product into the loops of a sum.
+# Operations that IREE looks through when it fuses a product into the loops of a sum.
 _VIEWS = frozenset(("stablehlo.reshape", "stablehlo.transpose"))
 # How many values are looked at to find a broadcast.
 _SEARCHED = 256
@@ -27,12 +27,12 @@ class NegateProducts(RewritePass):
     The fact: IREE turns a sum of products into a `vector.contract`, and one over two or more axes
     into an invalid one ("invalid accumulator/result vector shape") if a factor does not vary along
     all axes, as in the sum of all elements of a matrix times a vector. A sum of negatives of
-    products stays a sum; negation is exact, and costs nothing beside the rest.
+    products stays a sum; negation is exact, and costs almost nothing.
 
     1. Visit every sum of one array, of any dtype but complex ones, that is computed by a product
        (reshaped or transposed or not) from an array that is broadcast, or may be.
     2. Sum the negatives, from the negative of the initial value.
-    3. Subtract the result from zero: negation would make -0.0 of a sum that is 0.0.
+    3. Subtract the result from zero: negation would turn a sum of 0.0 into -0.0.
 
     Before::
 
@@ -47,7 +47,7 @@ class NegateProducts(RewritePass):
         %3 = stablehlo.reduce(%1 init: %2) applies stablehlo.add across dimensions = [0, 1]
         %4 = stablehlo.subtract %zeros, %3
 
-    Precondition: the passes have run that expand functions of numbers into products.
+    Precondition: the passes that expand functions of numbers into products have run.
     """
 
     name: ClassVar[str] = "negate-products"

@@ -22,13 +22,14 @@ _BODIES = {
 class ReduceInSingle(RewritePass):
     """Reduces bf16 in f32, and converts the results.
 
-    The fact: IREE makes vectors of reductions along rows whose extent is a multiple of that of its
-    subgroups, and for SPIR-V does not compile those of bf16 ("'spirv.Bitcast' op mismatch in result
-    type bitwidth 32 and operand type bitwidth 16"): no maximum of a row of 24, and so no softmax.
+    The fact: IREE vectorizes reductions along rows if the extent is a multiple of the subgroup
+    size. For SPIR-V it does not compile such reductions of bf16 ("'spirv.Bitcast' op mismatch in
+    result type bitwidth 32 and operand type bitwidth 16"). The maximum of a row of 24 failed, and
+    so did softmax.
 
     1. Visit each reduction of one array of bf16 by a sum, a product, a maximum or a minimum.
     2. Convert the array and the initial value to f32, reduce, and convert to bf16. Maxima and
-       minima are the same; sums and products are rounded once.
+       minima stay equal; sums and products are rounded once.
 
     Before::
 

@@ -1,4 +1,4 @@
-"""`select-boolean-operands`: truth values are chosen numbers where contractions take them."""
+"""`select-boolean-operands`: contractions read booleans as selected numbers."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from axir.passes.legalize.rewriting import RewritePass
 
 from .widen_unsigned_dot import CONTRACTIONS
 
-# What a value may pass on its way to a contraction without ceasing to be a converted one.
+# Operations behind which a converted value still counts as a conversion for a contraction.
 _MOVES = tuple(f"stablehlo.{n}" for n in ("reshape", "transpose", "broadcast_in_dim", "slice"))
-# What IREE leaves out where it finds that it changes nothing, such as the addition of zeros.
+# Operations that IREE folds away where they change nothing, such as the addition of zeros.
 _FOLDED = tuple(
     f"stablehlo.{n}"
     for n in "add subtract multiply divide and or xor maximum minimum select".split()
@@ -24,16 +24,16 @@ _FOLDED = tuple(
 
 @dataclasses.dataclass(frozen=True)
 class SelectBooleanOperands(RewritePass):
-    """Writes conversions of truth values that contractions take as selections.
+    """Writes conversions of booleans as selects where contractions read them.
 
-    The fact: IREE moves a conversion from i1 into the product of a vector and a matrix, whose
-    form does not allow it: "'linalg.vecmat' op expected type of bb argument #0 ('i1') to match".
+    The fact: IREE moves a conversion from i1 into the product of a vector and a matrix, which does
+    not accept i1: "'linalg.vecmat' op expected type of bb argument #0 ('i1') to match".
 
-    And where an elementwise operation between them turns out to change nothing, it takes the
-    conversion for one of signed integers: true is -1.
+    Where it folds away an elementwise operation between the two, it treats the conversion as
+    signed: true becomes -1.
 
-    1. Find conversions of i1 whose result reaches a contraction, directly, moved, or through
-       operations that may be left out.
+    1. Find conversions of i1 with a result that reaches a contraction, directly, through moves, or
+       through operations that may fold away.
     2. Select 1 or 0 instead.
 
     Before::
@@ -64,7 +64,7 @@ class SelectBooleanOperands(RewritePass):
 
 
 def reaches_contraction(value: ir.Value, through: Collection[str] = _MOVES) -> bool:
-    """Tells whether a contraction takes a value, directly or through operations of some names."""
+    """Tells whether a contraction reads a value, directly or through operations of some names."""
     pending, seen = [value], {value}
     while pending:
         for use in pending.pop().uses:

@@ -16,18 +16,18 @@ CONTRACTIONS = ("stablehlo.dot_general", "stablehlo.dot", "stablehlo.convolution
 
 @dataclasses.dataclass(frozen=True)
 class WidenUnsignedDot(RewritePass):
-    """Widens unsigned operands before a contraction with a wider result, or one of floats.
+    """Widens unsigned operands before a contraction with a wider or floating-point result.
 
-    The fact: IREE takes the operands of ui8 x ui8 -> i32 for signed, so that 255 counts as -1; it
-    looks through conversions to find that form, so that writing them out does not help, unless
-    an optimization barrier stands between.
+    The fact: IREE treats the operands of ui8 x ui8 -> i32 as signed, so that 255 counts as -1. It
+    looks through conversions to find this form, so explicit conversions help only behind an
+    optimization barrier.
 
-    1. Find contractions with an unsigned operand that is narrower than the result, or whose result
-       is of floats. Of floats, convert both operands to the result's type; the conversions are for
-       `clamp-unsigned-operands`.
+    1. Find contractions with an unsigned operand that is narrower than the result, or with a
+       floating-point result. For floats, convert both operands to the result's type;
+       `clamp-unsigned-operands` then handles the conversions.
     2. Otherwise convert both operands to the result's type, bitcast to signed, through an
        optimization barrier.
-    3. Contract in the signed type, whose additions and products have the same bits, and bitcast.
+    3. Contract in the signed type, where sums and products have the same bits, and bitcast.
 
     Before::
 
@@ -64,7 +64,7 @@ class WidenUnsignedDot(RewritePass):
 
 
 def _contract(operation: ir.Operation, operands: Sequence[ir.Value]) -> ir.Value:
-    """Builds the contraction that `operation` is of other operands, in their element type."""
+    """Builds the same contraction of other operands, in their element type."""
     element = hlo.element_type_of(operands[0])
     return hlo.build(
         operation.name.split(".")[1],

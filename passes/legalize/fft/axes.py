@@ -23,7 +23,7 @@ from .kernels import Arrays, fits_columns, lanes_of, transform_columns
 from .rows import fits_rows, row_cost, transform_rows
 from .stages import Parts, table, times
 
-# Transforms of fewer numbers are one product, or a few, which other operations are computed with.
+# Transforms of fewer numbers are one product, or a few, which IREE fuses with other operations.
 _FEWEST = 512
 
 
@@ -51,7 +51,7 @@ def _is_column(shape: Sequence[int], axis: int, element: ir.Type) -> bool:
 
 
 def taken(x: ir.Value) -> Arrays:
-    """Returns complex numbers as a kernel takes them: arguments of functions as they lie."""
+    """Returns complex numbers as a kernel reads them; arguments of functions without a copy."""
     shape = hlo.shape_of(x)
     owner = x.owner
     if isinstance(owner, ir.Block) and owner.owner.operation.name == "func.func" and shape:
@@ -69,14 +69,14 @@ def taken(x: ir.Value) -> Arrays:
 
 
 def given(x: Arrays) -> ir.Value:
-    """Returns what a kernel gives as complex numbers."""
+    """Returns a kernel's results as one complex array."""
     if len(x.values) == 2:
         return hlo.complex(*x.values)
     return of_pairs(hlo.reshape(x.values[0], (*x.shape, 2)))
 
 
 def is_returned(result: ir.Value) -> bool:
-    """Tells whether a result is only returned, so that it should lie in memory as it is."""
+    """Tells whether a result is only returned, so that it should be stored as pairs."""
     return all(use.owner.operation.name == "func.return" for use in result.uses)
 
 
@@ -88,9 +88,9 @@ def transform_axes(x: Arrays, axes: Sequence[int], sign: int, *, is_paired: bool
 
     Args:
         x: The numbers.
-        axes: Some for which there are kernels (`has_kernels`).
+        axes: The axes, all with kernels (`has_kernels`).
         sign: Of the exponent.
-        is_paired: Whether pairs are wanted in the end, where it is the same.
+        is_paired: Whether the result should be pairs, if both forms cost the same.
     """
     todo = [axis for axis in reversed(axes) if x.shape[axis] > 1]
     for number, axis in enumerate(todo):
@@ -156,7 +156,7 @@ def _times(x: Arrays, factors: HostArray) -> Parts:
 
 
 def padded_length(least: int, element: ir.Type) -> int:
-    """Returns a length of at least `least` whose rows are transformed by a kernel, and fast."""
+    """Returns a length of at least `least` for which a kernel transforms rows, and fast."""
     return _padded_length(least, lanes_of(element))
 
 
@@ -191,7 +191,7 @@ def transform_reals(x: ir.Value, *, is_paired: bool) -> Arrays:
 
 
 def transform_to_reals(x: Arrays, length: int) -> ir.Value:
-    """Returns the real numbers [rows, length] whose spectra begin with [rows, length // 2 + 1]."""
+    """Returns the real numbers [rows, length] from the half spectra [rows, length // 2 + 1]."""
     rows, half = x.shape
     if length % 2:
         real, imag = (hlo.slice(part, (0, 1), (rows, half)) for part in _parts(x).values)

@@ -1,9 +1,9 @@
-"""Butterflies: transforms of a few complex numbers that lie in registers.
+"""Butterflies: transforms of a few complex numbers in registers.
 
 A number is a pair of its parts, each a vector, so that as many transforms run side by side as a
-vector has lanes. The length is taken apart into its prime factors while the code is built (Cooley,
-Tukey, "An algorithm for the machine calculation of complex Fourier series", 1965); of a prime, sums
-and differences of numbers that face each other halve the work.
+vector has lanes. The length is split into its prime factors while the code is built (Cooley, Tukey,
+"An algorithm for the machine calculation of complex Fourier series", 1965). For a prime p, sums and
+differences of the numbers k and p - k halve the work.
 
 Elsewhere: longer transforms (`columns.py`).
 """
@@ -68,7 +68,7 @@ def _first_factor(length: int) -> int:
 
 
 def _turned(x: Complex, numerator: int, denominator: int) -> Complex:
-    """Returns x exp(2 pi i numerator / denominator), by as few operations as it takes."""
+    """Returns x exp(2 pi i numerator / denominator), by as few operations as possible."""
     real, imag = x
     eighths, rest = divmod(8 * (numerator % denominator), denominator)
     if rest:
@@ -101,7 +101,7 @@ def _of_prime(numbers: Sequence[Complex], sign: int) -> list[Complex]:
             even = _added(sums[j - 1], roots[j, k].real, even)
             if j > 1:
                 odd = _added(differences[j - 1], roots[j, k].imag, odd)
-        # What is odd is multiplied by i.
+        # The odd part is multiplied by i.
         found[k] = even[0] - odd[1], even[1] + odd[0]
         found[length - k] = even[0] + odd[1], even[1] - odd[0]
     return found

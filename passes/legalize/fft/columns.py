@@ -1,16 +1,15 @@
-"""Transforms of columns: a kernel's code for as many side by side as a vector has lanes.
+"""Transforms of columns: kernel code for as many adjacent columns as a vector has lanes.
 
-For length n = r m c, with c the product of the radices that have been before (Stockham's
-algorithm)::
+For length n = r m c, with c the product of the preceding radices (Stockham's algorithm)::
 
     y[j2, k1, q] = w_(r m)^(j2 k1) sum_j1 w_r^(j1 k1) x[j1, j2, q]
 
 where x is seen as [r, m, c], y as [m, r, c]. Each sum is a butterfly, or, for larger primes, a loop
-over sums and differences of rows that face each other. The first stage reads where the caller says,
-the last one writes where he says, and between them numbers lie in two buffers that take turns,
-which the caches hold.
+over sums and differences of rows j and r - j. The caller chooses where the first stage reads and
+where the last stage writes. Between them numbers alternate between two buffers that fit into the
+caches.
 
-Elsewhere: which arrays there are, and what runs when (`kernels.py`).
+Elsewhere: the arrays, and the kernels that run this code (`kernels.py`).
 """
 
 from __future__ import annotations
@@ -36,8 +35,8 @@ Write: TypeAlias = Callable[[Row, Complex], None]
 LONGEST_PRIME = 127
 """The largest prime factor that columns may have; larger ones are faster as convolutions."""
 
-# What a butterfly costs for each of its numbers, about: operations on vectors, of which reading and
-# writing are four, and what does not stay in registers.
+# The approximate cost of a butterfly for each of its numbers: operations on vectors (four of them
+# read and write), and numbers that do not fit into registers.
 _COSTS = {2: 9, 3: 13, 4: 13, 5: 16, 6: 17, 7: 22, 8: 18, 9: 22, 10: 23, 11: 32, 12: 23, 13: 36}
 _COST_OF_LOOP = 12
 
@@ -48,7 +47,7 @@ class Columns:
 
     Attributes:
         length: How many rows the columns have.
-        sign: Of the exponent.
+        sign: The sign of the exponent.
     """
 
     length: int
@@ -61,7 +60,7 @@ class Columns:
 
     @property
     def turns(self) -> int:
-        """The number of the buffer that the last stage writes to, if it writes to one."""
+        """The number of the buffer that the last stage writes to, if it writes to a buffer."""
         return (len(self.radices) - 1) % 2
 
     def buffers(self, *, is_kept: bool) -> int:
@@ -70,7 +69,7 @@ class Columns:
         return 3 if any(radix > LARGEST_PRIME for radix in self.radices) else between
 
     def factors(self) -> HostArray:
-        """Returns what the numbers are multiplied by in the stages, as pairs of numbers."""
+        """Returns the factors by which the stages multiply, as pairs of parts."""
         found = [np.zeros(0, complex)]
         rest = self.length
         for radix in self.radices:
@@ -89,10 +88,10 @@ class Columns:
 
         Args:
             read: Returns a vector of the numbers of a row.
-            write: Takes a row, and a vector of what is there in the end.
-            buffers: As many as are needed, each of so many rows as the columns have.
+            write: Takes a row and a vector of its transformed numbers.
+            buffers: As many as `buffers()` says, each with as many rows as the columns.
             table: Holds `factors`.
-            start: Where these begin.
+            start: Where the factors begin in the table.
         """
         last = len(self.radices) - 1
         before = 1
@@ -165,10 +164,10 @@ class _Stage:
         return broadcast(self.table[at], lanes), broadcast(self.table[total(at, 1)], lanes)
 
     def _long_butterfly(self, take: Read, put: Write, buffer: Numbers) -> None:
-        """Transforms by a loop over pairs of rows that face each other.
+        """Transforms by a loop over the pairs of rows k and r - k.
 
-        Sums and differences of these lie in a buffer; each pair of results is their sums, times
-        cosines and sines.
+        Their sums and differences are stored in a buffer. Each pair of results is a sum of them,
+        times cosines and sines.
         """
         radix, half = self.radix, self.radix // 2
         first = take(0)
@@ -194,13 +193,13 @@ class _Stage:
                 return tuple(multiply_add(*term) for term in terms)
 
             a, b, c, d = loop(1, half + 1, (*first, zero, zero), add)
-            # What is odd is multiplied by i.
+            # The odd part is multiplied by i.
             put(k + 1, (a - d, b + c))
             put(radix - 1 - k, (a + d, b - c))
 
 
 def _each(count: int) -> Callable[[Callable[[Row], None]], None]:
-    """Runs a function for each index, without a loop where there is one."""
+    """Runs a function for each index, without a loop for a single index."""
     return each(0, count) if count > 1 else lambda step: step(0)
 
 
@@ -208,7 +207,7 @@ def _each(count: int) -> Callable[[Callable[[Row], None]], None]:
 
 
 def largest_prime(length: int) -> int:
-    """Returns the largest prime factor of a length, 1 if that has none."""
+    """Returns the largest prime factor of a length; 1 for the length 1."""
     found, prime = 1, 2
     while prime * prime <= length:
         if length % prime == 0:
@@ -219,18 +218,18 @@ def largest_prime(length: int) -> int:
 
 
 def has_columns(length: int) -> bool:
-    """Tells whether there are stages for a length."""
+    """Tells whether columns of a length have stages."""
     return largest_prime(length) <= LONGEST_PRIME
 
 
 def column_cost(length: int) -> int:
-    """Returns about how many operations on vectors each number of a column takes."""
+    """Returns the approximate number of vector operations for each number of a column."""
     return _cheapest(length)[0]
 
 
 @functools.lru_cache(maxsize=4096)
 def _cheapest(length: int) -> tuple[int, tuple[int, ...]]:
-    """Returns the cost of the best radices, and these, the largest first."""
+    """Returns the cost of the best radices, and the radices, the largest first."""
     if length == 1:
         return 0, ()
     prime = largest_prime(length)

@@ -29,22 +29,24 @@ from .axes import (
 class ExpandFft(RewritePass):
     """Writes Fourier transforms out, as kernels or as matrix products.
 
-    The fact: IREE transforms one axis of f32 whose length is a power of two, and takes five times
-    as long for it as matrix products do (64 x 1024: 2,700 us and 470 us; kernels take 70 us).
+    The fact: IREE transforms only one axis of f32 with a power of two as its length. It takes five
+    times as long for that as matrix products (64 x 1024: 2,700 us and 470 us; kernels take 70 us).
 
     1. On CPUs, for 512 numbers and more: a kernel for each axis, the last one first. Columns are
-       transformed side by side in vectors (`columns.py`); rows are seen as matrices, whose columns
-       are transformed, turned and transformed again (`rows.py`). Arguments and results of functions
-       are read and written as pairs, as they lie; else kernels take and give parts.
+       transformed side by side in vectors (`columns.py`). A row is viewed as a matrix: its columns
+       are transformed, transposed and transformed again (`rows.py`). Arguments and results of
+       functions are read and written as pairs, as they are in memory; other arrays as real and
+       imaginary parts.
     2. A length with a prime factor above 127 is a convolution of a smooth length. Real numbers of
-       even length n are n / 2 complex ones, whose spectrum is taken apart (RFFT) or made (IRFFT) by
-       symmetry (`halves.py`); of odd length they are complex numbers.
-    3. Elsewhere, and where no vector would be full: matrix products, which other operations are
-       fused with (`products.py`). An axis of length n = r m is brought to the front, multiplied by
+       even length n are n / 2 complex numbers; symmetry gives the real spectrum from theirs (RFFT),
+       or theirs from the real one (IRFFT) (`halves.py`). Real numbers of odd length are converted
+       to complex numbers.
+    3. Elsewhere, and where no vector would be full: matrix products, which IREE fuses with other
+       operations (`products.py`). An axis of length n = r m is brought to the front, multiplied by
        the r x r matrix of the transform of length r, then by twiddle factors while transposing;
-       then on with m.
+       then the same for m.
 
-    Precondition: none; what the pass builds is real but for the first and last operations.
+    Precondition: none; the pass builds real operations, except for the first and the last.
 
     Before::
 

@@ -1,11 +1,11 @@
-"""Kernels between the spectra of real numbers and those of half as many complex ones.
+"""Kernels between spectra of real numbers and spectra of half as many complex numbers.
 
-Even and odd elements of 2 m real numbers are the parts of m complex ones, whose spectrum is Z. With
-E and O the halves of its sum with, and its difference from, what conjugation and reversal make of
-it, the spectrum of the real numbers is X[k] = E[k] - i w^k O[k], for w = exp(-2 pi i / 2 m), and
-Z[k] = (X[k] + conj X[m - k]) / 2 + i w^-k (X[k] - conj X[m - k]) / 2.
+Even and odd elements of 2 m real numbers are the real and imaginary parts of m complex numbers; Z
+is their spectrum. Let E[k] = (Z[k] + conj Z[m - k]) / 2, O[k] = (Z[k] - conj Z[m - k]) / 2 and w =
+exp(-2 pi i / 2 m). The spectrum of the real numbers is X[k] = E[k] - i w^k O[k], and Z[k] = (X[k] +
+conj X[m - k]) / 2 + i w^-k (X[k] - conj X[m - k]) / 2.
 
-Elsewhere: the transforms (`rows.py`), and real numbers that are odd in number.
+Elsewhere: the transforms (`rows.py`), and rows of an odd number of reals (`axes.py`).
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from .numbers import Numbers, Row, product, total
 
 
 def fits_halves(half: int, element: ir.Type) -> bool:
-    """Tells whether there are such kernels, for twice as many real numbers."""
+    """Tells whether such kernels exist for twice as many real numbers."""
     return half > lanes_of(element)
 
 
 def unfold_halves(z: Arrays, *, is_paired: bool = False) -> Arrays:
-    """Returns the spectra [rows, m + 1] of real numbers from those of half as many complex ones.
+    """Returns the spectra [rows, m + 1] of 2 m real numbers from the spectra of m complex ones.
 
     Args:
         z: The spectra [rows, m].
@@ -42,20 +42,21 @@ def unfold_halves(z: Arrays, *, is_paired: bool = False) -> Arrays:
 
 
 def fold_halves(x: Arrays) -> Arrays:
-    """Returns what `unfold_halves` has unfolded; imaginary parts of the ends do not count."""
+    """Inverts `unfold_halves`; imaginary parts of the first and last number are ignored."""
     return _Halves.build(x, 1, False)
 
 
 @dataclasses.dataclass(frozen=True)
 class _Halves:
-    """The kernel, of X for sign -1, of Z for sign 1.
+    """The kernel that computes X for sign -1, and Z for sign 1.
 
     Attributes:
         half: m.
-        sign: Of the exponent of roots.
-        lanes: How long vectors are.
+        sign: The sign of the exponent of roots.
+        lanes: The length of vectors.
         roots: Where -i w^k / 2, for Z i w^-k / 2, begin in the table: real and imaginary parts if
-            they are few, else those for vectors and those for lanes, whose products they are.
+            they are few. Else each root is the product of a root for the vector and a root for the
+            lane, and both tables begin here.
     """
 
     half: int
@@ -89,7 +90,7 @@ class _Halves:
         )  # fmt: skip
 
     def run(self, source: Numbers, target: Numbers, roots: Memory, number: Row, place: Row) -> None:
-        """Computes a vector, from numbers at its place and at the place that faces it."""
+        """Computes a vector from the numbers k and m - k."""
         here = source.read(place)
         back = range(self.lanes - 1, -1, -1)
         facing = source.read((self.half - self.lanes + 1) - place)
@@ -110,7 +111,7 @@ class _Halves:
         return times((real, imag), coarse)
 
     def run_ends(self, source: Numbers, target: Numbers) -> None:
-        """Computes what has no other place facing it."""
+        """Computes the first and the last number, which have no counterpart."""
         if self.sign < 0:
             real, imag = source.element(0)
             zero = real.constant(0.0)

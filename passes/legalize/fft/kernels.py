@@ -1,10 +1,10 @@
-"""What kernels of Fourier transforms have in common, and the transform of columns.
+"""The common code of Fourier kernels, and the transform of columns.
 
-The numbers that a kernel takes and gives lie in two arrays of parts, or in one of pairs, as complex
-numbers do in memory. As many columns are transformed side by side as a vector has lanes; the last
-vector begins so early that it ends with the columns: it computes some of them again.
+A kernel reads and writes either two arrays of parts, or one array of pairs, which is how complex
+numbers are stored. It transforms as many adjacent columns at a time as a vector has lanes. The last
+vector ends with the last column, so it may compute some columns again.
 
-Elsewhere: the code of a vector of columns (`columns.py`), rows (`rows.py`).
+Elsewhere: the code for a vector of columns (`columns.py`), rows (`rows.py`).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MOST_ROOTS = 1 << 14
 """How many roots of unity a table has at most; more are products of some in smaller tables."""
 
 _VECTOR_BYTES = 64
-# What a workgroup should have to do, in numbers, and how many there are at most.
+# How many numbers a workgroup should have, and the largest number of workgroups.
 _SHARE = 1 << 14
 MOST_WORKGROUPS = 16
 
@@ -54,7 +54,7 @@ class Arrays:
 
     Attributes:
         values: The arrays.
-        shape: That of the complex numbers; what it is in memory does not tell.
+        shape: The shape of the complex array; the arrays in memory may have another one.
     """
 
     values: tuple[ir.Value, ...]
@@ -80,14 +80,14 @@ def _stored_shape(shape: Sequence[int], *, is_paired: bool) -> tuple[int, ...]:
 
 
 class Table:
-    """Numbers that a kernel reads, of several kinds behind each other."""
+    """Constants that a kernel reads, several kinds one after the other."""
 
     def __init__(self) -> None:
         self._parts = [np.zeros(1)]
         self._length = 1
 
     def put(self, numbers: HostArray) -> int:
-        """Returns where numbers begin that are put behind the others."""
+        """Appends numbers, and returns where they begin."""
         start = self._length
         self._parts.append(numbers.ravel())
         self._length += numbers.size
@@ -102,17 +102,17 @@ def run_kernel(
     body: Body, x: Arrays, table: Table, shape: Sequence[int], *,
     is_paired: bool, lanes: int, workgroups: int, identity: str,
 ) -> Arrays:  # fmt: skip
-    """Runs a kernel on complex numbers, and returns those of a shape.
+    """Runs a kernel on complex numbers, and returns an array of complex numbers.
 
     Args:
         body: The kernel.
         x: The operand.
-        table: What it reads besides.
-        shape: Of the result.
+        table: The table that it also reads.
+        shape: The shape of the result.
         is_paired: Whether the result is one array of pairs.
         lanes: How long vectors are.
         workgroups: How many workgroups there are.
-        identity: What the kernel depends on besides the types.
+        identity: A text that identifies the kernel's code, together with the types.
     """
     taken = len(x.values)
 
@@ -129,14 +129,14 @@ def run_kernel(
 
 
 def workgroups_of(tasks: int, size: int) -> int:
-    """Returns how many workgroups share tasks that are about so many numbers."""
+    """Returns the number of workgroups for tasks on so many numbers in total."""
     return max(1, min(MOST_WORKGROUPS, tasks, size // _SHARE))
 
 
 def buffers(
     workgroup: Scalar, workgroups: int, count: int, rows: int, lanes: int, element: ir.Type
 ) -> list[Numbers]:
-    """Returns memory of a workgroup's own: for vectors of columns of so many rows."""
+    """Returns memory of a workgroup for vectors of columns of so many rows."""
     if not count:
         return []
     space = workspace((workgroups, count, 2, rows, lanes), element)
@@ -199,7 +199,7 @@ def scaled(x: Complex, factor: Scalar) -> Complex:
 
 
 def is_exchangeable(x: Arrays, sign: int, is_paired: bool) -> bool:
-    """Tells whether exchanged parts do the work of another sign: then one kernel serves both."""
+    """Tells whether to exchange the parts for the other sign, so that one kernel serves both."""
     return sign > 0 and len(x.values) == 2 and not is_paired
 
 
@@ -207,7 +207,7 @@ def is_exchangeable(x: Arrays, sign: int, is_paired: bool) -> bool:
 
 
 def fits_columns(length: int, width: int, element: ir.Type) -> bool:
-    """Tells whether there is a kernel along an axis with others behind it."""
+    """Tells whether a kernel exists along an axis that is not the last."""
     return width >= lanes_of(element) and 1 < length <= LONGEST_COLUMN and has_columns(length)
 
 
@@ -219,9 +219,9 @@ def transform_columns(
     Args:
         x: The numbers.
         sign: Of the exponent.
-        scale: What they are multiplied by.
+        scale: A factor for the results.
         is_paired: Whether the result is one array of pairs.
-        lanes: How long vectors are, if not as long as can be.
+        lanes: The length of vectors; the longest possible by default.
     """
     if is_exchangeable(x, sign, is_paired):
         return transform_columns(x.exchanged(), -sign, scale, lanes=lanes).exchanged()

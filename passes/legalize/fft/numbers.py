@@ -1,6 +1,6 @@
 """Complex numbers in the memory of kernels.
 
-Elsewhere: what is done with them (`columns.py`, `kernels.py`).
+Elsewhere: the kernels that use them (`columns.py`, `kernels.py`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def total(x: Row, y: Row) -> Row:
 
 
 def product(x: Row, factor: int) -> Row:
-    """Returns a multiple of an index, without an operation where it is the same."""
+    """Returns a multiple of an index, without an operation where the factor is one."""
     return x if factor == 1 else x * factor
 
 
@@ -32,8 +32,8 @@ class Numbers:
     """Complex numbers in memory: their parts in two arrays, or side by side in one.
 
     Args:
-        memories: Two arrays of one shape, or one whose last axis is twice as long.
-        lanes: How long the vectors are that are read and written.
+        memories: Two arrays of one shape, or one array with a last axis twice as long.
+        lanes: The length of the vectors that are read and written.
     """
 
     def __init__(self, memories: Sequence[Memory], lanes: int):

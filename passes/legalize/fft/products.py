@@ -18,17 +18,17 @@ from .stages import apply_matrix, join, split, table, times, transform
 
 
 def by_products(x: ir.Value, axes: Sequence[int], sign: int) -> ir.Value:
-    """Returns complex numbers transformed along axes; inverses are divided by their number."""
+    """Returns complex numbers transformed along axes; inverses are divided by the axes' size."""
     return _Grid.of_complex(x, len(x.type.shape) - 1).transformed(axes, sign).as_complex()
 
 
 @dataclasses.dataclass(frozen=True)
 class _Grid:
-    """Complex numbers as their parts [2, ...], whose other dimensions have been permuted.
+    """Complex numbers as their parts [2, ...]; the other dimensions may be permuted.
 
     Attributes:
         parts: The tensor.
-        order: For each dimension but the first, which one of the original tensor it is.
+        order: For each dimension but the first, its dimension in the original tensor.
     """
 
     parts: ir.Value
@@ -98,7 +98,7 @@ def of_reals(x: ir.Value, lengths: Sequence[int]) -> ir.Value:
 
 
 def to_reals(x: ir.Value, lengths: Sequence[int]) -> ir.Value:
-    """Returns the real numbers that have these halves of spectra, over the last axes."""
+    """Returns the real numbers from the halves of their spectra, over the last axes."""
     rank = len(x.type.shape)
     outer = range(rank - len(lengths), rank - 1)
     grid = _Grid.of_complex(x, outer[-1] if outer else rank - 1).transformed(outer, 1)
@@ -121,8 +121,9 @@ def _half_spectrum(x: ir.Value) -> ir.Value:
     if length % 2:
         spectrum = transform(join((x, hlo.full_like(x, 0))), -1)
         return hlo.slice(spectrum, (0, 0, 0), (2, half, batch))
-    # Even and odd elements are the parts of half as many complex numbers. Their spectra are the
-    # parts of the spectrum Z that conjugation, which also reverses, keeps and negates.
+    # Even and odd elements are the parts of half as many complex numbers. Let Z be the spectrum of
+    # these. The spectra of the even and the odd elements are the parts of Z that conjugation with
+    # reversal keeps and negates.
     pairs = hlo.transpose(hlo.reshape(x, (half - 1, 2, batch)), (1, 0, 2))
     spectrum = transform(pairs, -1)
     first = hlo.slice(spectrum, (0, 0, 0), (2, 1, batch))
@@ -135,7 +136,7 @@ def _half_spectrum(x: ir.Value) -> ir.Value:
 
 
 def _from_half_spectrum(x: ir.Value, length: int) -> ir.Value:
-    """Returns the real numbers [n, batch] whose transform begins with [2, n // 2 + 1, batch]."""
+    """Returns the real numbers [n, batch] from their half spectrum [2, n // 2 + 1, batch]."""
     _, half, batch = hlo.shape_of(x)
     if length == 1:
         return split(x)[0]

@@ -1,9 +1,9 @@
 """Kernels that transform along the last axis, on vectors.
 
-A row of length n = a b is seen as a matrix [a, b] (the four steps of Bailey, "FFTs in external or
-hierarchical memory", J. Supercomputing 4, 1990): its columns are transformed, what is found is
-multiplied by w_n^(k1 j2) while squares of vectors are turned, and the columns of the matrix [b, a]
-are transformed. Rows that are too short for that are turned themselves, as many at a time as a
+A row of length n = a b is viewed as a matrix [a, b] (the four steps of Bailey, "FFTs in external or
+hierarchical memory", J. Supercomputing 4, 1990). Its columns are transformed. The results are
+multiplied by w_n^(k1 j2) and transposed in square blocks of vectors. Then the columns of the matrix
+[b, a] are transformed. Rows that are too short for that are transposed, as many at a time as a
 vector has lanes.
 
 Elsewhere: other axes (`kernels.py`), real numbers (`halves.py`).
@@ -43,14 +43,14 @@ from .kernels import (
 )
 from .numbers import Numbers, Row, product, total
 
-# Rows up to this length have both steps in one kernel; longer ones if they are many.
+# Rows up to this length have both steps in one kernel; so have many longer rows.
 _LONGEST_SINGLE = 1 << 15
 _LONGEST_CACHED = 1024
 _TURNING_COST = 8
 
 
 def fits_rows(rows: int, length: int, element: ir.Type) -> bool:
-    """Tells whether there is a kernel along the last axis."""
+    """Tells whether a kernel exists along the last axis."""
     lanes = lanes_of(element)
     if split_row(length, lanes):
         return True
@@ -58,7 +58,7 @@ def fits_rows(rows: int, length: int, element: ir.Type) -> bool:
 
 
 def transform_rows(x: Arrays, sign: int, scale: float = 1.0, *, is_paired: bool = False) -> Arrays:
-    """Transforms [rows, length] along `length`; arguments are those of `transform_columns`."""
+    """Transforms [rows, length] along `length`; for the arguments see `transform_columns`."""
     if is_exchangeable(x, sign, is_paired):
         return transform_rows(x.exchanged(), -sign, scale).exchanged()
     rows, length = x.shape
@@ -72,9 +72,9 @@ def transform_rows(x: Arrays, sign: int, scale: float = 1.0, *, is_paired: bool 
 
 @functools.lru_cache(maxsize=1024)
 def split_row(length: int, lanes: int) -> tuple[int, int, int] | None:
-    """Returns the sides of the matrix that a row is seen as, and for vectors of how many lanes.
+    """Returns the two extents of the matrix that a row is viewed as, and the vectors' lanes.
 
-    None if there are none for so many, nor for half of them.
+    Returns None if no extents fit vectors of that many lanes or half as many.
     """
     if not has_columns(length):
         return None
@@ -91,13 +91,13 @@ def split_row(length: int, lanes: int) -> tuple[int, int, int] | None:
 
 
 def row_cost(length: int, lanes: int) -> float:
-    """Returns about what each number of a row that is seen as a matrix costs."""
+    """Returns the approximate cost of each number of a row that is viewed as a matrix."""
     found = split_row(length, lanes)
     return math.inf if found is None else _cost(*found)
 
 
 def _cost(first: int, second: int, lanes: int) -> float:
-    """Returns about what each number of a row costs."""
+    """Returns the approximate cost of each number of a row."""
     down, across = (math.ceil(side / lanes) * lanes / side for side in (second, first))
     own, other = (
         column_cost(side) * (1 if side <= _LONGEST_CACHED else 2) for side in (first, second)
@@ -110,7 +110,7 @@ def _cost(first: int, second: int, lanes: int) -> float:
 
 @dataclasses.dataclass(frozen=True)
 class _Steps:
-    """The steps of rows that are seen as matrices [first, second]."""
+    """The steps of rows that are viewed as matrices [first, second]."""
 
     rows: int
     first: int
@@ -121,7 +121,7 @@ class _Steps:
     is_paired: bool
 
     def build(self, x: Arrays) -> Arrays:
-        """Builds one kernel, or, for a few long rows, two."""
+        """Builds one kernel, or two kernels if the rows are few and long."""
         if self.size <= _LONGEST_SINGLE or self.rows >= MOST_WORKGROUPS:
             return self._both(x)
         return transform_columns(
@@ -130,7 +130,7 @@ class _Steps:
 
     @property
     def identity(self) -> str:
-        """What the code depends on."""
+        """A text that identifies the code."""
         sides = self.rows, self.first, self.second
         return f"{sides} {self.sign} {self.is_paired}"
 
@@ -200,16 +200,17 @@ class _Steps:
 
 @dataclasses.dataclass(frozen=True)
 class _Down:
-    """The first step, and the turn: w_n^(k1 j2) are in a table if they are few.
+    """The first step and the transposition: w_n^(k1 j2) are in a table if they are few.
 
-    Else each is the product of one for a vector, which is the product of two, and one for a lane.
+    Else each is the product of a factor for the vector, which is a product of two factors, and a
+    factor for the lane.
 
     Attributes:
         steps: All steps.
         columns: The transform of the first one.
-        start: Where its factors begin in the table.
-        roots: Where parts of roots begin there: real and imaginary ones if they are few, else the
-            two factors, and those of the lanes.
+        start: Where the transform's factors begin in the table.
+        roots: Where the roots begin in the table: real and imaginary parts if they are few, else
+            the two tables of factors for vectors, and the table of factors for lanes.
     """
 
     steps: _Steps
@@ -219,7 +220,7 @@ class _Down:
 
     @classmethod
     def of(cls, steps: _Steps, table: Table) -> _Down:
-        """Puts what the step needs into a table."""
+        """Puts the factors and roots of the step into a table."""
         columns = Columns(steps.first, steps.sign)
         start = table.put(columns.factors())
 
@@ -241,7 +242,7 @@ class _Down:
     def run(
         self, source: Numbers, target: Numbers, column: Row, own: Sequence[Numbers], table: Memory
     ) -> None:
-        """Transforms a vector of columns, and puts it into rows of another matrix."""
+        """Transforms a vector of columns, and writes it to rows of another matrix."""
         lanes, last = self.steps.lanes, own[self.columns.turns]
 
         def read(number: Row) -> Complex:

@@ -1,7 +1,8 @@
 """Fourier transforms as matrix products and elementwise operations of StableHLO.
 
-Complex numbers travel as their parts: a tensor [2, length, batch] of real and imaginary parts,
-which is transformed along `length`. For length n = r m, with j = j1 m + j2 and k = k1 + r k2::
+Complex numbers are represented by their parts: a tensor [2, length, batch] of real and imaginary
+parts, which is transformed along `length`. For length n = r m, with j = j1 m + j2 and k = k1 + r
+k2::
 
     X[k1 + r k2] = sum_j2 w_m^(j2 k2) * w_n^(j2 k1) * sum_j1 w_r^(j1 k1) x[j1 m + j2]
 
@@ -27,7 +28,7 @@ from . import tables
 
 Parts = tuple[ir.Value, ir.Value]
 
-# Larger tables of twiddles are made, when the program runs, of two smaller ones.
+# Larger tables of twiddles are products of two smaller tables, computed when the program runs.
 _MOST_TABLE = 1 << 14
 
 

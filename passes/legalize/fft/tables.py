@@ -1,6 +1,6 @@
 """The numbers that Fourier transforms need: factors of lengths, and tables of roots of unity.
 
-All tables are computed in double precision; whoever uses them rounds. Elsewhere: the operations
+All tables are computed in double precision; their users round them. Elsewhere: the operations
 (`stages.py`).
 """
 
@@ -20,7 +20,7 @@ MOST_DENSE_PRIME = 64
 """Prime factors up to this size are one matrix product, larger ones a convolution."""
 
 _MOST_RADIX = 16
-# What a stage costs besides its products: its passes over memory, as that many rows of a matrix.
+# The cost of a stage's passes over memory, in rows of a matrix, in addition to its products.
 _STAGE_COST = 12
 
 
@@ -95,7 +95,7 @@ def factors(length: int) -> tuple[int, ...]:
 
 @functools.lru_cache(maxsize=4096)
 def _cheapest(length: int) -> tuple[int, tuple[int, ...]]:
-    """Returns the cost of the best factors, and these."""
+    """Returns the cost of the best factors, and the factors."""
     if length == 1:
         return 0, ()
     radices = {r for r in range(2, _MOST_RADIX + 1) if length % r == 0} or {_least_prime(length)}
@@ -111,6 +111,6 @@ def _least_prime(length: int) -> int:
 
 
 def padded_length(least: int) -> int:
-    """Returns a length of at least `least` whose transform is cheap."""
+    """Returns a length of at least `least` with a cheap transform."""
     lengths = [q << max(0, math.ceil(math.log2(least / q))) for q in (1, 3, 5, 9, 15)]
     return min(lengths, key=lambda length: length * sum(_STAGE_COST + r for r in factors(length)))

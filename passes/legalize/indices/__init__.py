@@ -1,1 +1,1 @@
-"""Gathers and scatters whose indices or windows IREE does not take as they are."""
+"""Gathers and scatters with indices or windows that IREE does not compile unchanged."""

@@ -19,9 +19,9 @@ IN_BOUNDS = "axir.in_bounds"
 
 @dataclasses.dataclass(frozen=True)
 class ClampGather(RewritePass):
-    """Clamps the start indices of `stablehlo.gather`, as StableHLO says that gather does.
+    """Clamps the start indices of `stablehlo.gather`, as StableHLO prescribes.
 
-    The fact: IREE reads at the indices as they are, inside the operand's buffer or not.
+    The fact: IREE reads at the given indices, even outside of the operand's buffer.
 
     1. The start index of dimension d must lie in [0, size of d - slice size of d].
     2. Build these limits as a constant vector along the index vector dimension, in the indices'

@@ -22,17 +22,17 @@ _LARGEST_I32 = 2**31 - 1
 class DropScatter(RewritePass):
     """Keeps `stablehlo.scatter` from writing outside its operand.
 
-    The fact: IREE writes at the indices as they are. StableHLO drops an update whose window does
-    not fit into the operand.
+    The fact: IREE writes at the given indices without a check. StableHLO drops an update if its
+    window does not fit into the operand.
 
     1. A window fits if its start index lies in [0, size of d - window size of d] in every
        dimension d that is indexed.
     2. Pad the operands at the end of the first indexed dimension by one window.
-    3. Send the windows that do not fit into the padding; start indices elsewhere become 0.
+    3. Send the windows that do not fit to the padding; their other start indices become 0.
     4. Slice the padding off.
 
-    A scatter whose indices are constant and fit, or which carries `axir.in_bounds`, stays as it
-    is, less this attribute.
+    A scatter with constant indices that fit, or with the attribute `axir.in_bounds`, does not
+    change, except that the attribute is removed.
 
     Before::
 
@@ -116,7 +116,7 @@ def _pad_end(operand: ir.Value, dimension: int, amount: int) -> ir.Value:
 
 
 def _are_constant_within(indices: ir.Value, limits: list[int], vector_dim: int) -> bool:
-    """Tells whether the indices are known here and all of them fit."""
+    """Tells whether the indices are constant and all of them fit."""
     owner = indices.owner
     if isinstance(owner, ir.Block) or owner.name != "stablehlo.constant":
         return False

@@ -1,4 +1,4 @@
-"""`fit-scatter-operands`: what a scatter does not index, its windows cover."""
+"""`fit-scatter-operands`: a scatter's windows cover the dimensions that it does not index."""
 
 from __future__ import annotations
 
@@ -18,19 +18,20 @@ from .index_scatter_windows import scatter_like
 
 @dataclasses.dataclass(frozen=True)
 class FitScatterOperands(RewritePass):
-    """Lets a scatter see only what its windows can reach, and at least one index.
+    """Gives a scatter only the part of its operand that windows can reach, and at least one index.
 
-    The fact: IREE compiles no `stablehlo.scatter` that indexes nothing ("dimension map must have at
-    least one element"), or whose windows leave something out in a dimension that is not indexed
-    ("shape of update value must match original value"). They begin at 0 there.
+    The fact: IREE compiles no `stablehlo.scatter` without indexed dimensions ("dimension map must
+    have at least one element"). Nor does it compile windows that are smaller than the operand in a
+    dimension that is not indexed ("shape of update value must match original value"). Windows begin
+    at 0 there.
 
-    1. Take batching dimensions of extent 1 for inserted ones, with which IREE has problems, too
+    1. Treat batching dimensions of extent 1 as inserted ones, because IREE fails on them, too
        ("expected rank to be smaller or equal to the other rank").
     2. Take a scatter with no index, or with windows that are smaller than the operand in dimensions
        that are neither indexed nor batching ones, or with inserted ones among these.
     3. Slice the operands to the windows' sizes in these dimensions.
-    4. Reshape the operands: inserted ones of these dimensions go away; if nothing is indexed, one
-       of extent 1 comes first, whose index is 0.
+    4. Reshape the operands: remove the inserted dimensions among these; if no dimension is indexed,
+       add a first dimension of extent 1 with the index 0.
     5. Write the results into the whole operands.
 
     Before::
@@ -72,7 +73,7 @@ class FitScatterOperands(RewritePass):
 
 
 def _without_single_batches(numbers: DimensionNumbers, shape: tuple[int, ...]) -> DimensionNumbers:
-    """Batching dimensions of extent 1 are inserted ones, and those of the indices like others."""
+    """Makes batching dimensions of extent 1 inserted ones, and plain ones in the indices."""
     batching = numbers["input_batching_dims"], numbers["scatter_indices_batching_dims"]
     kept = [pair for pair in zip(*batching, strict=True) if shape[pair[0]] != 1]
     single = [axis for axis in batching[0] if shape[axis] == 1]
@@ -87,9 +88,7 @@ def _without_single_batches(numbers: DimensionNumbers, shape: tuple[int, ...]) -
 def _scatter(
     operation: ir.Operation, values: list[ir.Value], numbers: DimensionNumbers, gone: list[int]
 ) -> list[ir.Value]:
-    """Returns the scatter without some inserted dimensions, whose extents are 1, and with an
-    index.
-    """
+    """Returns the scatter without some inserted dimensions of extent 1, and with an index."""
     count = len(operation.results)
     shape = hlo.shape_of(values[0])
     kept = [axis for axis in range(len(shape)) if axis not in gone]
@@ -113,7 +112,7 @@ def _scatter(
 
 
 def _zeros_instead(indices: ir.Value, numbers: DimensionNumbers) -> ir.Value:
-    """Index vectors with the single entry 0 in place of empty ones."""
+    """Returns index vectors with the single entry 0 in place of empty ones."""
     shape = [*hlo.shape_of(indices)]
     shape[numbers["index_vector_dim"][0]] = 1
     return hlo.full(0, shape, np.int32)

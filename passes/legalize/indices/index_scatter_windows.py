@@ -17,17 +17,17 @@ _NARROW = 16
 
 @dataclasses.dataclass(frozen=True)
 class IndexScatterWindows(RewritePass):
-    """Gives each position that a window covers in the indexed dimensions an index of its own.
+    """Gives each position that a window covers in the indexed dimensions a separate index.
 
-    The fact: IREE compiles hardly any `stablehlo.scatter` whose windows have an extent in the
-    dimensions that are indexed: "expected indices to be equal to batch rank or batch rank + 1",
-    "mismatch in shape of indices and update value". The gradient of a `dynamic_slice`, and each
-    batched `dynamic_update_slice`, is such a scatter.
+    The fact: IREE compiles hardly any `stablehlo.scatter` with windows that extend along indexed
+    dimensions: "expected indices to be equal to batch rank or batch rank + 1", "mismatch in shape
+    of indices and update value". The gradient of a `dynamic_slice`, and each batched
+    `dynamic_update_slice`, is such a scatter.
 
-    1. Take a scatter that indexes dimensions which are not among the inserted ones.
-    2. Repeat its indices along new dimensions, one for each of these with the extent of the window
-       there, and add the position in the window.
-    3. Transpose the updates so that these dimensions stand behind those of the indices.
+    1. Take a scatter with indexed dimensions that are not inserted ones.
+    2. Broadcast its indices along new dimensions, one for each of these with the window's extent,
+       and add the position in the window.
+    3. Transpose the updates so that these dimensions follow the dimensions of the indices.
     4. All indexed dimensions are now inserted ones.
 
     Before::
@@ -44,8 +44,8 @@ class IndexScatterWindows(RewritePass):
              scatter_dims_to_operand_dims = [0, 1], index_vector_dim = 3
              : (tensor<4x5xf32>, tensor<7x2x3x2xi32>, tensor<7x2x3xf32>)
 
-    Precondition: windows that do not fit into the operand are gone (`drop-scatter`), for they are
-    dropped as a whole.
+    Precondition: `drop-scatter` has run, because a window that does not fit must be dropped as a
+    whole.
     """
 
     name: ClassVar[str] = "index-scatter-windows"
@@ -80,7 +80,7 @@ class IndexScatterWindows(RewritePass):
 
 
 def _window_places(rank: int, numbers: DimensionNumbers) -> dict[int, int]:
-    """Tells where the updates hold each dimension of the operand that a window has."""
+    """Returns the update dimension of each operand dimension that a window has."""
     missing = {*numbers["inserted_window_dims"], *numbers["input_batching_dims"]}
     kept = [axis for axis in range(rank) if axis not in missing]
     return dict(zip(kept, numbers["update_window_dims"], strict=True))
@@ -97,7 +97,7 @@ def _vectors_last(indices: ir.Value, numbers: DimensionNumbers) -> ir.Value:
 
 
 def _without_vector(numbers: DimensionNumbers) -> list[int]:
-    """Returns the batching dimensions of the indices once their vectors stand last."""
+    """Returns the batching dimensions of the indices after the vectors' dimension is moved last."""
     vector_dim = numbers["index_vector_dim"][0]
     return [axis - (axis > vector_dim) for axis in numbers["scatter_indices_batching_dims"]]
 
@@ -121,7 +121,7 @@ def _spread(
 
 
 def _behind_indices(update: ir.Value, numbers: DimensionNumbers, moved: list[int]) -> ir.Value:
-    """Brings an update into the order indices, positions in the window, rest of the window."""
+    """Transposes an update to the order indices, positions in the window, rest of the window."""
     window = numbers["update_window_dims"]
     scattered = [axis for axis in range(len(hlo.shape_of(update))) if axis not in window]
     order = [*scattered, *moved, *(axis for axis in window if axis not in moved)]
@@ -131,9 +131,7 @@ def _behind_indices(update: ir.Value, numbers: DimensionNumbers, moved: list[int
 def scatter_like(
     operation: ir.Operation, values: list[ir.Value], numbers: dict[str, object]
 ) -> list[ir.Value]:
-    """Returns a scatter with the body and the attributes of another, but for its dimension
-    numbers.
-    """
+    """Returns a scatter with another's body and attributes, except for its dimension numbers."""
     entries = ", ".join(f"{name} = {value}" for name, value in numbers.items())
     attributes = {name: operation.attributes[name] for name in operation.attributes}
     attributes["scatter_dimension_numbers"] = ir.Attribute.parse(f"#stablehlo.scatter<{entries}>")

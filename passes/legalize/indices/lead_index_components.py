@@ -1,4 +1,4 @@
-"""`lead-index-components`: each component of a gather's indices is a row of its own."""
+"""`lead-index-components`: each component of a gather's indices is a separate row."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from axir.passes.legalize.rewriting import RewritePass, replace
 
 @dataclasses.dataclass(frozen=True)
 class LeadIndexComponents(RewritePass):
-    """Puts the components of index vectors together along an early dimension, behind batches.
+    """Concatenates the components of index vectors along the first dimension behind the batches.
 
-    The facts: components that are put together along the last dimension are written number by
-    number, and read likewise, which takes longer than the gather itself. Rows are vectors. And
-    IREE looks batching dimensions of indices up among those without the index vector by their
-    number among all: where the vector comes first, the compiler ends (SIGSEGV).
+    The facts: components that are concatenated along the last dimension are written and read number
+    by number, which takes longer than the gather itself. Rows are read and written in vectors. IREE
+    also numbers batching dimensions of indices with the index vector's dimension included, but
+    looks them up without it: if the vector's dimension comes first, the compiler crashes (SIGSEGV).
 
-    1. If the indices are a concatenation of single components along their last dimension, which is
-       that of the index vectors, make that the first dimension behind all batching dimensions.
+    1. If the indices are a concatenation of single components along their last dimension, and this
+       is the dimension of the index vectors, make it the first dimension behind all batching
+       dimensions.
     2. If the dimension of other index vectors comes before a batching dimension, transpose the
        indices, so that it is the last one.
 
@@ -65,12 +66,12 @@ class LeadIndexComponents(RewritePass):
 
 
 def _led_shape(shape: tuple[int, ...], place: int) -> tuple[int, ...]:
-    """Returns the shape of a component whose last dimension, of extent 1, has moved to a place."""
+    """Returns a component's shape after its last dimension, of extent 1, moves to a place."""
     return (*shape[:place], 1, *shape[place:-1])
 
 
 def _with_vectors_along(place: int, numbers: DimensionNumbers) -> ir.Attribute:
-    """Returns dimension numbers for indices whose vectors lie along a dimension behind batches."""
+    """Returns dimension numbers for index vectors along a dimension behind the batches."""
     vector_dim = numbers["index_vector_dim"][0]
     batching = [axis - (axis > vector_dim) for axis in numbers["start_indices_batching_dims"]]
     return hlo.GatherDimensionNumbers.get(
@@ -84,14 +85,14 @@ def _with_vectors_along(place: int, numbers: DimensionNumbers) -> ir.Attribute:
 
 
 def components(indices: ir.Value, vector_dim: int) -> list[ir.Value]:
-    """Returns the components of index vectors, if they are single arrays that were put together.
+    """Returns the components of index vectors, if they are single arrays that were concatenated.
 
     Args:
         indices: The index vectors.
-        vector_dim: Along which dimension of `indices` a vector lies.
+        vector_dim: The dimension of `indices` that the vectors lie along.
 
     Returns:
-        The components, of extent 1 along `vector_dim`; else `indices` alone.
+        The components, of extent 1 along `vector_dim`; else only `indices`.
     """
     if isinstance(indices, ir.BlockArgument) or indices.owner.name != "stablehlo.concatenate":
         return [indices]

@@ -21,11 +21,11 @@ class LeadScatterDims(RewritePass):
     The fact: IREE compiles no `stablehlo.scatter` of indices in several dimensions, batching
     dimensions included, unless these are the first ones of the operand: "expected indices to be
     equal to batch rank or batch rank + 1". `x.at[rows, :, columns].add(y)` is such a scatter. A
-    single dimension may be any.
+    single indexed dimension may be any dimension.
 
     1. Take a scatter with two indexed or batching dimensions or more, which do not lead.
-    2. Transpose its operands: first these dimensions, then the others, each in their order. Hence
-       the updates, whose window dimensions are the others, stay as they are.
+    2. Transpose its operands: first these dimensions, then the others, each in their order. The
+       updates do not change, because their window dimensions are the others.
     3. Transpose the results back.
 
     Before::
@@ -67,7 +67,7 @@ class LeadScatterDims(RewritePass):
 
 
 def _moved(numbers: DimensionNumbers, place: dict[int, int]) -> dict[str, object]:
-    """Returns the dimension numbers after each dimension of the operand has gone to its place."""
+    """Returns the dimension numbers after each dimension of the operand has moved to its place."""
     return {
         "update_window_dims": list(numbers["update_window_dims"]),
         "inserted_window_dims": sorted(place[axis] for axis in numbers["inserted_window_dims"]),

@@ -1,4 +1,4 @@
-"""`scatter-by-kernel`: a scatter is a loop over its updates, which looks at each index itself."""
+"""`scatter-by-kernel`: a scatter is a loop over its updates that checks each index."""
 
 from __future__ import annotations
 
@@ -22,34 +22,36 @@ from .scatter_kernels import Scatter, ScatterKernel
 # A workgroup's share of a row: two lines of the cache.
 _SHARE_BYTES = 128
 _MOST_WORKGROUPS = 8
-# Less than this is not worth a second workgroup, nor a copy in a dispatch of its own.
+# Less than this is not worth a second workgroup, nor a copy in a separate dispatch.
 _LARGE_BYTES = 1 << 18
 
 
 @dataclasses.dataclass(frozen=True)
 class ScatterByKernel(RewritePass):
-    """Scatters by a kernel that goes through the updates in their order.
+    """Scatters by a kernel that applies the updates in their order.
 
-    The facts: IREE writes at the indices as they are, so that indices outside of the operand need
-    an operand with padding, which is copied before and after (`drop-scatter`); it works on one
-    core, and on one number after the other unless windows are whole rows.
+    The facts: IREE writes at the given indices without a check, so that indices outside of the
+    operand need a padded operand, which is copied before and after (`drop-scatter`). It runs on one
+    core, and number by number unless windows are whole rows.
 
-    1. Take scatters of one array whose body is one operation, or returns the update.
-    2. Copy the operand to the result, or write the number that all of its elements are. What a
-       scatter has made for this one alone, or the caller gives away, is not copied but changed.
-    3. Read components of index vectors that are put together just for the scatter where they are.
-       For each index in its order: compare the index vector with the limits of a window that fits.
-       If it does, combine the window with the update, vectors at a time along the last dimension.
-    4. Where much is written in rows, workgroups share the rows' columns, never the updates: each
-       goes through all of them in their order, so that none waits for another, and the sums do not
-       depend on how many run at a time.
+    1. Take scatters of one array with a body that is one operation or returns the update.
+    2. Copy the operand to the result, or fill the result if all elements are one number. An operand
+       is changed in place, without a copy, if another scatter made it only for this one, or if the
+       caller donates it.
+    3. If index vectors are concatenated only for the scatter, read the components directly. For
+       each index in its order: compare the index vector with the limits. If the window fits,
+       combine it with the update, in vectors along the last dimension.
+    4. Large scatters of rows divide the rows' columns among workgroups, never the updates. Each
+       workgroup goes through all updates in their order. So no workgroup waits for another, and the
+       sums do not depend on how many workgroups run at a time.
 
     5. Where there are more than twice as many updates as elements, a sum or product of floats would
-       lose digits. Windows of a few elements are f64 then, and converted at the end; those of large
-       arrays from eight times as many on, for f64 takes twice the memory. Where windows are larger,
-       and do not overlap in part, 64 updates of a place are a block: f64 totals take it, and the
-       next one begins. That costs a byte and a comparison for an update. Many complex numbers are
-       added as pairs; other scatters of theirs are left.
+       lose digits. Scatters with windows of a few elements then compute in f64, and convert at the
+       end. Large arrays do so only from eight times as many updates on, because f64 takes twice the
+       memory. Larger windows that do not overlap in part are summed in blocks: after 64 updates of
+       a place, the block is added to f64 totals, and the next block begins. This costs a byte for
+       each place and a comparison for each update. Long sums of complex numbers are added as pairs;
+       other complex scatters are not taken.
 
     Before::
 
@@ -60,7 +62,7 @@ class ScatterByKernel(RewritePass):
         %1 = flow.dispatch @copy_0::@copy_0(%x)
         %2 = flow.dispatch @scatter_0::@scatter_0(%1, %i, %u) : (…) -> %1
 
-    Only for CPUs. What is not taken is left to `drop-scatter` and those that follow it.
+    Only for CPUs. `drop-scatter` and the passes behind it handle the other scatters.
     """
 
     name: ClassVar[str] = "scatter-by-kernel"
@@ -87,7 +89,7 @@ class ScatterByKernel(RewritePass):
         if not all(math.prod(hlo.shape_of(x)) for x in (operand, updates)):
             return operand
         if not math.prod(hlo.shape_of(indices)):
-            return None  # which index nothing
+            return None  # without indexed dimensions
         scatter = Scatter.read(operation, combine)
         return _with_digits(operation, scatter, operand, updates)
 
@@ -123,11 +125,11 @@ def _sum_of_complex(operation: ir.Operation) -> ir.Value | None:
 def _with_digits(
     made: ir.Operation, scatter: Scatter, operand: ir.Value, updates: ir.Value
 ) -> ir.Value:
-    """Scatters, and sums in a wider type what else would lose digits."""
+    """Scatters, and sums in a wider type where the sum would lose digits."""
     if scatter.is_long_sum:
         wide = ir.F32Type.get() if scatter.has_totals else ir.F64Type.get()
         operand = hlo.convert(operand, wide)
-    # To put index vectors together, number by number, takes as long as the scatter.
+    # Concatenating index vectors number by number takes as long as the scatter.
     parts = components(made.operands[1], scatter.numbers["index_vector_dim"][0])
     found = _scattered(made, scatter, operand, [*parts, updates])
     return hlo.convert(found, scatter.element)
@@ -141,7 +143,8 @@ def _scattered(
     is_large = hlo.bytes_of(reads[-1]) >= _LARGE_BYTES
     workgroups = max(1, min(_MOST_WORKGROUPS, row_bytes // _SHARE_BYTES)) if is_large else 1
     fill = uniform_number(operand)
-    # What a loop computes anew in each of its passes, IREE may compute once, before it begins.
+    # IREE may hoist the operand's computation out of a loop; a scatter in place would then change
+    # it for the next iteration.
     is_in_loop = _is_in_loop(made)
     if (_is_made_for_one(operand) or is_given_away(operand)) and not is_in_loop:
         return _dispatch(scatter, operand, reads, workgroups, is_in_place=True)
@@ -160,7 +163,7 @@ def _dispatch(
     is_in_place: bool,
     fill: float | None = None,
 ) -> ir.Value:
-    """Runs the kernel on the operand's memory, or on memory of its own that it fills before."""
+    """Runs the kernel on the operand's memory, or on new memory that it fills first."""
     has_source = is_in_place or fill is None
     count = len(reads) - 1
 

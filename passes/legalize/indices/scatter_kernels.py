@@ -1,6 +1,6 @@
 """The code of scatters: loops over updates, which are combined with windows of an array.
 
-Elsewhere: which scatters become kernels, and whose memory they work on (`scatter_by_kernel.py`).
+Elsewhere: which scatters become kernels, and which memory they write (`scatter_by_kernel.py`).
 """
 
 from __future__ import annotations
@@ -34,15 +34,16 @@ from .drop_scatter import window_sizes
 _Place: TypeAlias = tuple[Scalar, ...]
 _Step: TypeAlias = Callable[[_Place, _Place, int], None]
 
-# What changes nothing when it is added, or multiplied.
+# The neutral elements of addition and multiplication.
 _NEUTRAL = {"stablehlo.add": -0.0, "stablehlo.multiply": 1.0}
 # Updates of an element after which a block of a long sum ends, a power of two and at most 64; the
 # count of a place has a byte.
 _BLOCK = 64
-# Windows of fewer elements are not worth a count: their sums are f64 themselves.
+# Windows of fewer elements are not worth a count: they are summed in f64 directly.
 _COUNTED = 16
-# After how many updates of few elements it is worth to do something about lost digits: how many,
-# and how many times as many as there are elements, which lie in the cache as f64 or do not.
+# A scatter is a long sum with more updates than `_FEW`, and with more than `_TWICE` (or `_OFTEN`)
+# times as many updates as elements. `_TWICE` is for up to `_NEAR` elements, which fit into the
+# cache as f64, and for sums in blocks; `_OFTEN` is for the others.
 _FEW = 1 << 10
 _TWICE = 2
 _OFTEN = 8
@@ -52,18 +53,18 @@ _SINGLE = 32
 
 @dataclasses.dataclass(frozen=True)
 class Scatter:
-    """What a scatter does.
+    """The data of a scatter that its kernel needs.
 
     Attributes:
-        combine: What becomes of an element and an update.
-        body: The name of the operation that does that, if it is one.
+        combine: The function that combines an element with an update.
+        body: The name of that operation, if it is a single one.
         element: The type of the elements, or of their parts.
         numbers: The dimension numbers.
-        shape: Of the operand.
+        shape: The shape of the operand.
         windows: The extents of a window in the operand's dimensions.
-        update_shape: Of the updates.
-        index_shape: Of the indices.
-        is_unsigned: Whether the indices are.
+        update_shape: The shape of the updates.
+        index_shape: The shape of the indices.
+        is_unsigned: Whether the indices are unsigned.
     """
 
     combine: Lanes
@@ -126,13 +127,13 @@ class Scatter:
 
     @property
     def _is_counted(self) -> bool:
-        """Whether windows are worth a count, and either the same or apart."""
+        """Whether windows are worth a count, and are either equal or disjoint."""
         is_alone = all(self.windows[axis] == 1 for axis in self.chosen_axes)
         return is_alone and math.prod(self.windows) >= _COUNTED
 
     @property
     def neutral(self) -> float:
-        """What changes nothing when it is combined."""
+        """The neutral element of the body's operation."""
         return _NEUTRAL[self.body]
 
     @property
@@ -143,7 +144,7 @@ class Scatter:
 
     @property
     def scattered(self) -> list[int]:
-        """The dimensions of the updates that tell them apart."""
+        """The dimensions of the updates that number them."""
         window = self.numbers["update_window_dims"]
         return [axis for axis in range(len(self.update_shape)) if axis not in window]
 
@@ -155,7 +156,7 @@ class Scatter:
 
     @property
     def row(self) -> int:
-        """How many neighbours of an update are neighbours in the operand."""
+        """The number of neighbours of an update that are also neighbours in the operand."""
         window = self.numbers["update_window_dims"]
         is_row = bool(window) and window[-1] == len(self.update_shape) - 1
         if not is_row or self.window_axes[-1] != len(self.shape) - 1:
@@ -182,7 +183,7 @@ class ScatterKernel:
         self.totals = _Totals(self) if scatter.has_totals else None
 
     def run(self) -> None:
-        """Writes a loop for each dimension that tells updates apart."""
+        """Writes a loop for each dimension that numbers updates."""
         self._each_update(self.scatter.scattered, [])
         if self.totals is not None:
             self.totals.add_up()
@@ -241,7 +242,7 @@ class ScatterKernel:
 
         Args:
             starts: Where the window begins.
-            update: Where the update does.
+            update: Where the update begins.
             step: Takes the places of so many neighbours in both.
         """
         scatter = self.scatter
@@ -274,10 +275,10 @@ class ScatterKernel:
 
 
 class _Totals:
-    """What blocks of updates come to, in f64, beside what the blocks that have not ended do.
+    """The f64 sums of complete blocks of updates; the kernel's target holds incomplete blocks.
 
     A byte for each place where windows begin counts the updates since the last block ended there;
-    one of its bits says whether any has. The kernel's target holds the blocks that have not.
+    one of its bits tells whether any block has ended there.
     """
 
     def __init__(self, kernel: ScatterKernel):
@@ -311,7 +312,7 @@ class _Totals:
         self._each(starts, step)
 
     def add_up(self) -> None:
-        """Puts what all blocks come to into the target."""
+        """Adds the sums of the complete blocks to the target."""
 
         def add(place: _Place, _: _Place, width: int) -> None:
             last = _read(self.kernel.target, place, width)

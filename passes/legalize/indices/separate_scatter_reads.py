@@ -18,8 +18,8 @@ class SeparateScatterReads(Pass):
     The fact: IREE fuses an operand that is a slice into the scatter, and keeps it on the stack
     there. More than 32 KB do not compile: "exceeded stack allocation limit".
 
-    1. Visit every scatter, one of whose operands is a slice.
-    2. Let it read that through an optimization barrier; a copy of it if others read it, too.
+    1. Visit every scatter with an operand that is a slice.
+    2. Put an optimization barrier on the slice; copy it first if it has other readers.
 
     Before::
 
@@ -31,8 +31,8 @@ class SeparateScatterReads(Pass):
         %b = stablehlo.optimization_barrier %1 : tensor<10000x3xf32>
         %2 = "stablehlo.scatter"(%b, %i, %u) …
 
-    Precondition: `fit-scatter-operands`, which slices, has run, and `protect-inputs`, which removes
-    barriers.
+    Precondition: `fit-scatter-operands` has run, because it makes slices, and `protect-inputs`,
+    because it removes barriers.
     """
 
     name: ClassVar[str] = "separate-scatter-reads"

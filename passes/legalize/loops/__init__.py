@@ -1,1 +1,1 @@
-"""Loops as blocks and branches, and what becomes of the values that they carry."""
+"""Loops as blocks and branches, and the storage of the values that they carry."""

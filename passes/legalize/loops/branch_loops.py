@@ -23,7 +23,7 @@ _BRANCHES = ("stablehlo.if", "stablehlo.case")
 _PASSING = frozenset((_WHILE, "stablehlo.return", "cf.br", "cf.cond_br", "func.return"))
 # IREE follows the sizes of arrays from argument to argument, and gives up after about eight.
 _LONGEST_EXCHANGE = 4
-# Choices within each other from which on the host waits for what a loop carries.
+# From this depth of nested choices on, the host waits for the values that a loop carries.
 _DEEP = 3
 
 
@@ -31,38 +31,40 @@ _DEEP = 3
 class BranchLoops(Pass):
     """Writes loops, and the branches that contain loops, as blocks of the function.
 
-    The fact: IREE makes `scf.while` of a loop, which MLIR then rewrites so that its two regions
-    take different numbers of values: it drops carried values that one of them does not read, that
-    are equal, constant, or the condition itself. IREE's conversion to streams wants the same of
-    both; else it fails ("region branch point has 4 operands, but region successor needs 2 inputs"),
-    or does not end and takes the process with it. Loops that stop on an error are of this kind.
-    Between blocks values are passed by the branches, one by one, and nothing can differ.
+    The fact: IREE converts a loop to `scf.while`. MLIR then rewrites it so that its two regions
+    take different numbers of values: it drops carried values that one region does not read, that
+    are equal or constant, or that are the condition itself. IREE's conversion to streams needs the
+    same number in both. Otherwise it fails ("region branch point has 4 operands, but region
+    successor needs 2 inputs"), or does not terminate and brings the process down. Loops that stop
+    on an error are of this kind. Branches between blocks pass each value explicitly, so that the
+    numbers cannot differ.
 
-    A loop that the host counts is asked at the end of its body whether there is another pass, and
-    once before it. Then IREE sees that nobody reads an array behind the branch that passes it, and
-    lets the body change parts of it in place: it copied all of what a scan stacks in each pass.
+    If the host counts the iterations, the condition is tested once before the loop and then at the
+    end of the body. IREE then sees that an array has no readers behind the branch that passes it,
+    and lets the body change parts of it in place. Otherwise it copied the whole stacked result of a
+    scan in each iteration.
 
     1. Visit each loop, and each branch around a loop or a call, from the outermost on.
-    2. Part the block behind it. The condition, the body and what follows become blocks that branch
-       to each other; the carried values are the arguments of the condition's, or, where the host
-       counts, of the body and of what follows.
-    3. Integers of rank 0 that the host can compute (counters and what follows from them) are passed
-       as scalars, as is the condition, so that the host waits for the device in no pass. Those that
-       the condition needs are read once, before the loop.
-    4. Where the host counts, transfer what the loop begins with to the device, and give to each
-       carried value memory of its own (`carried_storage.py`).
-    5. Hide every condition behind a barrier: where IREE finds out that a loop has no pass, its
-       canonicalization of what can no longer be reached does not always end.
+    2. Split the block behind it. The condition, the body and the rest become blocks that branch to
+       each other. The carried values are the arguments of the condition's block or, where the host
+       counts, of the body and of the rest.
+    3. Pass integers of rank 0 that the host can compute (counters and values computed from them) as
+       scalars, and the condition, too. The host then waits for the device in no iteration. Integers
+       that the condition needs are read once, before the loop.
+    4. Where the host counts, transfer the initial values to the device, and give each carried value
+       separate memory (`carried_storage.py`).
+    5. Hide every condition behind a barrier: if IREE finds that a loop has no iteration, its
+       canonicalization of the unreachable blocks does not always terminate.
     6. Where a condition is read from the device, put barriers on the tensors at the head of the
-       loop, for which the host then waits as well. IREE gives up on programs in which it has to
-       follow from block to block what has to be waited for ("failed to solve for timepoint
-       coverage"), such as branches and loops four deep; behind a barrier nothing is left to follow.
-       The same where the host counts, and three choices stand within each other in the body.
-    7. What no pass changes is read where it is. (Where a block did nothing but pass arrays on, a
-       program ended in "indirect buffer reference slot 0 is out range".)
-    8. Where arrays change their places from pass to pass, compute every fourth anew, by a choice
-       between it and zeros whose truth value the compiler does not know. Else IREE follows their
-       sizes until it gives up ("int arithmetic optimization failed to converge").
+       loop, so that the host waits for them as well. Without barriers, IREE has to follow from
+       block to block which timepoints to wait for, and fails on branches and loops nested four deep
+       ("failed to solve for timepoint coverage"). Do the same where the host counts and the body
+       has three or more nested choices.
+    7. Carried values that no iteration changes are read directly, not passed. (Where a block only
+       passed arrays on, a program failed with "indirect buffer reference slot 0 is out range".)
+    8. Where carried arrays exchange places in each iteration, copy every fourth by a select between
+       it and zeros with a boolean that is opaque to the compiler. Otherwise IREE follows their
+       sizes until it fails ("int arithmetic optimization failed to converge").
 
     Before::
 
@@ -90,7 +92,7 @@ class BranchLoops(Pass):
         ^end:
           return %x
 
-    and of a loop that adds `%a` up for as long as a counter `%i` is less than 3::
+    and for a loop that doubles `%a` while a counter `%i` is less than 3::
 
           %0 = flow.tensor.transfer %a : tensor<f32> to #hal.device.promise<@__device_0>
           cf.cond_br %true, ^body(%0, %c0 : tensor<f32>, i32), ^end(%0, %c0 : tensor<f32>, i32)
@@ -103,9 +105,9 @@ class BranchLoops(Pass):
         ^end(%y: tensor<f32>, %n: i32):
           return %y
 
-    Precondition: passes that look for loops have run, and `sign-unsigned-data`, for the sake of
-    what converts numbers of the host. Loops in the bodies of reductions, sorts and the like are
-    left alone.
+    Precondition: the passes that look for loops have run, and `sign-unsigned-data`, because host
+    scalars are converted to tensors. Loops in the bodies of reductions, sorts and the like do not
+    change.
     """
 
     name: ClassVar[str] = "branch-loops"
@@ -122,7 +124,7 @@ class BranchLoops(Pass):
 def _branch(function: ir.Operation, device: str) -> None:
     scalars, placement = HostScalars(), _Placement(device)
     for operation in operations_in_order(function, (_WHILE, *_BRANCHES)):
-        # The outer ones have been dissolved: what is still inside of something stays.
+        # Outer loops have become blocks by now; an operation that is still nested stays.
         if operation.parent != function:
             continue
         if operation.name == _WHILE:
@@ -136,7 +138,7 @@ def _branch(function: ir.Operation, device: str) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class _Placement:
-    """Where arrays lie, and which arguments of blocks have memory that nobody else reads."""
+    """The device of the arrays, and the block arguments with memory that has no other reader."""
 
     device: str
     owned: set[ir.Value] = dataclasses.field(default_factory=set)
@@ -155,7 +157,7 @@ def _branch_loop(loop: ir.Operation, scalars: HostScalars, placement: _Placement
 
 
 def _read_unchanged(loop: ir.Operation) -> None:
-    """Lets what reads a carried value that no pass changes read what the loop begins with."""
+    """Replaces a carried value that no iteration changes by its initial value."""
     condition, body = (region.blocks[0] for region in loop.regions)
     end = _terminator(body)
     overwritten = overwritten_arguments(body)
@@ -169,7 +171,7 @@ def _read_unchanged(loop: ir.Operation) -> None:
 def _branch_counted(
     loop: ir.Operation, on_host: Sequence[int], scalars: HostScalars, placement: _Placement
 ) -> None:
-    """Dissolves a loop whose condition the host knows, before it and at the end of its body."""
+    """Dissolves a loop; the host tests the condition before it and at the end of its body."""
     condition, body = (region.blocks[0] for region in loop.regions)
     question = _terminator(condition).operands[0]
     numbers = [condition.arguments[index] for index in on_host]
@@ -182,15 +184,15 @@ def _branch_counted(
         known = {x: scalars.as_scalar(values[i]) for x, i in zip(numbers, on_host, strict=True)}
         passed = with_storage_of_their_own([values[i] for i in tensors], changed, placement.owned)
         if is_first:
-            # IREE does not find out where the arguments of blocks lie that branch to themselves,
-            # and would copy them in each pass to where they are.
+            # IREE does not find the placement of arguments of blocks that branch to themselves, and
+            # would copy them to the same device in each iteration.
             passed = [transfer(value, placement.device) for value in passed]
         truth = scalars.as_scalar_where(question, known)
         _branch_by(truth, body, end, [*passed, *known.values()])
 
     with ir.InsertionPoint(loop):
         branch(list(loop.operands), True)
-    # Both blocks take the tensors first, then the numbers of the host.
+    # Both blocks take the tensors first, then the host scalars.
     for index in tensors:
         result = end.add_argument(loop.results[index].type, loop.location)
         loop.results[index].replace_all_uses_with(result)
@@ -212,7 +214,7 @@ def _branch_counted(
 
 
 def _branch_awaited(loop: ir.Operation, on_host: Sequence[int], scalars: HostScalars) -> None:
-    """Dissolves a loop whose condition is read from the device, in a block before the body."""
+    """Dissolves a loop; a block before the body reads the condition from the device."""
     condition, body = (region.blocks[0] for region in loop.regions)
     end = _part_behind(loop)
     with ir.InsertionPoint(loop):
@@ -238,7 +240,7 @@ def _branch_awaited(loop: ir.Operation, on_host: Sequence[int], scalars: HostSca
 
 
 def _renew_exchanged(loop: ir.Operation, on_host: Sequence[int]) -> None:
-    """Computes some of the values anew that go from one carried value to another in each pass."""
+    """Copies some of the values that move from one carried place to another in each iteration."""
     body = loop.regions[1].blocks[0]
     end = _terminator(body)
     places = {x: index for index, x in enumerate(body.arguments)}
@@ -271,7 +273,7 @@ def _is_counted(loop: ir.Operation, on_host: Sequence[int], scalars: HostScalars
 
 
 def _depth_of_choices(block: ir.Block) -> int:
-    """Returns how many choices stand within each other in a block, at most."""
+    """Returns the largest depth of nested choices in a block."""
     return max(
         (
             1 + max(map(_depth_of_choices, (b for region in operation.regions for b in region)))
@@ -283,10 +285,10 @@ def _depth_of_choices(block: ir.Block) -> int:
 
 
 def _await(tensor: ir.Value) -> None:
-    """Has the host wait for an argument of the block that is being built.
+    """Makes the host wait for an argument of the block that is being built.
 
-    What is only passed on stays as it is: IREE does not know how large the values behind barriers
-    are, and asks in a place that some branches do not come by.
+    An argument that is only passed on does not change: IREE does not know the sizes of values
+    behind barriers, and queries them in a place that some branches do not reach.
     """
     users = [use for use in tensor.uses if use.owner.operation.name not in _PASSING]
     if not users:
@@ -303,11 +305,10 @@ def _await(tensor: ir.Value) -> None:
 
 
 def _host_carries(loop: ir.Operation, scalars: HostScalars) -> list[int]:
-    """Returns the carried values that the host computes, in order; reads what these need from the
-    device.
+    """Returns the carried values that the host computes; reads their inputs from the device.
 
-    What the condition follows from is worth a read before the loop, since it spares one in each
-    pass. Other values are on the host only if they begin there.
+    The inputs of the condition are worth a read before the loop, since it saves a read in each
+    iteration. Other values are on the host only if their initial values are.
     """
     flow = _Flow.of(loop, scalars)
     fits = {index for index, value in enumerate(loop.operands) if may_be_on_host(value)}
@@ -325,12 +326,12 @@ def _host_carries(loop: ir.Operation, scalars: HostScalars) -> list[int]:
 
 @dataclasses.dataclass(frozen=True)
 class _Flow:
-    """What the next values and the condition of a loop follow from, by arithmetic of the host."""
+    """The values from which the host can compute a loop's condition and next carried values."""
 
     carries: dict[ir.Value, int]  # the arguments of both regions
     condition: set[ir.Value]
     following: list[set[ir.Value]]
-    outer: set[ir.Value]  # what is defined outside of the loop
+    outer: set[ir.Value]  # values defined outside of the loop
 
     @classmethod
     def of(cls, loop: ir.Operation, scalars: HostScalars) -> _Flow:
@@ -344,7 +345,7 @@ class _Flow:
         return cls(carries, condition, following, outer)
 
     def closed(self, indices: set[int], known: set[ir.Value]) -> set[int]:
-        """Returns the carries among these that follow from such and from known values alone."""
+        """Returns the carries among these that follow only from such carries and known values."""
         while True:
             allowed = known | {x for x, index in self.carries.items() if index in indices}
             kept = {index for index in indices if self.following[index] <= allowed}
@@ -353,8 +354,8 @@ class _Flow:
             indices = kept
 
     def needed_by_condition(self, available: set[int]) -> tuple[set[int], set[ir.Value]] | None:
-        """Returns the carries and outer values that the condition follows from, if the host knows
-        all.
+        """Returns the carries and outer values that the condition follows from, if all are on the
+        host.
         """
         needed: set[int] = set()
         read: set[ir.Value] = set()
@@ -385,7 +386,7 @@ def _is_inside(value: ir.Value, loop: ir.Operation) -> bool:
 
 
 def _branch_choice(choice: ir.Operation, scalars: HostScalars) -> None:
-    """Dissolves an `if` or a `case`, whose results become arguments of the block behind it."""
+    """Dissolves an `if` or a `case`; its results become arguments of the block behind it."""
     with choice.location:
         end = _part_behind(choice)
         results = [end.add_argument(x.type, choice.location) for x in choice.results]
@@ -427,7 +428,7 @@ def _terminator(block: ir.Block) -> ir.Operation:
 
 @contextmanager
 def _at_end(block: ir.Block) -> Iterator[ir.Operation]:
-    """Builds what replaces the end of a block."""
+    """Builds operations that replace the terminator of a block."""
     terminator = _terminator(block)
     with ir.InsertionPoint(terminator), terminator.location:
         yield terminator
@@ -435,7 +436,7 @@ def _at_end(block: ir.Block) -> Iterator[ir.Operation]:
 
 
 def _part_behind(operation: ir.Operation) -> ir.Block:
-    """Moves what stands behind an operation into a block of its own."""
+    """Moves the operations behind an operation into a new block."""
     operations = [other.operation for other in operation.block.operations]
     end = operation.block.create_after()
     for other in operations[operations.index(operation) + 1 :]:
@@ -455,7 +456,7 @@ def _branch_to(block: ir.Block, values: Sequence[ir.Value]) -> None:
 def _branch_by(
     condition: ir.Value, on_true: ir.Block, on_false: ir.Block, values: Sequence[ir.Value] = ()
 ) -> None:
-    """Ends a block by a choice between two, which take the same values."""
+    """Ends a block by a branch to one of two blocks, which take the same values."""
     segments = ir.DenseI32ArrayAttr.get([1, len(values), len(values)])
     ir.Operation.create(
         "cf.cond_br",
@@ -466,8 +467,8 @@ def _branch_by(
 
 
 def _barrier(value: ir.Value) -> ir.Value:
-    """Returns the same value, about which the compiler knows nothing."""
-    # One at a time: IREE's barrier on several fails where their memory is of several kinds.
+    """Returns the same value, opaque to the compiler."""
+    # One value at a time: IREE's barrier on several values fails if their memory differs in kind.
     return ir.Operation.create(
         "util.optimization_barrier", results=[value.type], operands=[value]
     ).result
@@ -476,6 +477,6 @@ def _barrier(value: ir.Value) -> ir.Value:
 def _passed(
     values: Sequence[ir.Value], on_host: Sequence[int], scalars: HostScalars
 ) -> list[ir.Value]:
-    """Returns what a branch passes: tensors, then the scalars of the host."""
+    """Returns the operands of a branch: tensors, then the host scalars."""
     tensors = [x for index, x in enumerate(values) if index not in on_host]
     return [*tensors, *(scalars.as_scalar(values[index]) for index in on_host)]

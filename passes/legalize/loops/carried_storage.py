@@ -1,10 +1,9 @@
-"""What a loop passes on from pass to pass, so that no two values lie in the same memory.
+"""The values that a loop carries from iteration to iteration, each in separate memory.
 
-The fact: an array that a branch passes to a block, and nobody reads behind the branch, IREE lets
-the block overwrite. It does so, too, where the branch passes that array twice, or two that are
-computed alike and thus become one: what is written to one of the block's arguments is then found in
-both.
-Elsewhere: the blocks (`branch_loops.py`).
+The fact: IREE lets a block overwrite an array that a branch passes to it if the array has no
+readers behind the branch. It does so even where the branch passes one array twice, or two arrays
+with equal computations, which become one. A write to one of the block's arguments then changes
+both. Elsewhere: the blocks (`branch_loops.py`).
 """
 
 from __future__ import annotations
@@ -18,12 +17,12 @@ from axir.passes.legalize.copies import made_alone
 from axir.passes.legalize.rewriting import defining_operation
 
 _WHILE = "stablehlo.while"
-# Values whose last operations are alike are taken for equal from this many on.
+# Values count as equal if their last operations are equal to this depth.
 _DEPTH = 4
 
 
 def overwritten_arguments(block: ir.Block) -> set[int]:
-    """Returns which arguments of a block, the body of a loop, operations in it may overwrite."""
+    """Returns the arguments of a loop's body that operations in it may overwrite."""
     places = {argument: index for index, argument in enumerate(block.arguments)}
     found = set()
     pending = [x for operation in block.operations for x in _overwritten(operation.operation)]
@@ -51,14 +50,14 @@ def _overwritten(operation: ir.Operation) -> list[ir.Value]:
 def with_storage_of_their_own(
     values: Sequence[ir.Value], overwritten: set[int], owned: set[ir.Value]
 ) -> list[ir.Value]:
-    """Returns what a branch passes, renewed where two might share memory.
+    """Returns the operands of a branch, with copies where two might share memory.
 
     Args:
-        values: The values.
-        overwritten: Which of them the block that takes them may overwrite: these are renewed unless
-            an operation has just overwritten them, or they are an argument of the block around
-            that nobody else reads.
-        owned: Arguments of blocks that were passed so.
+        values: The operands.
+        overwritten: The operands that the target block may overwrite. They are copied unless an
+            operation has just made them in place, or they are an owned argument without other
+            readers.
+        owned: Arguments of blocks that were passed in this way.
     """
     kinds = _Kinds()
     seen: set[tuple[ir.Type, int]] = set()
@@ -72,7 +71,7 @@ def with_storage_of_their_own(
 
 
 def _is_owned(value: ir.Value, owned: set[ir.Value]) -> bool:
-    """Tells whether a value has memory that only the one who asks reads from now on."""
+    """Tells whether a value has memory that only its single user reads from now on."""
     operation = defining_operation(value)
     if operation is not None and operation.name == "stablehlo.reshape":
         return len(list(value.uses)) == 1 and _is_owned(operation.operands[0], owned)
@@ -81,7 +80,7 @@ def _is_owned(value: ir.Value, owned: set[ir.Value]) -> bool:
 
 
 class _Kinds:
-    """Numbers of values: equal ones have the same, as they are computed alike to some depth."""
+    """Assigns numbers to values; values with equal computations to some depth share a number."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[ir.Value, int], int] = {}

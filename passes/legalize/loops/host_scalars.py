@@ -1,8 +1,8 @@
-"""Integers and truth values of rank 0 that the host computes while a program runs.
+"""Integers and booleans of rank 0 that the host computes while a program runs.
 
-A loop that counts asks the device for nothing: its counter is a number of the host, as are the
-condition and the places of slices that follow from it. Here: which values can be such, and the
-arithmetic on them. What does not: the control flow around it (`branch_loops.py`).
+A counting loop reads nothing from the device: the host computes its counter, and the condition and
+slice positions that follow from it. Here: which values the host can compute, and the arithmetic on
+them. Elsewhere: the control flow around it (`branch_loops.py`).
 """
 
 from __future__ import annotations
@@ -29,27 +29,25 @@ _PREDICATES = {
     "GT": ("sgt", "ugt"), "GE": ("sge", "uge"),
 }  # fmt: skip
 _NUMBERS = "eq ne slt sle sgt sge ult ule ugt uge".split()
-# What takes more operations is no counter, and would be followed by deep recursion.
+# A value computed by more operations is no counter, and would need deep recursion.
 _MOST_OPERATIONS = 256
 
 
 def may_be_on_host(value: ir.Value) -> bool:
-    """Tells whether a value is an integer or truth value of rank 0."""
+    """Tells whether a value is an integer or a boolean of rank 0."""
     if not isinstance(value.type, ir.RankedTensorType) or value.type.rank:
         return False
     return isinstance(value.type.element_type, ir.IntegerType)
 
 
 class HostScalars:
-    """The tensors of rank 0 of a function whose values the host knows, as scalars."""
+    """The tensors of rank 0 in a function that the host knows, as scalars."""
 
     def __init__(self) -> None:
         self._known: dict[ir.Value, ir.Value] = {}
 
     def roots(self, value: ir.Value) -> set[ir.Value]:
-        """Returns the values that the host has to know in order to compute `value`, itself if it
-        cannot.
-        """
+        """Returns the values that the host needs to compute `value`; itself if it cannot."""
         found: set[ir.Value] = set()
         pending, seen = [value], {value}
         while pending:
@@ -67,7 +65,7 @@ class HostScalars:
         return found
 
     def replace(self, old: ir.Value, value: ir.Value) -> None:
-        """Gives the uses of a tensor to one that is made of a scalar here, and known from now."""
+        """Replaces a tensor by one that is made from a scalar here, and is known from now on."""
         tensor = _tensor(value)
         if hlo.is_unsigned(old):
             tensor = hlo.bitcast_convert(tensor, hlo.element_type_of(old))
@@ -83,7 +81,7 @@ class HostScalars:
         return self._computed(value, dict(known))
 
     def _computed(self, value: ir.Value, made: dict[ir.Value, ir.Value]) -> ir.Value:
-        """Returns a scalar from known ones; `made` holds what has been computed for it."""
+        """Returns a scalar from known ones; `made` holds the intermediate results."""
         if value in self._known:
             return self._known[value]
         if value not in made:
@@ -122,7 +120,7 @@ def scalar_type(value: ir.Value) -> ir.Type:
 
 def _tensor(value: ir.Value) -> ir.Value:
     if value.type.width == 1:
-        # A kernel that makes a tensor of a truth value does not compile.
+        # A kernel that makes a tensor from a boolean does not compile.
         byte = scalars.extend_unsigned(Scalar(value), 8).value
         return hlo.compare(_tensor(byte), hlo.constant(np.int8(0)), "NE")
     kind = ir.RankedTensorType.get([], value.type)

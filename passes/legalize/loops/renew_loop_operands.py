@@ -1,4 +1,4 @@
-"""`renew-loop-operands`: what a loop changes in place is made anew in each of its passes."""
+"""`renew-loop-operands`: an array that a loop changes in place is made again in each iteration."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from axir.passes.legalize.rewriting import RewritePass, innermost_loop_block, re
 
 @dataclasses.dataclass(frozen=True)
 class RenewLoopOperands(RewritePass):
-    """Copies a value that is the same in all passes of a loop before the loop overwrites it.
+    """Copies a value that is the same in all iterations before the loop overwrites it.
 
-    The fact: IREE computes before a loop what does not depend on what it carries, constants that
-    are not uniform among it, and lets a scatter, a dynamic_update_slice or a sort in the loop work
-    in place on that one array. From the second pass on they find what the pass before left there.
-    Transfers and barriers are computed before the loop as well; a choice by a truth value behind a
-    barrier is not.
+    The fact: IREE hoists values that do not depend on the carried values out of a loop, also
+    constants that are not uniform. It lets a scatter, a dynamic_update_slice or a sort in the loop
+    work in place on that one array. From the second iteration on they find the result of the
+    previous one. Transfers and barriers are hoisted as well; a select by a boolean behind a barrier
+    is not.
 
     1. Visit every operation that works in place inside of a loop. (Functions that a loop calls
-       make their values anew.)
+       compute their values in each call.)
     2. For each of its operands, follow the value backwards. If that does not lead to an argument
-       of the innermost loop around the operation, choose between the value and zeros by a truth
-       value that is true, which the compiler does not know.
+       of the innermost loop around the operation, select between the value and zeros by a boolean
+       that is true but opaque to the compiler.
 
     Before::
 
@@ -39,8 +39,8 @@ class RenewLoopOperands(RewritePass):
           %1 = stablehlo.select %t, %iota, %zeros : tensor<i1>, tensor<4xi32>
           %2:2 = "stablehlo.sort"(%keys, %1) …
 
-    Precondition: the passes have run that remove barriers (`protect-inputs`,
-    `copy-returned-inputs`).
+    Precondition: the passes that remove barriers (`protect-inputs`, `copy-returned-inputs`) have
+    run.
     """
 
     name: ClassVar[str] = "renew-loop-operands"
@@ -75,7 +75,7 @@ def _depends_on_arguments(value: ir.Value, block: ir.Block) -> bool:
 
 
 def _operands_and_captures(operation: ir.Operation) -> list[ir.Value]:
-    """Returns what an operation and those in its regions read."""
+    """Returns the operands of an operation and of the operations in its regions."""
     found: list[ir.Value] = []
 
     def visit(inner: ir.Operation) -> ir.WalkResult:

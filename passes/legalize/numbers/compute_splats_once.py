@@ -1,4 +1,4 @@
-"""`compute-splats-once`: what is computed of equal numbers only is computed of one of them."""
+"""`compute-splats-once`: operations on arrays of equal elements are computed for one element."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from axir.passes.legalize.rewriting import (
     replace,
 )
 
-# What moves elements computes nothing; a conversion of bits may change the shape.
+# Operations that move elements compute nothing; a bitcast may change the shape.
 _OTHERS = ("bitcast_convert", "broadcast_in_dim", "reshape", "slice", "transpose")
 OPERATIONS = ELEMENTWISE - {"linalg.generic", *(f"stablehlo.{name}" for name in _OTHERS)} | {
     f"chlo.{name}"
@@ -29,19 +29,20 @@ OPERATIONS = ELEMENTWISE - {"linalg.generic", *(f"stablehlo.{name}" for name in 
 
 @dataclasses.dataclass(frozen=True)
 class ComputeSplatsOnce(Pass):
-    """Moves elementwise operations on arrays of equal elements in front of the broadcast.
+    """Moves elementwise operations on arrays of equal elements before the broadcast.
 
-    The facts: of an elementwise operation that reads nothing but constants of equal elements, IREE
-    makes a `linalg.generic` without inputs; where it is fused with a reduction, nothing says any
-    longer how many elements there are, and a sum, a product or a matrix product takes the first one
-    alone: `sum(exp(full(6, 2.0)))` was exp(2.0), at every level of optimization. Tracing computes
-    such arrays before; they come of imported modules, and of loops of one pass that are written
-    out. Where numbers are no constants IREE computes the right ones, but does what this pass does
-    after all of axir's, so that `limit-scalar-fusion` could not count them.
+    The facts: if an elementwise operation reads only constants of equal elements, IREE makes a
+    `linalg.generic` without inputs of it. Where this is fused with a reduction, the number of
+    elements is lost, and a sum, a product or a matrix product takes only the first element:
+    `sum(exp(full(6, 2.0)))` was exp(2.0), at every level of optimization. Tracing computes such
+    arrays earlier. They come from imported modules, and from loops of one iteration that are
+    unrolled. For broadcast numbers that are not constant, IREE computes correct results. But it
+    does the work of this pass after all of axir's passes, so that `limit-scalar-fusion` could not
+    count the scalars.
 
-    1. Visit each elementwise operation whose operands are numbers, broadcast numbers, or constants
-       whose elements are all equal, and not all of them numbers.
-    2. Do the same to the numbers, and broadcast the result.
+    1. Visit each elementwise operation on arrays if every operand is a scalar, a broadcast scalar,
+       or a constant with equal elements.
+    2. Apply the operation to the scalars, and broadcast the result.
 
     Before::
 
@@ -58,7 +59,7 @@ class ComputeSplatsOnce(Pass):
     name: ClassVar[str] = "compute-splats-once"
 
     def run(self, module: ir.Module) -> None:
-        """Visits the operations in the order of the program: those before have been moved."""
+        """Visits the operations in program order, so that earlier ones have been moved."""
         for operation in operations_in_order(module.operation, OPERATIONS):
             [result] = operation.results
             if not result.type.shape or not all(map(_is_splat, operation.operands)):
@@ -92,7 +93,7 @@ def _number(value: ir.Value) -> ir.Value:
         return operation.operands[0]
     kind = hlo.tensor_type((), value.type.element_type)
     number = operation.attributes["value"].get_splat_value()
-    if isinstance(number, ir.ArrayAttr):  # of which the Python bindings make no splat
+    if isinstance(number, ir.ArrayAttr):  # the Python bindings make no splat of it
         parts = [ir.FloatAttr(part).value for part in number]
         return hlo.full(complex(*parts), (), value.type.element_type)
     attributes = {"value": ir.DenseElementsAttr.get_splat(kind, number)}

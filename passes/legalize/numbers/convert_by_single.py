@@ -11,7 +11,7 @@ from iree.compiler import ir
 from axir.dialect.builders import stablehlo as hlo
 from axir.passes.legalize.rewriting import RewritePass, defining_operation
 
-# What stands between two conversions that the compiler joins: elements only change their places.
+# Operations between two conversions that the compiler still joins: they only move elements.
 _MOVEMENTS = frozenset(
     f"stablehlo.{name}"
     for name in (
@@ -23,16 +23,16 @@ _MOVEMENTS = frozenset(
 
 @dataclasses.dataclass(frozen=True)
 class ConvertBySingle(RewritePass):
-    """Converts integers and truth values to bf16 by way of f32.
+    """Converts integers and booleans to bf16 by way of f32.
 
-    The fact: for the conversion of an integer to bf16 LLVM calls a function, `__truncsfbf2`, that
-    no program of IREE's has, and the process ends when the program is loaded ("undefined symbol").
-    From f32 to bf16 IREE converts by itself.
+    The fact: LLVM converts an integer to bf16 by a function, `__truncsfbf2`, that no program of
+    IREE has, and the process ends when the program is loaded ("undefined symbol"). IREE itself
+    converts f32 to bf16.
 
-    1. Convert to f32. NumPy's conversion rounds twice, too. Take likewise the conversions from f32
-       to bf16 of what was an integer before, since the compiler joins both.
-    2. The bits of bf16 are the upper half of those of f32: round the lower half away, ties to even.
-       What is carried goes into the exponent, as it should.
+    1. Convert to f32. NumPy's conversion rounds twice, too. Also take a conversion from f32 to bf16
+       if the f32 number was converted from an integer, because the compiler joins both.
+    2. The bits of bf16 are the upper half of the bits of f32: round the lower half away, ties to
+       even. A carry goes into the exponent, which is correct.
 
     Before::
 
@@ -51,7 +51,7 @@ class ConvertBySingle(RewritePass):
     operations: ClassVar[tuple[str, ...]] = ("stablehlo.convert",)
 
     def rewrite(self, operation: ir.Operation) -> ir.Value | None:
-        """Builds the formula, for a conversion from an integer to bf16."""
+        """Builds the formula if the conversion is from an integer to bf16."""
         operand, result = operation.operands[0], operation.results[0]
         element = hlo.element_type_of(result)
         if not isinstance(element, ir.BF16Type) or not _was_integer(operand):

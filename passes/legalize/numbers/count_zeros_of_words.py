@@ -17,13 +17,14 @@ _WORD = 32
 
 @dataclasses.dataclass(frozen=True)
 class CountZerosOfWords(RewritePass):
-    """Counts the leading zeros of integers that are not words of 32 bits by such words.
+    """Counts the leading zeros of integers of other widths with words of 32 bits.
 
-    The fact: SPIR-V finds the first one of 32 bits only ("failed to legalize operation
+    The fact: SPIR-V finds the highest set bit only in 32 bits ("failed to legalize operation
     'math.ctlz'").
 
-    1. Of fewer bits: count those of the number as an unsigned word, less the bits that it gained.
-    2. Of 64 bits: count those of the upper word, or, if that is zero, 32 and those of the lower.
+    1. For fewer bits: count the zeros of the number as an unsigned word, and subtract the added
+       bits.
+    2. For 64 bits: count the zeros of the upper word; if it is zero, add 32 to the lower word's.
 
     Before::
 

@@ -21,9 +21,9 @@ class DivideBySigned(RewritePass):
     The fact: for SPIR-V IREE does not compile quotients and remainders of unsigned integers where
     each thread has one element ("bitwidth emulation is not implemented yet on unsigned op").
 
-    1. A divisor of 2^(w-1) or more goes in once or not at all. For others halve the dividend, which
-       is then not negative, divide, and double the quotient: it is right, or one too small
-       (H. Warren, Hacker's Delight, 9-3).
+    1. For a divisor of 2^(w-1) or more the quotient is 0 or 1. For other divisors halve the
+       dividend, which is then not negative, divide, and double the quotient: it is correct, or one
+       too small (H. Warren, Hacker's Delight, 9-3).
     2. By zero the quotient is all ones and the remainder the dividend, as everywhere.
 
     Before::
@@ -49,7 +49,7 @@ class DivideBySigned(RewritePass):
         one, zero = hlo.full_like(x, 1), hlo.full_like(x, 0)
         half = _signed(hlo.shift_right_logical(x, one), width)
         is_large = hlo.compare(y, hlo.full_like(y, 2 ** (width - 1)), "GE")
-        # One that is not needed must not be zero or negative either.
+        # A divisor that is not needed must not be zero or negative either.
         divisor = hlo.select(hlo.or_(is_large, hlo.compare(y, zero, "EQ")), one, y)
         halves = _unsigned(hlo.divide(half, _signed(divisor, width)), x)
         small = hlo.select(is_large, zero, hlo.shift_left(halves, one))

@@ -1,4 +1,4 @@
-"""`expand-c-functions`: functions of doubles for programs that have no C library."""
+"""`expand-c-functions`: functions of doubles for programs without a C library."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from axir.passes.legalize.stages import operation_names
 
 from . import functions_of_doubles as doubles
 
-# By what they are called on arrays, and on numbers in the bodies of loops and kernels.
+# By the names of the operations on arrays, and on numbers in the bodies of loops and kernels.
 _FUNCTIONS: dict[str, Returning[Scalar]] = {
     "stablehlo.sine": doubles.sine,
     "stablehlo.cosine": doubles.cosine,
@@ -48,7 +48,7 @@ _FUNCTIONS: dict[str, Returning[Scalar]] = {
     "math.acos": doubles.arc_cosine,
     "arith.remf": doubles.remainder,
 }
-# What IREE writes out for CPUs itself, but takes from SPIR-V for GPUs, which has it of f32 only.
+# Functions that IREE writes out for CPUs. For GPUs it uses SPIR-V's, which exist only for f32.
 _FURTHER: dict[str, Returning[Scalar]] = {
     "stablehlo.exponential": exponential,
     "stablehlo.log": logarithm,
@@ -70,24 +70,25 @@ _OF_NUMBERS = ("math.", "arith.")
 class ExpandCFunctions(Pass):
     """Writes out functions of f64: sine, cosine, tangent, their inverses, tanh, remainders.
 
-    The fact: for these IREE calls the C library. A program that is loaded by itself, as those for
-    other CPUs are (`--iree-llvmcpu-link-embedded=true`), has none: "undefined symbol: sin".
-    Exponentials, logarithms and what is made of them IREE writes out itself, but for Vulkan and
-    Metal, whose functions are SPIR-V's extended instructions: of f64 it has none of all these.
+    The fact: for these functions IREE calls the C library. A program that is loaded without a C
+    library, such as a program for other CPUs (`--iree-llvmcpu-link-embedded=true`), fails:
+    "undefined symbol: sin". IREE writes out exponentials, logarithms and functions made from them,
+    except for Vulkan and Metal. There it uses SPIR-V's extended instructions, which have none of
+    these functions for f64.
 
-    0. Of CHLO, what IREE would write out with these functions (lgamma, digamma) is written out.
+    0. Write out the CHLO operations that IREE would expand to these functions (lgamma, digamma).
     1. Operations on arrays become loops over their elements; operations on numbers, in such loops
-       and in kernels, are replaced where they stand.
+       and in kernels, are replaced in place.
     2. |x| < 2^28: subtract the nearest multiple of pi/2 in three parts (Cody and Waite 1980).
        Otherwise take the fraction of x 2/pi in integers of 128 bits (Payne and Hanek 1983). Then
        polynomials for sine and cosine on [-pi/4, pi/4].
-    3. Arc tangents by a polynomial on [0, tan(pi/8)], with what division lost; arc sine and cosine
-       are those of points.
+    3. Arc tangents by a polynomial on [0, tan(pi/8)], with the rounding error of the division; arc
+       sine and arc cosine are arc tangents of points.
     4. Remainders in integers: exact, by powers of two modulo the divisor.
 
-    Largest errors that were seen, of 100,000 numbers of all sizes each beside mpmath, in units in
-    the last place: sine and cosine 0.8, tangent 2.0, atan 1.5, atan2 1.8, asin 2.2, acos 2.1, tanh
-    2.8, remainder 0.
+    Largest errors measured against mpmath, for 100,000 numbers of all sizes each, in units in the
+    last place: sine and cosine 0.8, tangent 2.0, atan 1.5, atan2 1.8, asin 2.2, acos 2.1, tanh 2.8,
+    remainder 0.
 
     Before::
 

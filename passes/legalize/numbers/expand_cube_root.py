@@ -24,7 +24,7 @@ from axir.dialect.builders.scalars import (
 from axir.passes.legalize.elementwise_loops import elementwise
 from axir.passes.legalize.rewriting import RewritePass
 
-# The high words of doubles: that of cbrt(x) is about a third of that of x plus this.
+# The high word of the double cbrt(x) is about a third of the high word of x plus this.
 _THIRD_OF_BIAS = 715094163
 _HALLEY_STEPS = 3
 
@@ -36,10 +36,10 @@ def cube_root(x: Scalar) -> Scalar:
     number of right digits, and a step of Newton's with an exact residual rounds.
     """
     magnitude = abs(x)
-    # Cubes next to the ends of the range would leave it.
+    # Cubes of numbers near the ends of the range would overflow.
     is_small, is_large = magnitude < 1e-200, magnitude > 1e200
     scaled = magnitude * _scale(is_small, is_large, x.constant(2.0**300))
-    # Denormal numbers are zeros to arithmetic, if not to comparisons.
+    # Arithmetic may treat denormal numbers as zeros, unlike comparisons.
     is_regular = (scaled > 0) & (scaled < math.inf)
     regular = select(is_regular, scaled, 1)
     high = truncate(regular.bits() >> 32, 32)  # positive, so that signed quotients are right
@@ -71,7 +71,7 @@ class ExpandCubeRoot(RewritePass):
 
     1. Widen to f64.
     2. Guess by a third of the bits, then three steps of Halley's method and one of Newton's.
-    3. Zeros, infinities and nan are their own cube roots; the sign is that of x.
+    3. Zeros, infinities and nan are their own cube roots; the result has the sign of x.
 
     Before::
 

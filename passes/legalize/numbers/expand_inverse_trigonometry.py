@@ -25,7 +25,7 @@ _ATAN = (
     -0.06431038710715442,
 )
 _TAN_PI_8 = math.tan(math.pi / 8)
-# pi/4, pi/2 and pi in single precision, with what they lack.
+# pi/4, pi/2 and pi in single precision, with their rounding errors.
 _QUARTER = (0.7853981852531433, -2.1855694143368964e-08)
 _HALF = (1.5707963705062866, -4.371138828673793e-08)
 _WHOLE = (3.1415927410125732, -8.742277657347586e-08)
@@ -85,18 +85,18 @@ _FUNCTIONS: dict[str, Returning[Scalar]] = {
 class ExpandInverseTrigonometry(RewritePass):
     """Writes out atan2, atan, asin and acos of f32, f16 and bf16, and the origin of atan2 of f64.
 
-    The fact: IREE's atan2 is nan at (0, 0) and (inf, inf) and loses the sign of zeros; atan, asin
-    and acos, which are made of it, are a dozen units in the last place off. In f64 IREE calls the
-    C library, which is exact; but of zeros that it knows MLIR folds atan2 to nan, and where
-    denormal numbers are zeros the library returns -pi for atan2(5e-324, -1).
+    The fact: IREE's atan2 is nan at (0, 0) and (inf, inf) and loses the sign of zeros. Its atan,
+    asin and acos, which use atan2, are a dozen units in the last place off. In f64 IREE calls the C
+    library, which is exact; but MLIR folds atan2 of constant zeros to nan, and where denormal
+    numbers count as zeros the library returns -pi for atan2(5e-324, -1).
 
     1. Widen f16 and bf16 to f32.
     2. Divide the smaller of |x| and |y| by the larger; take the arc tangent of this slope by a
        polynomial, above tan(pi/8) relative to pi/4.
     3. Mirror the angle at the diagonal and at the axis; give it the sign of y.
-    4. asin x = atan2(x, sqrt((1 - x)(1 + x))), acos the other way round.
-    5. In f64, choose between atan2 of the C library and the angles of (±0, ±0); the sign is that
-       of y.
+    4. asin x = atan2(x, sqrt((1 - x)(1 + x))), acos x with exchanged arguments.
+    5. In f64, select between atan2 of the C library and the angles of (±0, ±0); the result has the
+       sign of y.
 
     Before::
 

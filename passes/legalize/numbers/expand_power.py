@@ -59,7 +59,7 @@ _EXP2 = (
     0.00015469729214118296,
     1.5303700711365693e-05,
 )
-_TWO_OVER_LN2 = (2.8853900817779268, 4.0710547481862066e-17)  # the number and what it lacks
+_TWO_OVER_LN2 = (2.8853900817779268, 4.0710547481862066e-17)  # the number and its rounding error
 
 
 def power(x: Scalar, y: Scalar) -> Scalar:
@@ -75,7 +75,7 @@ def power(x: Scalar, y: Scalar) -> Scalar:
     result = select(x.is_negative() & is_odd, -magnitude, magnitude)
     is_undefined = (x < 0) & (x > -math.inf) & ~is_integer
     result = select(is_undefined | is_nan(x) | is_nan(y), math.nan, result)
-    # Machines take denormal exponents for zeros, but LLVM, where it knows one, does not.
+    # Machines treat denormal exponents as zeros, but LLVM does not for a constant exponent.
     smallest = 2.0**-126 if x.width == 32 else 2.0**-1022
     return select((abs(y) < smallest) | (x == 1), 1, result)
 
@@ -122,7 +122,7 @@ def _log2_double(x: Scalar) -> Double:
     ratio = over / under
     remainder = fused_multiply_add(-ratio, under, over) - ratio * under_rest
     ratio_rest = remainder / under
-    # atanh(s) = s + s (s^2 / 3 + s^4 …): the second summand needs its rest as well.
+    # atanh(s) = s + s (s^2 / 3 + s^4 …): the second summand needs its low part as well.
     square = ratio * ratio
     square_rest = fused_multiply_add(ratio, ratio, -square) + 2 * ratio * ratio_rest
     tail = square * polynomial(square, ATANH[1:])
@@ -166,7 +166,7 @@ class ExpandPower(RewritePass):
 
         %0 = linalg.generic {…} ins(%x, %y : tensor<9xf32>, tensor<9xf32>) …
 
-    Powers of integers are right already, complex ones are the business of `expand-complex`.
+    Powers of integers are already correct; `expand-complex` handles complex powers.
     """
 
     name: ClassVar[str] = "expand-power"

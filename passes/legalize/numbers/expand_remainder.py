@@ -27,7 +27,7 @@ from axir.passes.legalize.rewriting import RewritePass
 # A remainder has 24 bits; shifted by so many it has 63, which a signed integer holds.
 _BITS_AT_ONCE = 39
 _MAGNITUDE = 0x7FFFFFFF
-_LARGEST_DIFFERENCE = 277  # of exponents, those of denormals included
+_LARGEST_DIFFERENCE = 277  # of exponents, also of denormals
 
 
 def remainder(x: Scalar, y: Scalar) -> Scalar:
@@ -70,9 +70,9 @@ def _modulo(x: Scalar, y: Scalar) -> Scalar:
 class ExpandRemainder(RewritePass):
     """Writes out remainders of signed integers and of floats of up to 32 bits.
 
-    The fact: SPIR-V computes x - y trunc(x / y) with a rounded quotient, so that of a remainder of
-    1e5 by 3 no digit may be right, and that of 1 by infinity is nan; and IREE's remainder of the
-    smallest integer has the wrong sign.
+    The fact: SPIR-V computes x - y trunc(x / y) with a rounded quotient. The remainder of 1e5 by 3
+    may then have no correct digit, and the remainder of 1 by infinity is nan. IREE's remainder of
+    the smallest integer has the wrong sign.
 
     1. Integers: x - (x / y) y, where (x / y) of zero divisors makes it x.
     2. Floats: with x = m 2^d and y = n in units of y's last place, m 2^d modulo n in integers, 39

@@ -30,14 +30,14 @@ def round_to_even(x: Scalar) -> Scalar:
 
 @dataclasses.dataclass(frozen=True)
 class ExpandRounding(RewritePass):
-    """Rounds by adding a large number and taking it away again.
+    """Rounds by adding and subtracting a large number.
 
     The fact: IREE writes `math.roundeven` out as some twenty operations on the bits of a number,
     though it rounds up, down and towards zero by one instruction.
 
-    1. Widen what is narrower than f32.
+    1. Widen numbers that are narrower than f32.
     2. Add 2^23 (for f64 2^52) to the magnitude, and subtract it.
-    3. Take numbers that are larger, and nan, as they are; give the others their sign.
+    3. Keep larger numbers and nan unchanged; give the others their sign.
 
     Before::
 

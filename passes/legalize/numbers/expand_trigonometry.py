@@ -44,7 +44,7 @@ _LARGE_UNFUSED = 2.0**11
 _TINY = 2.0**-12
 # 2/pi = 0.A2F9836E4E441529FC2757D1F534DDC0DB6295993C439041FE… in hexadecimal (Hanek and Payne).
 _TWO_OVER_PI = 0xA2F9836E4E441529FC2757D1F534DDC0DB6295993C439041
-# So many zeros in front serve the smallest exponent, that of 2^11.
+# So many leading zeros serve the smallest exponent, the exponent of 2^11.
 _EXPONENT_OFFSET = 14
 # (sin(r)/r - 1)/r^2 and (cos(r) - 1 + r^2/2)/r^4 as polynomials in r^2 on |r| <= pi/4, fitted by
 # least squares on Chebyshev nodes.
@@ -78,8 +78,8 @@ def tangent(x: Scalar, fuses: bool = True) -> Scalar:
 def reduce_angle(x: Scalar, fuses: bool = True) -> tuple[Scalar, Scalar]:
     """x = remainder + quadrant pi/2 modulo 2 pi, with |remainder| <= pi/4; nan for infinities.
 
-    The quadrant is an i32, of which the last two bits count. `fuses` tells whether the machine
-    rounds fused multiply-adds once.
+    The quadrant is an i32; only its last two bits count. `fuses` tells whether the machine rounds
+    fused multiply-adds once.
     """
     near, near_quadrant = (_reduce_small if fuses else _reduce_small_unfused)(x)
     far, far_quadrant = _reduce_large(x)
@@ -100,7 +100,7 @@ def _reduce_small(x: Scalar) -> tuple[Scalar, Scalar]:
 
 
 def _reduce_small_unfused(x: Scalar) -> tuple[Scalar, Scalar]:
-    """Does the same in four steps, of which products and sums are exact by themselves."""
+    """Does the same in four steps, with products and sums that are exact."""
     rounded = x * (2 / math.pi) + _ROUNDING
     count = rounded - _ROUNDING
     remainder = x
@@ -112,7 +112,7 @@ def _reduce_small_unfused(x: Scalar) -> tuple[Scalar, Scalar]:
 def _reduce_large(x: Scalar) -> tuple[Scalar, Scalar]:
     """Payne and Hanek's reduction: the fraction of x 2/pi in 64-bit integers.
 
-    x = m 2^e. Of m (2^e 2/pi) modulo 4 only 64 bits of 2/pi matter, those from bit e - 2 on. The
+    x = m 2^e. For m (2^e 2/pi) modulo 4 only 64 bits of 2/pi matter, from bit e - 2 on. The
     product, modulo 2^64, holds the quadrant in two bits and the fraction in the other 62.
     """
     bits, i64 = x.bits(), integer(64)
@@ -126,7 +126,7 @@ def _reduce_large(x: Scalar) -> tuple[Scalar, Scalar]:
     within = extend_unsigned(shift & 63, 64)
     digits = (high << within) | ((low >> 1) >> (63 - within))
     turns = extend_unsigned(mantissa, 64) * digits
-    # Round to the nearest quadrant; then 1.5 + fraction is a double whose mantissa is known.
+    # Round to the nearest quadrant; then 1.5 + fraction is a double with a known mantissa.
     nearest = turns + (1 << 61)
     shifted = bitcast(((nearest << 2) >> 12) | (0x3FF << 52), float64())
     remainder = convert_float((shifted - 1.5) * (math.pi / 2), float32())
@@ -162,7 +162,7 @@ class ExpandTrigonometry(RewritePass):
     """Writes out sine, cosine and tangent of f32, f16 and bf16.
 
     The fact: IREE's f32 sine loses an absolute 3e-3 at 1e5, returns infinity for 3e38, and 0.0 for
-    -0.0. (Of 1e6 numbers it takes 340 us on one core; what stands here 950 us, JAX 4,500 us.)
+    -0.0. (For 1e6 numbers it takes 340 us on one core; this pass's takes 950 us, JAX's 4,500 us.)
     In f64 IREE calls the C library, which is exact.
 
     1. Widen f16 and bf16 to f32.
@@ -170,7 +170,7 @@ class ExpandTrigonometry(RewritePass):
        fused multiply-adds may be rounded twice (drivers of Vulkan), |x| < 2^11, and four parts.
     3. Otherwise compute the fraction of x 2/pi in integers (Payne and Hanek 1983).
     4. Polynomials for sine and cosine on [-pi/4, pi/4]; the quadrant chooses one and its sign.
-    5. Below 2^-12, sine and tangent are x itself, whose zero keeps its sign.
+    5. Below 2^-12, sine and tangent are x itself, so that a zero keeps its sign.
 
     Before::
 

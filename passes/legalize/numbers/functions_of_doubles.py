@@ -60,7 +60,7 @@ _TAN_PI_8 = math.tan(math.pi / 8)
 # pi/2 and its multiples as sums of doubles.
 _HALF_PI = (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33)
 _QUARTER, _HALF, _WHOLE = ((k * _HALF_PI[0], k * _HALF_PI[1]) for k in (0.5, 1, 2))
-# From here on n pi/2 in three doubles is not exact enough beside what subtraction leaves.
+# From here on n pi/2 in three doubles is not exact enough relative to the remainder.
 _LARGE = 2.0**28
 _TINY = 2.0**-27
 # The first 1,280 binary digits of 2/pi, behind the point.
@@ -104,7 +104,7 @@ def tangent(x: Scalar) -> Scalar:
 def reduce_angle(x: Scalar) -> tuple[Double, Scalar]:
     """x = angle + quadrant pi/2 modulo 2 pi, with |angle| <= pi/4; nan for infinities.
 
-    Of the quadrant, an i64, the last two bits count.
+    The quadrant is an i64; only its last two bits count.
     """
     near, near_quadrant = _reduce_small(x)
     far, far_quadrant = _reduce_large(x)
@@ -128,7 +128,7 @@ def _reduce_small(x: Scalar) -> tuple[Double, Scalar]:
 
 
 def _difference(x: Scalar, y: Scalar) -> Double:
-    """x - y, and what the difference lacks (Knuth)."""
+    """Returns x - y and its rounding error (Knuth)."""
     total = x - y
     other = total - x
     return total, (x - (total - other)) - (y + other)
@@ -137,8 +137,8 @@ def _difference(x: Scalar, y: Scalar) -> Double:
 def _reduce_large(x: Scalar) -> tuple[Double, Scalar]:
     """Payne and Hanek's reduction: the fraction of x 2/pi in 64-bit integers.
 
-    x = m 2^e. Of m (2^e 2/pi) modulo 4 only digits of 2/pi from number e - 2 on matter; 192 of them
-    leave 63 digits of the fraction even where its first 62 are zeros.
+    x = m 2^e. For m (2^e 2/pi) modulo 4 only the digits of 2/pi from number e - 2 on matter; 192 of
+    them leave 63 digits of the fraction even if its first 62 are zeros.
     """
     bits = x.bits()
     mantissa = (bits & ((1 << 52) - 1)) | (1 << 52)
@@ -152,8 +152,8 @@ def _reduce_large(x: Scalar) -> tuple[Double, Scalar]:
     turns = mantissa * words[0] + low_high + carried  # two digits of the quadrant, then the rest
     nearest = turns + (1 << 61)
     quadrant = nearest >> 62
-    # Of the fraction, which has a sign now, 126 digits: 53 of them exactly, then the others. Those
-    # of its absolute value, or nothing would be left of a small negative one.
+    # 126 digits of the fraction, which now has a sign: 53 of them exactly, then the others. The
+    # digits are taken from its absolute value, because a small negative number would lose them all.
     signed = ((nearest << 2) | (middle >> 62)) - (1 << 63)
     sign = signed.shift_right_signed(63)
     high_digits, low_digits = signed ^ sign, (middle << 2) ^ sign
@@ -168,12 +168,12 @@ def _reduce_large(x: Scalar) -> tuple[Double, Scalar]:
 
 
 def _window(first: Scalar) -> tuple[Scalar, Scalar, Scalar]:
-    """192 digits of 2/pi, from a number on that counts from what x >= `_LARGE` needs."""
+    """Returns 192 digits of 2/pi; digit 0 is the first that x >= `_LARGE` needs."""
     total = _DIGITS + 2 - _LEAST_EXPONENT  # with zeros before the point
     ends = range(total - _WORD, 0, -_WORD)
     digits = [(_TWO_OVER_PI >> end) & (2**_WORD - 1) for end in ends]
     place = first >> 6
-    # Numbers of words are below 16, so there are four choices for each bit of the number.
+    # Numbers of words are below 16, so each number has four bits, with a select for each.
     taken = [_chosen(place, digits[k : k + 16]) for k in range(4)]
     within = first & 63
     high, middle, low = (
@@ -183,7 +183,7 @@ def _window(first: Scalar) -> tuple[Scalar, Scalar, Scalar]:
 
 
 def _chosen(place: Scalar, words: list[int]) -> Scalar:
-    """Returns the word of a place, by its binary digits; the last one for places behind it."""
+    """Returns the word at a place, by its binary digits; the last word for places behind it."""
     choices = [place.constant(word) for word in words]
     bit = 1
     while len(choices) > 1:
@@ -218,7 +218,7 @@ def _times_half_pi(x: Double) -> Double:
 
 
 def _sine_and_cosine(angle: Double) -> tuple[Scalar, Scalar]:
-    """Polynomials on [-pi/4, pi/4], and what the angle lacks to first order."""
+    """Polynomials on [-pi/4, pi/4], with the angle's rounding error to first order."""
     x, rest = angle
     square = x * x
     half = square * 0.5
@@ -303,7 +303,7 @@ def remainder(x: Scalar, y: Scalar) -> Scalar:
     a, i = _whole_and_exponent(select(is_regular, dividend, 1))
     b, j = _whole_and_exponent(select(is_regular, divisor, 1))
     modulus = _Modulus(b)
-    distance = i - j  # up to 2097: 12 bits, of which the first 6 are a power of up to 2^32
+    distance = i - j  # up to 2097: 12 bits; the upper 6 are a power of up to 2^32
     one = a.constant(1)
     power = modulus.reduced(one << (distance >> 6))
     for bit in range(5, -1, -1):
@@ -349,8 +349,8 @@ class _Modulus:
     def _rest(self, low: Scalar, value: Scalar) -> Scalar:
         """Returns a number, by its low 64 bits and its rounded value, modulo the modulus.
 
-        The quotient is rounded thrice, so it is off by two at most, and so is the remainder, of
-        which the low 64 bits are therefore all.
+        The quotient is rounded three times, so that it is off by two at most. The remainder is
+        therefore small, and fits into its low 64 bits.
         """
         kind = low.type
         quotient = operation("arith.fptosi", (value / self._double,), kind)

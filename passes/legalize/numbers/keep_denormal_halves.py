@@ -18,12 +18,12 @@ from axir.passes.legalize.rewriting import RewritePass
 class KeepDenormalHalves(RewritePass):
     """Converts f64 to f16 by way of f32.
 
-    The fact: IREE's conversion from f64 to f16 turns numbers below 6e-5 into 0, which as f16 are
-    denormal, unless the CPU has arithmetic in f16; that from f32 to f16 does not.
+    The fact: IREE's conversion from f64 to f16 turns numbers below 6e-5, which are denormal as f16,
+    into 0, unless the CPU has arithmetic in f16. Its conversion from f32 to f16 does not.
 
-    1. Round to f32, toward zero; where that loses something, set the last bit ("round to odd").
-    2. Round to f16. As f32 has two bits more than twice those of f16, the result is what one
-       rounding gives (S. Boldo and G. Melquiond, Emulation of a FMA, 2008).
+    1. Round to f32, toward zero; if the result is inexact, set the last bit ("round to odd").
+    2. Round to f16. Since f32 has at least two more bits than twice the bits of f16, the result
+       equals a single rounding (S. Boldo and G. Melquiond, Emulation of a FMA, 2008).
 
     Before::
 

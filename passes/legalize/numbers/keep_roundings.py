@@ -1,4 +1,4 @@
-"""`keep-roundings`: (a + b) - a stays what it is, the rounded sum less a."""
+"""`keep-roundings`: (a + b) - a stays the rounded sum minus a."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ _Term = tuple[ir.Value, int]
 class KeepRoundings(Pass):
     """Hides sums from compilers that cancel a - a.
 
-    The fact: drivers of Vulkan take sums of floating-point numbers for sums of real numbers, in
-    which (a + b) - a is b, unless SPIR-V forbids it by `NoContraction`, which IREE does not write.
-    What such a difference is for, the rounding error of a sum or the nearest integer, is 0 or the
-    number itself then: on Mesa's drivers sin, exp2 and x ** y were wrong by that.
+    The fact: Vulkan drivers treat floating-point sums as sums of real numbers and simplify (a + b)
+    - a to b, unless SPIR-V forbids it by `NoContraction`, which IREE does not emit. Programs use
+    such differences for the rounding error of a sum or the nearest integer. They then get 0 or the
+    number itself: on Mesa's drivers sin, exp2 and x ** y were wrong for this reason.
 
-    1. Look at each sum (or difference) one of whose operands is a sum as well.
-    2. If a summand of the inner one is the other operand of the outer one, with the opposite sign,
-       take the inner sum's bits for an unsigned integer, and the smaller one of that and the second
-       largest integer, which no compiler knows to be the same: only one of the many nans differs.
+    1. Look at each sum (or difference) with an operand that is also a sum.
+    2. If a summand of the inner sum is the other operand of the outer one, with the opposite sign,
+       bitcast the inner sum to an unsigned integer, and take its minimum with the second largest
+       integer. This changes only one of the many nans, but no compiler knows that.
 
     Before::
 
@@ -59,7 +59,7 @@ class KeepRoundings(Pass):
     name: ClassVar[str] = "keep-roundings"
 
     def run(self, module: ir.Module) -> None:
-        """Hides the sums, in loops over elements as well."""
+        """Hides the sums, also in loops over elements."""
         for operation in _sums(module):
             for number, operand in enumerate(operation.operands):
                 other = operation.operands[1 - number]
@@ -88,7 +88,7 @@ def _float_width(value: ir.Value) -> int:
 
 
 def _cancels(outer: ir.Operation, number: int, inner: ir.Value, other: ir.Value) -> bool:
-    """Tells whether a summand of an operand of a sum and the other operand are a - a."""
+    """Tells whether a summand of one operand cancels the other operand."""
     definition, sign = _without_signs(inner)
     if definition is None:
         return False
@@ -105,14 +105,14 @@ def _cancels(outer: ir.Operation, number: int, inner: ir.Value, other: ir.Value)
 
 
 def _summands(operation: ir.Operation) -> list[_Term]:
-    """Returns what an operation adds, if it does, with signs."""
+    """Returns the summands of a sum, a difference or an fma, with signs."""
     if operation.name in _SUMS:
         return [(operation.operands[0], 1), (operation.operands[1], _SUMS[operation.name])]
     return [(operation.operands[2], 1)] if operation.name == "math.fma" else []
 
 
 def _positive(value: ir.Value) -> _Term:
-    """Returns a value without the negations around it, and the sign that these make."""
+    """Returns a value without the negations around it, and the resulting sign."""
     sign = 1
     definition = defining_operation(value)
     while definition is not None and definition.name in _NEGATIONS:
@@ -127,7 +127,7 @@ def _without_signs(value: ir.Value) -> tuple[ir.Operation | None, int]:
 
 
 def _are_same(left: ir.Value, right: ir.Value, depth: int) -> bool:
-    """Tells whether two values are one, or made alike of the same constants."""
+    """Tells whether two values are one value, or are computed by equal operations."""
     if left == right:
         return True
     first, second = defining_operation(left), defining_operation(right)
@@ -147,7 +147,7 @@ def _attributes(operation: ir.Operation) -> dict[str, ir.Attribute]:
 
 
 def hidden(value: ir.Value) -> ir.Value:
-    """Returns floats, or a number, of which compilers do not know that they are `value`."""
+    """Returns floats or a float equal to `value`, which compilers cannot recognize as `value`."""
     width = _float_width(value)
     bound = 2**width - 2
     if isinstance(value.type, ir.RankedTensorType):

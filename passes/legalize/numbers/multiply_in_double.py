@@ -1,4 +1,4 @@
-"""`multiply-in-double`: long products of numbers in single precision, in double precision."""
+"""`multiply-in-double`: long products of single-precision numbers, in double precision."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _SINGLE = 32
 class MultiplyInDouble(RewritePass):
     """Multiplies many numbers in double precision.
 
-    The fact: numbers near 1 lie twice as close below it as above, so that their products are
-    rounded to one side more than to the other. That of 4 million such numbers was off by 3 % in
-    blocks, and by 0.02 % one after the other. Sums are exact enough in blocks; products are in no
-    order.
+    The fact: floats below 1 are twice as dense as floats above 1, so that products near 1 are
+    rounded to one side more than to the other. The product of 4 million such numbers was off by 3 %
+    in blocks, and by 0.02 % one after the other. Sums are accurate enough in blocks; products are
+    not in any order.
 
     1. Take reductions and window reductions of one array of floats of at most 32 bits by
        `multiply`, of more than 256 elements each.
@@ -74,7 +74,7 @@ class MultiplyInDouble(RewritePass):
 
 
 def _is_product(operation: ir.Operation) -> bool:
-    """Tells whether a reduction multiplies floats that are not double."""
+    """Tells whether a reduction multiplies floats of at most 32 bits."""
     array = operation.operands[0]
     if not hlo.is_float(array) or hlo.element_type_of(array).width > _SINGLE:
         return False

@@ -1,9 +1,9 @@
-"""Floats of eight bits and fewer from their bits, and back: formulas of StableHLO.
+"""Conversions between floats of at most eight bits and their codes: formulas of StableHLO.
 
 A float of m fraction bits and bias b has the code (exponent + b) 2^m + fraction, and its sign above
-that; codes whose exponent field is 0 count in steps of 2^(1 - b - m). All formats count their
-numbers upward from 0, so that rounding may carry from one exponent to the next; what differs is
-what the last codes mean. Elsewhere: the pass (`store_narrow_elements.py`).
+that. Codes with an exponent field of 0 count in steps of 2^(1 - b - m). In all formats larger codes
+are larger numbers, so that rounding may carry into the exponent. The formats differ in the meaning
+of the last codes. Elsewhere: the pass (`store_narrow_elements.py`).
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ class Format(NamedTuple):
     Attributes:
         bits: Width of a code.
         fraction: Number of fraction bits.
-        bias: What is added to exponents.
+        bias: The number that is added to exponents.
         is_signed: Whether the highest bit is a sign.
-        has_negative_zero: Whether that holds for zero, too.
+        has_negative_zero: Whether zero has a sign, too.
         largest: The code of the largest finite number.
-        infinity: That of infinity, or None.
-        nan: That of nan, or None.
-        overflow: That of what is too large.
-        of_nan: That of what nan is converted to.
+        infinity: The code of infinity, or None.
+        nan: The code of nan, or None.
+        overflow: The code for numbers that are too large.
+        of_nan: The code to which nan is converted.
     """
 
     bits: int
@@ -84,10 +84,10 @@ def format_of(dtype: Dtype) -> Format:
 def float_of_code(code: ir.Value, dtype: Dtype) -> ir.Value:
     """Builds float32 numbers from codes, ui8.
 
-    1. Shift the magnitude until its exponent stands where float32 has it; add the difference of the
+    1. Shift the magnitude so that its exponent is at float32's place; add the difference of the
        biases to the exponent.
     2. Where the exponent field is 0, the number is the code times the smallest step.
-    3. Replace what is infinite or nan; give it the sign.
+    3. Replace infinities and nan; add the sign.
     """
     layout = format_of(dtype)
     word = hlo.convert(code, np.int32)
@@ -100,7 +100,9 @@ def float_of_code(code: ir.Value, dtype: Dtype) -> ir.Value:
     normal = hlo.bitcast_convert(bits, np.float32, shape)
     step = hlo.full_like(normal, 2.0 ** (1 - layout.bias - layout.fraction))
     small = hlo.multiply(hlo.convert(magnitude, np.float32), step)
-    if not layout.is_signed:  # powers of two only: code 0 is one, too, below float32's normal ones
+    if (
+        not layout.is_signed
+    ):  # only powers of two: code 0 is one, too, below float32's normal numbers
         small = hlo.bitcast_convert(
             hlo.full_like(word, 1 << (_FRACTION_BITS - 1)), np.float32, shape
         )
@@ -123,11 +125,11 @@ def float_of_code(code: ir.Value, dtype: Dtype) -> ir.Value:
 def code_of_float(x: ir.Value, dtype: Dtype) -> ir.Value:
     """Builds codes, ui8, from floats: rounded to the nearest, ties to even.
 
-    1. Round away the low bits of float32's code and subtract the difference of the biases; what is
-       carried goes into the exponent, as it should.
-    2. What is smaller than the first normal number: divide by the smallest step, and round to an
+    1. Round away the low bits of float32's code and subtract the difference of the biases; a carry
+       goes into the exponent, which is correct.
+    2. For numbers below the smallest normal number: divide by the smallest step, and round to an
        integer.
-    3. Replace what is too large, and nan; add the sign.
+    3. Replace numbers that are too large, and nan; add the sign.
     """
     layout = format_of(dtype)
     x = hlo.convert(x, np.float32)  # doubles are rounded twice, as NumPy does
@@ -136,13 +138,13 @@ def code_of_float(x: ir.Value, dtype: Dtype) -> ir.Value:
     bits = hlo.bitcast_convert(magnitude, np.int32, shape)
     dropped = _FRACTION_BITS - layout.fraction
     is_odd = _and(hlo.shift_right_logical(bits, hlo.full_like(bits, dropped)), 1)
-    if not layout.fraction:  # the last bit kept is the leading one, which is not in the code
+    if not layout.fraction:  # the last bit kept is the leading bit, which is not part of the code
         is_odd = hlo.full_like(bits, 1)
     half = hlo.add(is_odd, hlo.full_like(bits, 2 ** (dropped - 1) - 1))
     rounded = hlo.shift_right_logical(hlo.add(bits, half), hlo.full_like(bits, dropped))
     normal = hlo.subtract(rounded, hlo.full_like(bits, (_BIAS - layout.bias) << layout.fraction))
     steps = hlo.full_like(x, 2.0 ** min(layout.bias + layout.fraction - 1, _BIAS))
-    # Limited, since what is large does not become an integer.
+    # Limited, because the conversion of large numbers to integers is undefined.
     small = hlo.minimum(hlo.multiply(magnitude, steps), hlo.full_like(x, 256.0))
     first = hlo.full_like(x, 2.0 ** (1 - layout.bias))
     is_small = hlo.compare(magnitude, first, "LT")
@@ -153,7 +155,7 @@ def code_of_float(x: ir.Value, dtype: Dtype) -> ir.Value:
     code = _signed(code, x, layout)
     is_nan = hlo.compare(x, x, "NE")
     undefined = hlo.full_like(code, layout.of_nan)
-    if layout.nan is None:  # a zero of the other sign stands for nan
+    if layout.nan is None:  # a zero of the other sign represents nan
         flipped = hlo.full_like(code, layout.of_nan ^ 2 ** (layout.bits - 1))
         undefined = hlo.select(_is_negative(x), flipped, undefined)
     code = hlo.select(is_nan, undefined, code)

@@ -1,4 +1,4 @@
-"""`refuse-unsupported`: what a GPU cannot compute is an error with its line and the reason."""
+"""`refuse-unsupported`: operations that a GPU cannot compute are errors with line and reason."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from axir.dialect.core.context import describe_location
 from axir.dialect.core.errors import UnsupportedByDeviceError
 from axir.passes.framework.base import Pass
 
-# Functions that SPIR-V's extended instructions (GLSL.std.450) have of 16 and 32 bits only.
+# Functions that SPIR-V's extended instructions (GLSL.std.450) have only for 16 and 32 bits.
 _NARROW_FUNCTIONS = frozenset(
     f"{dialect}.{name}"
     for dialect, names in (
@@ -32,7 +32,7 @@ _WAY_OUT = "Compute with float32, or run it on devices('cpu')."
 
 @dataclasses.dataclass(frozen=True)
 class RefuseUnsupported(Pass):
-    """Refuses programs that a GPU cannot run, before IREE says why in its own terms.
+    """Refuses programs that a GPU cannot run, with an error about the user's line.
 
     The fact: IREE compiles for types that a device does not have ("type out of range", or a device
     that is lost), and SPIR-V has most functions for numbers of up to 32 bits only.
@@ -56,7 +56,7 @@ class RefuseUnsupported(Pass):
             reason = self._reason(operation)
             if reason is None:
                 return ir.WalkResult.ADVANCE
-            # An error that is raised in here comes out as another one.
+            # An error that is raised inside a walk becomes another error.
             failures.append(UnsupportedByDeviceError(reason, _WAY_OUT, _place(operation)))
             return ir.WalkResult.INTERRUPT
 
@@ -91,7 +91,7 @@ def _place(operation: ir.Operation) -> str | None:
 
 
 def _number_types(operation: ir.Operation) -> frozenset[str]:
-    """Returns the types of the numbers that an operation takes or gives; of complex ones, parts."""
+    """Returns the number types of an operation's operands and results; parts of complex ones."""
     if operation.name == "func.func":
         kind = operation.attributes["function_type"].value
         types = [*kind.inputs, *kind.results]

@@ -22,17 +22,17 @@ _BODIES = frozenset(
 
 @dataclasses.dataclass(frozen=True)
 class RoundToBfloat16(RewritePass):
-    """Rounds what is converted to bf16 before.
+    """Rounds numbers to bf16's precision before they are converted to bf16.
 
-    The fact: CPUs have no arithmetic in bf16, so IREE computes with f32 in a dispatch
-    (`iree-convert-bf16-arith-to-f32`), and rounds what it writes to memory only: of a conversion to
-    bf16 whose result is read in the same dispatch nothing is left. `x.astype(bfloat16) == x` was
-    true of all numbers.
+    The fact: CPUs have no arithmetic in bf16, so IREE computes in f32 within a dispatch
+    (`iree-convert-bf16-arith-to-f32`), and rounds only numbers that it writes to memory. A
+    conversion to bf16 has no effect if its result is read in the same dispatch: `x.astype(bfloat16)
+    == x` was true for all numbers.
 
-    1. Visit each conversion to bf16 from another float type, but for those whose result is returned
-       and nothing else, and for those in bodies of reductions and the like.
-    2. Round to the numbers of f32 that bf16 has, too: the upper half of their bits, ties to even;
-       nan stays as it is. Then convert, which changes nothing.
+    1. Visit each conversion to bf16 from another float type, except if its result is only returned,
+       and except in bodies of reductions and the like.
+    2. Round to f32 numbers that are also bf16 numbers: to the upper half of their bits, ties to
+       even; nan does not change. Then convert, which is exact.
 
     Before::
 

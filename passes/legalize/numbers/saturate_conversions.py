@@ -1,4 +1,4 @@
-"""`saturate-conversions`: floats outside the range of an integer type become its ends."""
+"""`saturate-conversions`: floats outside the range of an integer type become its limits."""
 
 from __future__ import annotations
 
@@ -18,17 +18,18 @@ from axir.passes.legalize.rewriting import RewritePass, constant_behind, definin
 class SaturateConversions(RewritePass):
     """Defines the conversion of floats to integers outside the integer's range.
 
-    The fact: IREE converts what is out of range as the processor likes: nan becomes the smallest
-    i32, 1000.0 becomes -24 as i8, -1.0 becomes 255 as ui8. JAX saturates, and turns nan into 0.
+    The fact: IREE's conversion of numbers out of range depends on the processor: nan becomes the
+    smallest i32, 1000.0 becomes -24 as i8, -1.0 becomes 255 as ui8. JAX saturates, and turns nan
+    into 0.
 
     1. Convert as before.
-    2. Where x >= 2^bits, the first value too large (a power of two, hence exact in every float
-       type that reaches it; otherwise infinity stands for it), take the largest integer.
+    2. Where x >= 2^bits, the smallest value that is too large, take the largest integer. (A power
+       of two is exact in every float type that reaches it; otherwise infinity takes its place.)
     3. Where x <= the smallest integer, take that.
     4. Where x is nan, take 0.
-    5. Leave out a step where x is known to lie within the bound: it has been clamped.
+    5. Omit a step where x is known to be within the bound because it has been clamped.
 
-    Conversion to truth values (x != 0) is right already.
+    Conversion to booleans (x != 0) is already correct.
 
     Before::
 
@@ -69,7 +70,7 @@ class SaturateConversions(RewritePass):
 
 
 def _range(value: ir.Value) -> tuple[float, float]:
-    """Returns between which numbers a value lies, unless it is nan, as far as constants tell."""
+    """Returns the bounds of a value, unless it is nan, as far as clamps by constants give them."""
     operation = defining_operation(value)
     name = "" if operation is None else operation.name.removeprefix("stablehlo.")
     if operation is None or name not in ("minimum", "maximum", "clamp"):
@@ -90,7 +91,7 @@ def _range(value: ir.Value) -> tuple[float, float]:
 
 
 def _number(value: ir.Value) -> float | None:
-    """Returns the one number of which a constant consists; None for anything else."""
+    """Returns the number that all elements of a constant are; None for any other value."""
     constant = constant_behind(value)
     if constant is None:
         return None

@@ -1,4 +1,4 @@
-"""`sign-unsigned-data`: operations that IREE only knows on signless integers."""
+"""`sign-unsigned-data`: operations that IREE supports only on signless integers."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from axir.passes.legalize.rewriting import RewritePass
 
 @dataclasses.dataclass(frozen=True)
 class SignUnsignedData(RewritePass):
-    """Lets reverse, reduce_window and convert see unsigned integers as signless ones.
+    """Runs reverse, reduce_window and convert of unsigned integers on signless ones.
 
-    The fact: IREE's own conversion of unsigned to signless integers forgets the first two
-    ("unresolved materialization" from ui32 to i32). A conversion from signless to unsigned integers
-    of a scalar that the host knows, as `branch-loops` makes them, it turns into `arith` on ui32,
-    which there is not ("'tensor.from_elements' op failed to verify that operand types match").
+    The fact: IREE's conversion of unsigned to signless integers does not handle the first two
+    ("unresolved materialization" from ui32 to i32). It turns a conversion of a host scalar from
+    signless to unsigned integers, as `branch-loops` makes them, into `arith` on ui32, which does
+    not exist ("'tensor.from_elements' op failed to verify that operand types match").
 
     1. Bitcast the unsigned operands to signless integers of the same width.
     2. Build the operation on those; a reduction's body bitcasts its arguments back, so that it
@@ -106,7 +106,7 @@ def _signless_body(region: ir.Region) -> Returning[list[ir.Value]]:
 
 
 def _copy(operation: ir.Operation, copies: dict[ir.Value, ir.Value]) -> None:
-    """Clones an operation on the copies of its operands, and records those of its results."""
+    """Clones an operation on the copies of its operands, and records the copies of its results."""
     clone = operation.clone()
     for index, operand in enumerate(operation.operands):
         clone.operands[index] = copies.get(operand, operand)

@@ -21,22 +21,22 @@ from axir.passes.legalize.rewriting import operations_in_order, replace
 from .narrow_floats import code_of_float, float_of_code
 
 _CONVERSIONS = ("stablehlo.convert", "stablehlo.bitcast_convert")
-# Holds a value under another type until all values have their new ones.
+# Gives a value another type until all values have their new types.
 _CAST = "builtin.unrealized_conversion_cast"
 
 
 @dataclasses.dataclass(frozen=True)
 class StoreNarrowElements(Pass):
-    """Keeps float8, float6, float4, int4, int2 and their like in bytes, and converts by formulas.
+    """Keeps float8, float6, float4, int4, int2 and the like in bytes, and converts by formulas.
 
-    The fact: IREE packs elements of fewer than eight bits, has no memory for most floats of eight,
-    and no conversion for them.
+    The fact: IREE packs elements of fewer than eight bits. For most floats of eight bits it has no
+    storage type and no conversion.
 
-    1. Replace conversions from and to such elements by what they do to bytes, in whose low bits the
-       elements are, with zeros above them; those of floats stand in `narrow_floats.py`.
+    1. Replace conversions from and to such elements by formulas on bytes; an element is in the low
+       bits of its byte, with zeros above. The formulas for floats are in `narrow_floats.py`.
     2. Give all values, the types of functions and constants elements of type ui8.
 
-    Precondition: such elements are moved and converted only, which `lower-to-stablehlo` sees to.
+    Precondition: such elements are only moved and converted, which `lower-to-stablehlo` ensures.
 
     Before::
 
@@ -62,13 +62,13 @@ class StoreNarrowElements(Pass):
 
 
 def _narrow_dtype(value: ir.Value) -> Dtype | None:
-    """Returns the dtype of a tensor's elements if it is one of few bits."""
+    """Returns the dtype of a tensor's elements if it has few bits."""
     is_narrow = hlo.is_narrow_tensor(value.type)
     return numpy_dtype(value.type.element_type) if is_narrow else None
 
 
 def _as_bytes(x: ir.Value) -> ir.Value:
-    """Returns a value under the type that it will have once all values are stored in bytes."""
+    """Returns a value with the type that it will have when all values are stored in bytes."""
     if not hlo.is_narrow_tensor(x.type):
         return x
     result = _stored_type(x.type)

@@ -13,11 +13,11 @@ from axir.passes.legalize.rewriting import RewritePass
 
 @dataclasses.dataclass(frozen=True)
 class WriteOutFormulas(RewritePass):
-    """Writes formulas into the loops that call a function of the module for them.
+    """Inlines formulas into the loops that call a function of the module for them.
 
     The fact: a program of thousands of sines is a hundred times as large with the formula in each
-    loop. Kernels need it once. IREE, which compiles what has not become a kernel, calls no
-    functions in its dispatches.
+    loop. Kernels need the formula only once. But IREE compiles the loops that did not become
+    kernels, and its dispatches call no functions.
 
     1. Give each such loop the body of the function.
     2. Erase the functions.
@@ -37,7 +37,7 @@ class WriteOutFormulas(RewritePass):
     operations: ClassVar[tuple[str, ...]] = ("linalg.generic",)
 
     def run(self, module: ir.Module) -> None:
-        """Rewrites the loops, then erases what they called."""
+        """Rewrites the loops, then erases the functions that they called."""
         super().run(module)
         erase_shared_formulas(module)
 

@@ -1,4 +1,4 @@
-"""`write-out-fused-products`: a product of doubles and a sum, rounded once where that matters."""
+"""`write-out-fused-products`: fused multiply-adds of doubles, rounded once where it matters."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ class WriteOutFusedProducts(Pass):
     """Writes out `math.fma` of f64.
 
     The fact: SPIR-V's `Fma` may round twice (lavapipe's does), and functions of doubles use it for
-    what a product lacks: without, exponentials are wrong in the last nine bits.
+    the rounding error of a product. With two roundings, exponentials are wrong in the last nine
+    bits.
 
-    1. Take the upper 26 bits of each factor, and the rest. The products of these are exact (T. J.
-       Dekker 1971), and what they add up to beyond the rounded product is what that lacks. By bits
-       and not by a factor of 2^27 + 1, which compilers simplify away.
+    1. Split each factor into its upper 26 bits and the rest. The products of these parts are exact
+       (T. J. Dekker 1971); their sum minus the rounded product is the rounding error. The split
+       masks bits, because compilers simplify a split by the factor 2^27 + 1 away.
     2. Add the rounded product and the third operand, which cancel where functions need it, and then
-       what the product lacks.
+       the rounding error of the product.
 
     Before::
 
@@ -64,6 +65,6 @@ def _written_out(x: Scalar, y: Scalar, z: Scalar) -> Scalar:
 
 
 def _halves(x: Scalar) -> tuple[Scalar, Scalar]:
-    """Returns the upper bits of a double as one, and the rest as another."""
+    """Returns the upper bits of a double as one double, and the rest as another."""
     high = bitcast((x.bits() >> _LOW_BITS) << _LOW_BITS, x.type)
     return high, x - high

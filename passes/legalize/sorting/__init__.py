@@ -1,1 +1,1 @@
-"""Sorts as kernels, and what a comparator compares."""
+"""Sorts as kernels, and the keys that a comparator compares."""

@@ -1,4 +1,4 @@
-"""Merging sorted runs of rows, all places of the result at once: one loop over elements.
+"""Merging sorted runs of rows as one loop over the elements of the result.
 
 Elsewhere: making runs (`sort_by_rank.py`).
 """
@@ -12,16 +12,17 @@ from axir.dialect.core.context import context
 
 
 def merge_runs(length: ir.Value, rows: ir.Value) -> ir.Value:
-    """Merges each two neighbouring runs.
+    """Merges each pair of neighbouring runs.
 
-    Of the records before a place of the result, `low` to `high` come from the first run. Halving
-    the range: if the record in the middle of the first run goes before the one of the second run
-    that would be the last one before the place, more of them do.
+    For each place of the result, the number of records before it that come from the first run is
+    between `low` and `high`. A binary search narrows this range: it compares the first run's record
+    number `middle` with the second run's record that would be the last before the place. If the
+    first run's record is smaller, that number is larger than `middle`.
 
     Args:
-        length: `i32[]`, how long the runs are, a power of two.
-        rows: `i64[number, extent]`, whose extent is a multiple of twice the length; no two records
-            of a row are equal.
+        length: `i32[]`, the length of the runs, a power of two.
+        rows: `i64[number, extent]`; the extent is a multiple of twice the length, and no two
+            records of a row are equal.
     """
     module = ir.Module.parse(_text(*hlo.shape_of(rows)), context())
     function = module.body.operations[0]
@@ -108,7 +109,7 @@ def _halving(step: int) -> list[str]:
 
 
 def _read(name: str, number: str, is_second: bool = False) -> list[str]:
-    """Reads a record of a run, the nearest one if there is none of that number."""
+    """Reads a record of a run; the nearest record if the number is out of range."""
     offset = f"%{name}_within"
     lines = [
         f"%{name}_low = arith.maxsi {number}, %zero : i32",

@@ -25,22 +25,21 @@ _UNROLLED = 3
 class SortByDigits(RewritePass):
     """Sorts by keys that are unsigned integers, digit by digit.
 
-    The fact: IREE sorts by exchanging neighbours, which takes 49 s for 1e5 numbers, keeps operands
-    on the stack whose result nobody uses ("exceeded stack allocation limit"), and is not stable.
+    The fact: IREE sorts by exchanging neighbours, which takes 49 s for 1e5 numbers and is not
+    stable. It keeps operands with unused results on the stack ("exceeded stack allocation limit").
 
-    1. Read the comparator: which functions of the elements it compares, one after the other. A sort
-       whose comparator is of another kind stays (`stabilize-sort`).
+    1. Read from the comparator which functions of the elements it compares, in order. A sort with
+       another kind of comparator does not change (`stabilize-sort`).
     2. Compute these keys for all elements, as unsigned integers in the same order: the sign bit of
-       signed integers is flipped, so is that of floats, and all other bits of negative ones. If
+       signed integers and of floats is flipped, and for negative floats all other bits, too. If
        floats are not compared in total order, -0.0 becomes 0.0 before, and NaN the largest NaN. For
        a descending order all bits are flipped.
     3. Cut the keys into words of 32 bits, several narrow keys into one.
-    4. For each word, the last one first: make records of it and of what it goes with, and sort
-       these with a kernel (`sort_kernels.py`), which keeps the order of equal ones. What goes
-       with a word is the position of the element; with the only word of a sort with one result
-       of at most 32 bits, the element itself.
-    5. Gather the operands at the sorted positions. Where all that is read of the results are slices
-       of the front, only so much of them is made, and kernels sort only the smallest keys.
+    4. For each word, the last one first: make records of the word and a companion, and sort them
+       with a stable kernel (`sort_kernels.py`). The companion is the position of the element. If
+       the sort has one word and one result of at most 32 bits, the companion is the element itself.
+    5. Gather the operands at the sorted positions. Where only slices from the front of the results
+       are read, only this part of them is computed, and kernels sort only the smallest keys.
 
     Before::
 
@@ -52,7 +51,8 @@ class SortByDigits(RewritePass):
         %2 = … : tensor<1000xi64>                                 // %1 · 2³² + %x
         %3:2 = flow.dispatch @sort_0::@sort_0(%2)                 // the sorted ones, and memory
 
-    Only for CPUs: what a workgroup does is a loop. Figures stand in `benchmarks/README.md`.
+    Only for CPUs, because each workgroup runs a sequential loop. Figures are in
+    `benchmarks/README.md`.
     """
 
     name: ClassVar[str] = "sort-by-digits"
@@ -89,12 +89,12 @@ class SortByDigits(RewritePass):
         return operands
 
     def sort_records(self, records: ir.Value, width: int, needed: int) -> ir.Value:
-        """Returns the lower halves of records, `i32`, in the order of the upper ones.
+        """Returns the lower halves of records, `i32`, sorted by the upper halves.
 
         Args:
-            records: `i64[rows, extent]`; equal ones stay in their order.
+            records: `i64[rows, extent]`; equal ones keep their order.
             width: Bits of the upper halves that count.
-            needed: How many of the first ones of each row to return.
+            needed: The number of records to return from the front of each row.
         """
         return sort_records(records, width, needed)
 
@@ -103,15 +103,15 @@ class SortByDigits(RewritePass):
     ) -> ir.Value:
         """Returns the companions of a word, as `i32`, in the order of the word.
 
-        Only the first ones of each row, as many as are needed.
+        Returns only the first `needed` ones of each row.
         """
         above = hlo.shift_left(word, hlo.full_like(word, KEY_BITS))
         return self.sort_records(hlo.or_(above, _unsigned(companions)), width, needed)
 
     def _sorted_positions(self, words: Sequence[tuple[ir.Value, int]], needed: int) -> ir.Value:
-        """Returns the positions of elements sorted by words, the last of which comes first.
+        """Returns the positions of elements sorted by several words, the last word first.
 
-        `[rows, needed]`: the first ones of each row, as many as are needed.
+        The result `[rows, needed]` has the first `needed` positions of each row.
         """
         shape = hlo.shape_of(words[0][0])
         positions = hlo.iota(shape, 1, np.int32)
@@ -124,7 +124,7 @@ class SortByDigits(RewritePass):
         return self._by_word(first, first_width, positions, needed)
 
     def _by_word(self, word: ir.Value, width: int, positions: ir.Value, needed: int) -> ir.Value:
-        """Positions sorted by the word there."""
+        """Returns positions, sorted by the word at each position."""
         is_first = isinstance(positions, ir.OpResult) and positions.owner.name == "stablehlo.iota"
         moved = word if is_first else _gather_rows(word, positions)
         return self._sorted_with(moved, width, positions, needed)
@@ -132,7 +132,7 @@ class SortByDigits(RewritePass):
     def _sorted_in_loop(
         self, words: Sequence[tuple[ir.Value, int]], positions: ir.Value
     ) -> ir.Value:
-        """Positions sorted by words in a loop, for each kernel takes its time to compile."""
+        """Returns positions sorted by words, in a loop of one kernel to save compile time."""
         shape = hlo.shape_of(positions)
         width = max(width for _, width in words)
         narrow = [hlo.reshape(hlo.convert(word, np.int32), (1, *shape)) for word, _ in words]
@@ -162,7 +162,7 @@ class _Lines:
         return [axis for axis in range(len(self.shape)) if axis != self.dimension]
 
     def rows(self, array: ir.Value) -> ir.Value:
-        """Brings an array into rows."""
+        """Reshapes an array to rows."""
         order = [*self._others, self.dimension]
         moved = array if order == sorted(order) else hlo.transpose(array, order)
         extent = self.shape[self.dimension]
@@ -208,7 +208,7 @@ def _gather_rows(rows: ir.Value, positions: ir.Value) -> ir.Value:
 
 
 def _digits(array: ir.Value, key: Key) -> tuple[ir.Value, int]:
-    """Signless integers, and their width, whose order without signs is that of a key."""
+    """Returns signless integers that, as unsigned ones, have the key's order, and their width."""
     if hlo.is_float(array):
         array = array if key.is_total else _canonical(array)
         bits = _bits(array)
@@ -224,7 +224,7 @@ def _digits(array: ir.Value, key: Key) -> tuple[ir.Value, int]:
 
 
 def _canonical(array: ir.Value) -> ir.Value:
-    """Floats of which equal ones have equal bits, and NaN is the largest."""
+    """Returns floats with equal bits for equal numbers, and with NaN as the largest."""
     zero, nan = hlo.full_like(array, 0), hlo.full_like(array, np.nan)
     array = hlo.select(hlo.compare(array, zero, "EQ"), zero, array)
     return hlo.select(hlo.compare(array, array, "NE"), nan, array)
@@ -240,7 +240,7 @@ def _bits(array: ir.Value) -> ir.Value:
 
 
 def _from_bits(bits: ir.Value, like: ir.Value) -> ir.Value:
-    """Undoes `_bits`, for bits that went with a key."""
+    """Inverts `_bits`, for bits that were the companion of a key."""
     element = hlo.element_type_of(like)
     return hlo.bitcast_convert(hlo.convert(bits, _integer(element.width)), element)
 
@@ -250,7 +250,7 @@ def _integer(width: int) -> ir.Type:
 
 
 def _words(digits: Sequence[tuple[ir.Value, int]]) -> list[tuple[ir.Value, int]]:
-    """Puts keys, given in the order in which they decide, into words, the last of them first.
+    """Packs keys, given in the order in which they decide, into words, the last word first.
 
     A word is an `i64` that is not negative, and less than two to the power of its width.
     """
@@ -271,10 +271,10 @@ def _words(digits: Sequence[tuple[ir.Value, int]]) -> list[tuple[ir.Value, int]]
 
 
 def _unsigned(bits: ir.Value) -> ir.Value:
-    """Integers of any width as `i64`, with zeros in front."""
+    """Returns integers of any width as `i64`, extended by zeros."""
     width = hlo.element_type_of(bits).width
     if width == 1:
-        return hlo.convert(bits, _integer(64))  # truth values are 0 and 1
+        return hlo.convert(bits, _integer(64))  # booleans are 0 and 1
     wide = hlo.convert(bits, _integer(64))
     return hlo.and_(wide, hlo.full_like(wide, 2**width - 1)) if width < 64 else wide
 
@@ -293,7 +293,7 @@ def _needed(operation: ir.Operation, dimension: int) -> int:
 
 
 def _slice_instead(operation: ir.Operation, parts: Sequence[ir.Value]) -> None:
-    """Lets the slices of a sort's results be slices of their parts."""
+    """Replaces slices of a sort's results by slices of their computed parts."""
     for result, part in zip(operation.results, parts, strict=True):
         for use in list(result.uses):
             use.owner.operands[use.operand_number] = part

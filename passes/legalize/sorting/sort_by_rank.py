@@ -17,8 +17,8 @@ from .merging import merge_runs
 from .sort_by_digits import SortByDigits
 from .sort_kernels import KEY_BITS
 
-# Rows up to this extent are sorted by comparing all elements with all, longer ones in runs of this
-# length, which are then merged.
+# Rows up to this extent are sorted by comparing all pairs of elements. Longer rows are sorted in
+# runs of this length, which are then merged.
 _SHORT_ROW = 512
 _RUN = 256
 _SIGN = -(2**63)
@@ -26,19 +26,19 @@ _SIGN = -(2**63)
 
 @dataclasses.dataclass(frozen=True)
 class SortByRank(SortByDigits):
-    """Sorts by keys that are unsigned integers, with operations that GPUs do on many elements.
+    """Sorts by keys that are unsigned integers, with operations that GPUs run in parallel.
 
-    The fact: IREE sorts a row in one thread, exchanging neighbours. On GPUs that takes minutes,
-    takes 11 s to compile, and on Vulkan rows of more than 257 elements come out wrong.
+    The fact: IREE sorts a row in one thread by exchanging neighbours. On GPUs that takes minutes to
+    run and 11 s to compile, and on Vulkan rows of more than 257 elements are wrong.
 
-    1. Read the comparator and make records of keys as `sort-by-digits` does. What is sorted are
-       keys with their positions, of which no two are equal; what goes with them is gathered.
-    2. Short rows: the rank of a record is how many are smaller. The position that belongs at a
-       place is the sum over all records of the positions of those whose rank the place is.
-    3. Others: fill the row up to a power of two, sort runs of it so, and merge them in a loop whose
-       turns double the length of the runs. Each place of a merged run finds its record by itself:
-       how many of those before it come from the first run is searched for by halving (O. Green,
-       R. McColl, D. Bader, GPU merge path, 2012).
+    1. Read the comparator and make records of keys as `sort-by-digits` does. The sorted records are
+       keys with their positions, so that no two are equal; the companions are gathered.
+    2. Short rows: the rank of a record is the number of smaller records. The position for a place
+       is a sum over all records that selects the position of the record with this rank.
+    3. Other rows: pad the row to a power of two, sort runs of it by rank, and merge them in a loop
+       that doubles the length of the runs in each iteration. Each place of a merged run finds its
+       record independently: a binary search gives how many of the records before it come from the
+       first run (O. Green, R. McColl, D. Bader, GPU merge path, 2012).
 
     Before::
 
@@ -51,7 +51,7 @@ class SortByRank(SortByDigits):
         %3:2 = stablehlo.while(%length = 256, %row = %2) …        // twice
 
     Raises:
-        UnsupportedByDeviceError: the comparator compares no functions of the elements.
+        UnsupportedByDeviceError: the comparator does not compare functions of single elements.
     """
 
     name: ClassVar[str] = "sort-by-rank"
@@ -69,7 +69,7 @@ class SortByRank(SortByDigits):
         return replacement
 
     def sort_records(self, records: ir.Value, width: int, needed: int) -> ir.Value:
-        """Returns the lower halves of records in the order of the upper ones."""
+        """Returns the lower halves of records, sorted by the upper halves."""
         extent = hlo.shape_of(records)[1]
         if extent <= _SHORT_ROW:
             positions = _ranked(_with_positions(records), needed)
@@ -79,14 +79,14 @@ class SortByRank(SortByDigits):
 
 
 def _with_positions(records: ir.Value) -> ir.Value:
-    """Returns the upper halves with positions below, as signed integers in unsigned order."""
+    """Returns the upper halves combined with positions, as signed integers in unsigned order."""
     upper = hlo.and_(records, hlo.full_like(records, -(2**KEY_BITS)))
     keyed = hlo.or_(upper, hlo.iota(hlo.shape_of(records), 1, np.int64))
     return hlo.xor(keyed, hlo.full_like(keyed, _SIGN))
 
 
 def _ranked(records: ir.Value, needed: int) -> ir.Value:
-    """Returns the positions of the first ones of each row in their order."""
+    """Returns the positions of the first `needed` records of each row, sorted."""
     number, extent = hlo.shape_of(records)
     wide = (number, extent, extent)
     own = hlo.broadcast_in_dim(records, wide, (0, 1))
@@ -96,7 +96,7 @@ def _ranked(records: ir.Value, needed: int) -> ir.Value:
     is_here = hlo.compare(
         hlo.broadcast_in_dim(rank, placed, (0, 2)), hlo.iota(placed, 1, np.int32), "EQ"
     )
-    # Not an iota, whose indices IREE's reductions cannot share among threads.
+    # Not an iota, because IREE cannot divide a reduction with its indices among threads.
     position = hlo.broadcast_in_dim(hlo.constant(np.arange(extent, dtype=np.int32)), placed, (2,))
     return _sum(hlo.select(is_here, position, hlo.full_like(position, 0)))
 
@@ -108,7 +108,7 @@ def _sum(values: ir.Value) -> ir.Value:
 
 
 def _merged(records: ir.Value, needed: int) -> ir.Value:
-    """Returns the positions of the first ones of each row in their order, for long rows."""
+    """Returns the positions of the first `needed` records of each row, sorted, for long rows."""
     number, extent = hlo.shape_of(records)
     filled = 1 << (extent - 1).bit_length()
     largest = hlo.constant(-(2**KEY_BITS), hlo.element_type_of(records))

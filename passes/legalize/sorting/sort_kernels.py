@@ -1,13 +1,13 @@
 """Kernels that sort rows of records, each as one dispatch.
 
-A record is an `i64`: the upper half holds the key, an unsigned number, the lower half what goes
-with it. Rows are sorted by their keys, equal keys in the order in which they came. Long rows are
-sorted digit by digit from the last one (Knuth, The Art of Computer Programming, volume 3, 5.2.5),
-short ones by counting for each record what goes before it (5.2, algorithm C). Where a few of the
-first are enough, those with the smallest first digits are found before, and up to sixteen are
-inserted into a list one by one (5.2.1, algorithm S). Rows are shared out among workgroups, each of
-which has memory for one row, twice: a result that nobody reads, for the stack is too small.
-Elsewhere: what records are made of (`sort_by_digits.py`).
+A record is an `i64`: the upper half holds the key, an unsigned number, and the lower half its
+companion. Rows are sorted by their keys; the sort is stable. Long rows are sorted digit by digit
+from the last one (Knuth, The Art of Computer Programming, volume 3, 5.2.5). Short rows are sorted
+by counting the records before each record (5.2, algorithm C). Where only the first few records are
+needed, the records with the smallest first digits are selected first; up to sixteen are inserted
+into a list one by one (5.2.1, algorithm S). Rows are divided among workgroups. Each workgroup has
+memory for one row, twice: it is an additional, unused result of the kernel, because the stack is
+too small. Elsewhere: making records (`sort_by_digits.py`).
 
 Microseconds for a row, without threads, and a row's extent:
 
@@ -61,8 +61,9 @@ _LARGEST_DIGIT = 11
 _RECORDS_OF_A_WORKGROUP = 1 << 13
 _WORKGROUPS = 64
 
-# Of what share of a row the smallest records are found before they are sorted, and how: so many are
-# inserted one after the other, which takes longer than by digits only where a row descends.
+# If at most one record in `_SMALL_SHARE` is needed, the smallest records are found before they are
+# sorted. Up to `_FEW` are inserted one by one, which is slower than sorting by digits only for
+# descending rows.
 _SMALL_SHARE = 8
 _FEW = 16
 _LANES = 16
@@ -79,7 +80,7 @@ Write: TypeAlias = Callable[[Scalar, Scalar], None]
 def sort_records(records: ir.Value, width: int, needed: int) -> ir.Value:
     """Sorts each row of `[rows, extent]` records by keys that are less than `2**width`.
 
-    Returns what goes with the first `needed` keys of each row, as `i32`.
+    Returns the companions of the first `needed` keys of each row, as `i32`.
     """
     rows, extent = hlo.shape_of(records)
     workgroups = max(1, min(_WORKGROUPS, rows, rows * extent // _RECORDS_OF_A_WORKGROUP))
@@ -127,7 +128,7 @@ def _companion(record: Scalar) -> Scalar:
 
 
 def _counted(records: Memory, output: Memory) -> None:
-    """Puts each record where the number of those before it says."""
+    """Puts each record at the place given by the number of records before it."""
     extent = records.shape[0]
     put = _put_companion_into(output, extent)
 
@@ -148,13 +149,13 @@ def _counted(records: Memory, output: Memory) -> None:
 
 
 def _inserted(records: Memory, output: Memory) -> None:
-    """Keeps the smallest records so far in order, and lets each one that is smaller in."""
+    """Keeps the smallest records so far in order, and inserts each smaller record."""
     extent, needed = records.shape[0], output.shape[0]
     kept = scratch((needed,), integer(2 * KEY_BITS))
 
     def insert(last: Scalar | int, record: Scalar) -> None:
         def is_before(place: Scalar) -> Scalar:
-            # The place below the first one is read at the first one, where nothing is lost.
+            # The place before the first one is read at the first one, which does no harm.
             below = kept[select(place > 0, place - 1, place)]
             return (place > 0) & (_key(record) < _key(below))
 
@@ -189,7 +190,7 @@ def _inserted(records: Memory, output: Memory) -> None:
 
 
 def _smallest(records: Memory, kept: Memory, width: int, needed: int) -> Scalar:
-    """Copies the records with the smallest first digits, and tells how many they are."""
+    """Copies the records with the smallest first digits, and returns their number."""
     extent = records.shape[0]
     bits = min(width, _LARGEST_DIGIT)
     counts = scratch((2**bits,), integer(32))
@@ -224,7 +225,7 @@ def _put_into(half: Memory) -> Write:
 
 
 def _put_companion_into(output: Memory, extent: int) -> Write:
-    """Returns what puts that which goes with a record into the output, if there is a place."""
+    """Returns a function that writes a record's companion to the output if its place is needed."""
     needed = output.shape[0]
 
     def write(place: Scalar, record: Scalar) -> None:
@@ -238,21 +239,21 @@ def _put_companion_into(output: Memory, extent: int) -> Write:
 
 @dataclasses.dataclass(frozen=True)
 class _Digits:
-    """How keys are cut into digits, the last of which is number 0, all of the same width."""
+    """The digits into which keys are cut, all of the same width; number 0 is the last digit."""
 
     count: int
     bits: int
 
     @classmethod
     def of(cls, width: int, largest: int) -> _Digits:
-        """As few digits as can be, of at most so many bits."""
+        """Returns the fewest digits of at most so many bits."""
         count = -(-width // largest)
         return cls(count, -(-width // count))
 
     def sort(self, records: Memory, length: Scalar, output: Memory, halves: Memory) -> None:
-        """Sorts as many records by way of two halves, the second of which may hold them.
+        """Sorts `length` records through two buffers; the second buffer may hold the records.
 
-        What goes with the first ones comes into the output.
+        Writes the companions of the first ones to the output.
         """
         counts, last = scratch((self.count, 2**self.bits), integer(32)), self.count - 1
         self._count(records, length, counts)
@@ -277,7 +278,7 @@ class _Digits:
     def _by_digit(
         self, digit: Scalar, counts: Memory, length: Scalar, read: Read, write: Write
     ) -> None:
-        """Moves records to the places that a digit gives them."""
+        """Moves records to their places by a digit."""
         most = self._starts(counts, digit)
 
         def move() -> None:
@@ -318,7 +319,7 @@ class _Digits:
                 counts[at] = counts[at] + 1
 
     def _starts(self, counts: Memory, digit: Scalar) -> Scalar:
-        """Replaces counts by where the first record of each value goes; returns the largest."""
+        """Replaces counts by the place of each value's first record; returns the largest count."""
 
         def add(value: Scalar, total: Scalar, most: Scalar) -> tuple[Scalar, Scalar]:
             count = counts[digit, value]

@@ -1,8 +1,8 @@
-"""What a comparator of `stablehlo.sort` compares: keys, the first of them first.
+"""The keys that a comparator of `stablehlo.sort` compares, in order.
 
-A comparator that orders by keys is a tree of comparisons, each of which takes the same function of
-the elements on both sides. Such functions are computed for all elements here, before any sorting.
-Elsewhere: the sorting (`sort_by_digits.py`).
+A comparator that orders by keys is a tree of comparisons; each comparison applies the same function
+to the elements on both sides. These functions are computed for all elements here, before any
+sorting. Elsewhere: the sorting (`sort_by_digits.py`).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Places: TypeAlias = "dict[ir.Value, tuple[int, int]]"
 
 @dataclasses.dataclass(frozen=True)
 class Key:
-    """One thing that is compared.
+    """One key that is compared.
 
     Args:
         value: The function of the left elements, in the comparator.
@@ -56,9 +56,7 @@ class Comparator:
         self._sides: dict[ir.Value, frozenset[int] | None] = {}
 
     def keys(self) -> list[Key] | None:
-        """Returns the keys in the order in which they decide; None for an order that cannot be
-        read.
-        """
+        """Returns the keys in the order in which they decide; None if the order cannot be read."""
         keys: list[Key] = []
         rest = self._block.operations[len(self._block.operations) - 1].operands[0]
         while rest is not None:
@@ -84,7 +82,7 @@ class Comparator:
         return compute(key.value)
 
     def _first_key(self, truth: ir.Value) -> tuple[Key, ir.Value | None] | None:
-        """Returns the key that decides first, and what decides among equal ones."""
+        """Returns the key that decides first, and the comparison that decides for equal keys."""
         if isinstance(truth, ir.BlockArgument):
             return None
         for before, equal, rest in _alternatives(truth.owner):
@@ -99,7 +97,7 @@ class Comparator:
         return None
 
     def _key(self, truth: ir.Value, directions: dict[str, bool]) -> Key | None:
-        """Returns what a comparison in one of these directions compares."""
+        """Returns the key that a comparison in one of these directions compares."""
         if isinstance(truth, ir.BlockArgument) or truth.owner.name != "stablehlo.compare":
             return None
         left, right = truth.owner.operands
@@ -116,9 +114,7 @@ class Comparator:
         return Key(left, directions[direction], kind == "TOTALORDER")
 
     def _sides_of(self, value: ir.Value) -> frozenset[int] | None:
-        """Returns the sides whose elements a value depends on; None if it is no function of
-        elements.
-        """
+        """Returns the sides that a value depends on; None if it is no function of elements."""
         if value not in self._sides:
             self._sides[value] = self._find_sides(value)
         return self._sides[value]
@@ -128,7 +124,7 @@ class Comparator:
             return frozenset({self._places[value][1]})
         if isinstance(value, ir.BlockArgument):
             return None
-        if value.owner.name == "stablehlo.constant":  # which may stand outside
+        if value.owner.name == "stablehlo.constant":  # which may be outside of the body
             return frozenset()
         if value.owner.operation.block != self._block:
             return None
@@ -162,7 +158,7 @@ class Comparator:
 def _alternatives(
     operation: ir.Operation,
 ) -> Iterable[tuple[ir.Value, ir.Value | None, ir.Value | None]]:
-    """Ways to read a truth as: before, or equal and the rest."""
+    """Yields ways to read a boolean as `before`, or as `before or (equal and rest)`."""
     if operation.name == "stablehlo.compare":
         yield operation.results[0], None, None
     if operation.name == "stablehlo.or":

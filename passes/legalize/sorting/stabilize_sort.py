@@ -16,10 +16,10 @@ class StabilizeSort(RewritePass):
     """Makes a stable `stablehlo.sort` stable.
 
     The fact: IREE exchanges neighbours unless the comparator says that they are in order, so that
-    equal ones are exchanged too: ties come out reversed, and `is_stable` is not looked at.
+    it also exchanges equal ones: ties are reversed, and `is_stable` is ignored.
 
     1. For each sort with `is_stable`, let the comparator be c(a, b): a must come before b.
-    2. Replace it by not c(b, a): a may stay before b. For a strict order they only differ in
+    2. Replace it by not c(b, a): a may stay before b. For a strict order the two differ only in
        ties.
     3. Clear `is_stable`, so that the pass does nothing when it runs again.
 
@@ -53,7 +53,7 @@ class StabilizeSort(RewritePass):
 
 
 def _exchange_pairs(block: ir.Block) -> None:
-    """Lets the uses of arguments 2i and 2i + 1 change places."""
+    """Exchanges the uses of arguments 2i and 2i + 1."""
     arguments = list(block.arguments)
     for lhs, rhs in zip(arguments[::2], arguments[1::2], strict=True):
         uses = [(use.owner, use.operand_number) for use in lhs.uses]

@@ -1,1 +1,1 @@
-"""Windows, of reductions and of convolutions, that IREE does not take as they are."""
+"""Windows of reductions and of convolutions that IREE does not compile unchanged."""

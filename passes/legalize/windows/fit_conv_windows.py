@@ -16,11 +16,11 @@ from axir.passes.legalize.rewriting import RewritePass
 
 @dataclasses.dataclass(frozen=True)
 class FitConvWindows(RewritePass):
-    """Cuts off what a convolution of a single position does not read.
+    """Cuts off elements that a convolution with a single position does not read.
 
     The fact: where the result has one position along a dimension, the stride is greater than 1,
-    and elements remain behind the window, IREE drops the dimension, then finds that the extents of
-    window and operand differ, and fails.
+    and elements remain behind the window, IREE drops the dimension. It then finds that the extents
+    of window and operand differ, and fails.
 
     1. Take the spatial dimensions of extent 1 in the result and a stride greater than 1.
     2. Give them the stride 1 and the padding at which the window covers all.

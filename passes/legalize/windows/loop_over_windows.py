@@ -1,4 +1,4 @@
-"""`loop-over-windows`: window reductions as loops that begin with their own values."""
+"""`loop-over-windows`: window reductions as loops, each with its own array of initial values."""
 
 from __future__ import annotations
 
@@ -24,20 +24,21 @@ _COMPLEX = {"stablehlo.add": "complex.add", "stablehlo.multiply": "complex.mul"}
 
 @dataclasses.dataclass(frozen=True)
 class LoopOverWindows(RewritePass):
-    """Writes a window reduction as the loops that IREE would make of it, but for their beginning.
+    """Writes a window reduction as the loops that IREE would make, but fills initial arrays.
 
-    The facts: IREE broadcasts the initial value to an array by a dispatch of its own. Reductions of
-    equal shapes share that array, and write their results into it: with two of them the second one
-    begins where the first one ended, or one is part of a loop that IREE refuses ("write affecting
-    operations on global resources are restricted to workgroup distributed contexts"), also where
-    some results are not used or are padded. An array that is filled becomes part of the loops.
+    The facts: IREE broadcasts the initial value to an array by a separate dispatch. Reductions of
+    equal shapes share that array and write their results into it. With two reductions, the second
+    begins with the result of the first, or one becomes part of a loop that IREE rejects ("write
+    affecting operations on global resources are restricted to workgroup distributed contexts").
+    Both also happen where some results are unused or padded. A fill, in contrast, is fused into the
+    loops.
 
-    1. Visit each window reduction whose windows are in its operands, without padding, and whose
-       body consists of elementwise operations, or is the sum or the product of complex numbers.
-       Running sums and the like, which are padded, stay: IREE compiles them in another way.
+    1. Visit each window reduction without padding and with a body of elementwise operations, or a
+       sum or product of complex numbers. Running sums and the like are padded and do not change:
+       IREE compiles them in another way.
     2. Fill an array of the results' shape with each initial value.
-    3. Combine, over the dimensions of the window that have more than one place, what is there and
-       the element at the place, in row-major order, by the body's operations on numbers.
+    3. Loop over the window's dimensions of extent above 1, in row-major order, and combine the
+       result so far with the element at each place by the body's operations on scalars.
 
     Before::
 
@@ -73,7 +74,7 @@ class LoopOverWindows(RewritePass):
 
 
 def _body(operation: ir.Operation) -> Returning[tuple[Scalar, ...]] | None:
-    """Returns what the region does to numbers, None if that cannot be told."""
+    """Returns the region as a function of scalars; None if it is not known."""
     block = operation.regions[0].blocks[0]
     if not any(map(hlo.is_complex, operation.operands)):
         return body_lanes(block)
@@ -99,7 +100,8 @@ def _loop_text(
     results = [str(x.type) for x in operation.results]
     elements = [element_of(hlo.element_type_of(x)) for x in operation.results]
     wide = [axis for axis, size in enumerate(window) if size > 1]
-    # The body takes the values so far and then the elements; the loop's block the other way round.
+    # The body takes the values so far and then the elements; the loop's block takes them in the
+    # opposite order.
     read = [f"%arg{count + i}: {elements[i]}" for i in range(count)]
     carried = [f"%arg{i}: {elements[i]}" for i in range(count)]
     places = "x".join([*(str(window[axis]) for axis in wide), "i1"])
@@ -125,7 +127,7 @@ def _loop_text(
 
 
 def _fills(elements: Sequence[ir.Type], results: Sequence[str]) -> list[str]:
-    """Returns what fills arrays with the initial values."""
+    """Returns the lines that fill arrays with the initial values."""
     count = len(results)
     lines = []
     for i, (element, kind) in enumerate(zip(elements, results, strict=True)):
@@ -158,7 +160,7 @@ def _iteration(operation: ir.Operation, wide: Sequence[int]) -> str:
 
 
 def _inserted(module: ir.Module, operands: Sequence[ir.Value]) -> list[ir.Value]:
-    """Moves the function's operations in front of the insertion point, on these operands."""
+    """Moves the function's operations to the insertion point, with these operands."""
     function = module.body.operations[0].operation
     for argument, operand in zip(function.regions[0].blocks[0].arguments, operands, strict=True):
         argument.replace_all_uses_with(operand)

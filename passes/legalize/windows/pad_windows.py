@@ -1,4 +1,4 @@
-"""`pad-windows`: padding of windows that IREE does not get right, as an operation of its own."""
+"""`pad-windows`: padding of windows that IREE compiles wrongly becomes a separate operation."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from .position_select_and_scatter import copied_body, entries
 class PadWindows(RewritePass):
     """Pads the operands of a `stablehlo.reduce_window` by `stablehlo.pad`.
 
-    The facts: IREE's compiler crashes on padded windows of complex numbers, as it does on
-    `stablehlo.pad`, which `split-complex-pad` knows how to write. Where there is one window along a
-    dimension, it must reach to the end ("inferred input/output operand #1 has shape's dimension").
-    Running sums and the like, whose windows all reach to one end, are compiled in another way,
-    which does not need this. For all others `loop-over-windows` wants windows of what is there.
+    The facts: IREE's compiler crashes on padded windows of complex numbers. It also crashes on a
+    complex `stablehlo.pad`, but `split-complex-pad` rewrites that. A single window along a
+    dimension must reach to the end ("inferred input/output operand #1 has shape's dimension").
+    Running sums and the like, where all windows reach to one end, are compiled in another way and
+    do not need this pass. For all others `loop-over-windows` needs windows without padding.
 
-    1. Pad each operand with its initial value, base dilations included. Negative padding is cut off
-       here too, and what is behind a single window.
+    1. Pad each operand with its initial value, base dilations included. This also cuts off negative
+       padding, and the elements behind a single window.
     2. Reduce the windows of the padded operands.
 
     Before::
@@ -84,7 +84,7 @@ def _surplus(
     base: Sequence[int],
     dilations: Sequence[int],
 ) -> list[int]:
-    """Returns how many places are behind the window, in dimensions of which there is one window."""
+    """Returns the number of places behind the window in dimensions with a single window."""
     result = []
     for count, extent, size, pair, by, dilation in zip(
         counts, shape, window, padding, base, dilations, strict=True

@@ -25,8 +25,8 @@ class PositionSelectAndScatter(RewritePass):
     marked illegal").
 
     1. Number the elements of the operand.
-    2. Reduce the windows of elements and numbers: of two elements keep that which `select` prefers.
-       A negative number marks the padding, and what is there is never preferred.
+    2. Reduce the windows of elements and numbers: of two elements keep the one that `select`
+       prefers. A negative number marks the padding, which is never preferred.
     3. Scatter the source, flat, at these numbers into an array of the initial value; a window that
        lies in the padding has a negative number, and its source element is dropped.
 
@@ -44,7 +44,7 @@ class PositionSelectAndScatter(RewritePass):
         %4 = stablehlo.reshape %2#1 : (tensor<5xi32>) -> tensor<5x1xi32>
         %5 = "stablehlo.scatter"(%3, %4, %source) ({scatter}) …
 
-    Precondition: scatters still drop what lies outside (`drop-scatter` comes later).
+    Precondition: scatters still drop updates that lie outside (`drop-scatter` runs later).
     """  # noqa: E501
 
     name: ClassVar[str] = "position-select-and-scatter"
@@ -77,7 +77,7 @@ class PositionSelectAndScatter(RewritePass):
 def _chosen(
     operation: ir.Operation, operand: ir.Value, numbers: ir.Value, init: ir.Value
 ) -> ir.Value:
-    """Returns the number of the element chosen in each window, a negative one for none."""
+    """Returns the number of the element chosen in each window; negative if in the padding."""
     select = copied_body(operation.regions[0])
     rank = len(hlo.shape_of(operand))
 
@@ -113,7 +113,7 @@ def entries(operation: ir.Operation, name: str, default: list) -> list:
 
 
 def copied_body(region: ir.Region) -> Returning[list[ir.Value]]:
-    """Returns what builds a region's computation again, on other arguments."""
+    """Returns a function that builds a region's computation on other arguments."""
     block = region.blocks[0]
 
     def body(*arguments: ir.Value) -> list[ir.Value]:

@@ -18,15 +18,18 @@ from .position_select_and_scatter import copied_body, entries
 class ReduceLongWindows(RewritePass):
     """Writes reductions of long windows that do not overlap as reductions of dimensions.
 
-    The facts: IREE goes through a window one element after the other, so that sums of a million are
-    off by hundreds of roundings, and one window after the other, on one core. Reductions are shared
-    out and run in blocks (`fuse-rows`, `split-reductions`).
+    The facts: IREE goes through a window one element after the other, so that a sum of a million
+    elements has an error of hundreds of roundings. It goes through the windows one after the other,
+    on one core. Reductions, in contrast, run in blocks and on several cores (`fuse-rows`,
+    `split-reductions`).
 
-    1. Visit window reductions without padding and dilations, whose windows have more than `places`
-       places and stand side by side, or of which there is one, in each dimension.
-    2. Cut off what no window has, and make two dimensions of one: of the windows, and within.
-    3. Reduce those within: sums one after the other, the last one first, since reductions of
-       neighbouring dimensions are fast; others together.
+    1. Visit window reductions without padding and dilations, and with windows of more than `places`
+       places. In each dimension the windows must be adjacent without overlap, or there must be one.
+    2. Cut off elements that are in no window, and split each dimension into two: over windows, and
+       within a window.
+    3. Reduce the dimensions within windows. Sums are reduced by one dimension after the other, the
+       last one first, because reductions of adjacent dimensions are fast; other reductions by all
+       at once.
 
     Before::
 

@@ -21,7 +21,7 @@ from .position_select_and_scatter import entries
 
 _SHARE_BYTES = 1 << 18
 _MOST_WORKGROUPS = 8
-# As many neighbours as a vector may have.
+# The largest number of neighbours in a vector.
 _WIDE = 64
 
 
@@ -29,15 +29,15 @@ _WIDE = 64
 class RunByKernel(RewritePass):
     """Computes running reductions by a kernel.
 
-    The fact: IREE goes along the whole dimension with one number, so that running sums of millions
-    lose their digits: that of 2^25 ones ends at 2^24.
+    The fact: IREE accumulates one number along the whole dimension, so that running sums of
+    millions lose digits: the running sum of 2^25 ones ends at 2^24.
 
     1. Take window reductions that run along a dimension of at least `extent` elements, of one array
-       of real numbers, whose body is elementwise and whose initial value is known. Sums of complex
-       numbers are two of their parts.
-    2. Go along the dimension in blocks. What a block has found so far is combined with what all
-       blocks before it have found: `scan_in_blocks` says why. Neighbours in later dimensions are
-       vectors.
+       of real numbers, with an elementwise body and a known initial value. A sum of complex numbers
+       becomes two sums of their parts.
+    2. Go along the dimension in blocks. The result so far within a block is combined with the
+       result of all blocks before it; `scan_in_blocks` says why. Neighbours in later dimensions
+       form vectors.
     3. Workgroups share the columns of later dimensions, or else the earlier dimensions.
 
     Before::
@@ -49,7 +49,7 @@ class RunByKernel(RewritePass):
 
         %0 = flow.dispatch @running_0::@running_0(%x) : (tensor<1000000xf32>) -> …
 
-    Only for CPUs. What is not taken is left to `pad-windows` and those that follow it.
+    Only for CPUs. `pad-windows` and the passes behind it handle the other reductions.
     """
 
     name: ClassVar[str] = "run-by-kernel"
@@ -97,7 +97,7 @@ def running_axis(created: ir.Operation) -> tuple[int, bool] | None:
 def _running(
     array: ir.Value, combine: Lanes, start: float, axis: int, *, is_from_start: bool
 ) -> ir.Value:
-    """Returns what has been combined up to each element, or from each."""
+    """Returns the combination of the elements up to each one, or from each one on."""
     shape, element = hlo.shape_of(array), hlo.element_type_of(array)
     outer, count, inner = math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
     size = math.prod(shape) * hlo.element_bytes(element)

@@ -19,15 +19,15 @@ from .unfold_windows import apply_to_arrays
 class ScanByDoubling(RewritePass):
     """Computes running reductions of complex numbers from windows of 1, 2, 4, … elements.
 
-    The fact: IREE makes scans of window reductions that run along a dimension, and its compiler
-    crashes on those of complex numbers for SPIR-V.
+    The fact: IREE converts running window reductions to scans, and for SPIR-V its compiler crashes
+    on scans of complex numbers.
 
-    1. Visit each running reduction, along one dimension, of arrays some of which are complex.
+    1. Visit each running reduction along one dimension with a complex operand.
     2. Begin with the arrays: windows of one element. While windows of `n` elements are shorter than
-       the dimension, combine each with the one that stands `n` places before it (or behind it, if
-       windows reach to the end): these are windows of `2 n`. Those that reach beyond the first (or
-       last) element stay. They are not combined with the initial value, for `(1 + 0i) x` is not
-       `x` if that has an infinite part.
+       the dimension, combine each with the window `n` places before it (or behind it, if windows
+       reach to the end): these are windows of `2 n`. Windows that reach beyond the first (or last)
+       element do not change. They are not combined with the initial value, because `(1 + 0i) x` is
+       not `x` if `x` has an infinite part.
 
     Before::
 
@@ -43,7 +43,7 @@ class ScanByDoubling(RewritePass):
         %5 = stablehlo.concatenate %4, %3, dim = 0
         …   // the same with [0:1], [2:3] and [0:2] of %5
 
-    Precondition: initial values change nothing that they are combined with, as StableHLO wants it.
+    Precondition: initial values are neutral elements, as StableHLO requires.
     """
 
     name: ClassVar[str] = "scan-by-doubling"
@@ -77,7 +77,7 @@ class ScanByDoubling(RewritePass):
 
 
 def _part(x: ir.Value, axis: int, start: int, limit: int) -> ir.Value:
-    """Returns what stands between two places along an axis."""
+    """Returns the elements between two places along an axis."""
     starts, limits = [0] * len(hlo.shape_of(x)), list(hlo.shape_of(x))
     starts[axis], limits[axis] = start, limit
     return hlo.slice(x, starts, limits)

@@ -15,17 +15,17 @@ from axir.passes.legalize.rewriting import RewritePass
 
 @dataclasses.dataclass(frozen=True)
 class SplitGroupedConvolutions(RewritePass):
-    """Computes each group of a convolution by itself.
+    """Computes each group of a convolution separately.
 
-    The fact: for Vulkan IREE compiles convolutions of several groups, of more than one channel
-    each, to programs that give wrong numbers, and says nothing. Those of one channel for each
-    group, depthwise ones, are right.
+    The fact: for Vulkan IREE compiles convolutions of several groups of more than one channel each
+    to programs that silently give wrong numbers. Depthwise convolutions, with one channel for each
+    group, are correct.
 
     1. Take convolutions of several groups of more than one input channel, or of several groups of
        images.
     2. Slice the channels of each group from the operand, or its images, and its output channels
        from the kernel.
-    3. Put the results one after the other along the output channels.
+    3. Concatenate the results along the output channels.
 
     Before::
 
@@ -46,7 +46,7 @@ class SplitGroupedConvolutions(RewritePass):
     operations: ClassVar[tuple[str, ...]] = ("stablehlo.convolution",)
 
     def rewrite(self, operation: ir.Operation) -> ir.Value | None:
-        """Builds a convolution for each group, and what joins them."""
+        """Builds a convolution for each group, and the concatenation of the results."""
         convolution = Convolution.read(operation)
         lhs, rhs = operation.operands
         count = max(convolution.feature_groups, convolution.batch_groups)

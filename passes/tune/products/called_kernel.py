@@ -1,9 +1,9 @@
-"""The matrix product as a kernel that calls a function for its sums, which takes any extents.
+"""The matrix product as a kernel that calls a function for its sums; it takes any extents.
 
-The code of tiles takes LLVM longer than all else of a program, so that programs whose first result
-is waited for have it once for all products. The sums are added in the same order as in tiles, so
-that they are the same. Where nothing follows a product its kernel is the same for all as well, and
-reads from memory what it is about: nothing is compiled for it. Elsewhere: the functions
+LLVM compiles the code of tiles longer than the rest of a program. Programs that must run soon
+therefore share one function for all products. It adds in the same order as tiles, so that the sums
+are equal. Products without an epilogue also share one kernel, which reads its extents from memory:
+nothing is compiled for them. Elsewhere: the functions
 (`runtime/compiler/invocation/product_function.py`), and tiles (`matrix_kernel.py`).
 """
 
@@ -29,7 +29,7 @@ def shared_product(lhs: Array, rhs: Array, tiling: Tiling) -> ir.Value:
     Args:
         lhs: An array.
         rhs: An array.
-        tiling: How the sums are cut: not in several parts.
+        tiling: How the product is cut; it must have one part.
     """
     element = hlo.element_type_of(lhs.value)
     batch, rows, columns, contracted = tiling.extents
@@ -80,7 +80,7 @@ class CalledProduct(MatrixProduct):
     def _sum_up(
         self, slot: Scalar | int, batch: Scalar | int, first: Scalar | int, count: Scalar | int
     ) -> None:
-        """Computes a result: so many of the products of a sum."""
+        """Computes a result from a range of the products of each sum."""
         lhs, rhs, tiling = self.lhs, self.rhs, self.tiling
         _, rows, columns, contracted = tiling.extents
         result = View(self.result, BATCH + FREE + CONTRACTED)

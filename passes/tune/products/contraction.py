@@ -1,6 +1,6 @@
 """Contractions as batches of matrix products: `[batch, rows, k] x [batch, k, columns]`.
 
-Elsewhere: which of them a kernel computes (`tile_products.py`), and how.
+Elsewhere: which contractions become kernels (`tile_products.py`), and the kernels.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ _KINDS = BATCH + FREE + CONTRACTED
 
 @dataclasses.dataclass(frozen=True)
 class Side:
-    """An operand, and its dimensions by what becomes of them, each in the order of the result.
+    """An operand, and its axes by kind; the axes of a kind are in the order of the result.
 
     Attributes:
         operand: An array.
-        axes: For `BATCH`, `FREE` and `CONTRACTED`, the axes.
+        axes: The axes of each of the kinds `BATCH`, `FREE` and `CONTRACTED`.
     """
 
     operand: ir.Value
     axes: dict[str, tuple[int, ...]]
 
     def extent(self, kind: str) -> int:
-        """Returns how many indices the axes of a kind have."""
+        """Returns the product of the extents of a kind's axes."""
         return math.prod(self.operand.type.shape[axis] for axis in self.axes[kind])
 
     @property
     def order(self) -> str | None:
-        """The kinds of axes as they lie in memory, each once; None if they are mixed.
+        """The kinds of axes in the order of memory, each once; None if they are mixed.
 
-        Kinds whose axes have extent 1 come first.
+        Kinds with only axes of extent 1 come first.
         """
         shape = self.operand.type.shape
         wanted = {kind: [a for a in axes if shape[a] != 1] for kind, axes in self.axes.items()}
@@ -55,7 +55,7 @@ class Side:
         return "".join(kind for kind in _KINDS if kind not in runs) + runs
 
     def array(self, element: ir.Type, last: str = _KINDS) -> Array:
-        """Returns the operand as an array of rank 3, transposed if it cannot be taken as it lies.
+        """Returns the operand as an array of rank 3, transposed if its order does not fit.
 
         Args:
             element: The type of its elements.
@@ -71,7 +71,7 @@ class Side:
 
 @dataclasses.dataclass(frozen=True)
 class Array:
-    """An array of rank 3 whose axes are a batch, what remains in the result, and what is summed.
+    """An array of rank 3 with a batch axis, a free axis and a contracted axis, in some order.
 
     Attributes:
         value: The array.
@@ -82,7 +82,7 @@ class Array:
     order: str
 
     def view(self, memory: Memory) -> View:
-        """Returns the array as a kernel sees it."""
+        """Returns the array as a view of a kernel's memory."""
         return View(memory, self.order)
 
     def stride(self, kind: str) -> int:
@@ -107,7 +107,7 @@ class View:
         return self.memory.read(self._place(position), width, mask)
 
     def address(self, position: tuple[Scalar | int, ...]) -> Scalar:
-        """Returns where an element lies in memory, whose places that are known are zero."""
+        """Returns the address of an element; indices that are Python integers must be zero."""
         place: Scalar | int = 0
         for number, kind in zip(position, _KINDS, strict=True):
             if not isinstance(number, int):
@@ -128,7 +128,7 @@ class View:
 
 @dataclasses.dataclass(frozen=True)
 class Contraction:
-    """A `dot_general`: two sides whose batches, and whose contracted axes, go together."""
+    """A `dot_general`: two sides with matching batch axes and matching contracted axes."""
 
     lhs: Side
     rhs: Side

@@ -1,11 +1,12 @@
 """The convolution as a kernel: tiles of positions and features in registers.
 
-A tile of the result, some neighbouring positions along the last spatial dimension times some
-vectors of features, is kept in registers while the products of its sums are added, each of them a
-number of the input times a vector of the window's elements (Georganas et al., "Anatomy of
-high-performance deep learning convolutions on SIMD architectures", SC 2018). Nothing is unfolded.
+A tile of the result is some neighbouring positions along the last spatial dimension times some
+vectors of features. It is kept in registers while the products of its sums are added; each product
+is a number of the input times a vector of the window's elements (Georganas et al., "Anatomy of
+high-performance deep learning convolutions on SIMD architectures", SC 2018). The input is not
+unfolded.
 
-Elsewhere: which convolutions are computed so, and their padding (`tile_convolutions.py`).
+Elsewhere: which convolutions become such kernels, and their padding (`tile_convolutions.py`).
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from .window_rows import Padding, WindowRows
 
 _MOST_WORKGROUPS = 16
 _PRODUCTS_PER_WORKGROUP = 1 << 20
-# Vectors of a small tile: an addition takes four cycles, and two begin in each.
+# Vectors of a small tile: an addition takes four cycles, and two start per cycle.
 _OF_SMALL = 8
 
 
@@ -35,7 +36,7 @@ class Tiling:
         positions: How many positions a tile has.
         vectors: How many vectors of features a tile has.
         lanes: How many features a vector has.
-        workgroups: How many workgroups share the rows.
+        workgroups: How many workgroups the rows are divided among.
     """
 
     positions: int
@@ -57,12 +58,12 @@ def tile(
 
     Args:
         positions: Extent of the result along the last spatial dimension.
-        features: Of the result.
+        features: Features of the result.
         products: How many multiplications it takes.
         rows: Extents of the result along the batch and the other spatial dimensions, multiplied.
-        vector_bits: The machine's vectors.
+        vector_bits: Width of the machine's vectors.
         width: Bits of a number.
-        is_small: Whether tiles have few numbers, so that their code is short.
+        is_small: Whether tiles are small, so that their code is short.
     """
     lanes = vector_bits // width
     registers = _OF_SMALL if is_small else 28 if vector_bits == 512 else 12
@@ -88,11 +89,11 @@ def convolve(
     Args:
         lhs: The input.
         rhs: The window, [*spatial, input features, output features].
-        shape: Of the result, [batch, *spatial, features].
-        strides: Of the window, by spatial dimensions.
-        dilation: Of the window.
+        shape: The shape of the result, [batch, *spatial, features].
+        strides: Strides of the window, by spatial dimensions.
+        dilation: Dilation of the window.
         tiling: How it is cut.
-        padding: Of the input; None if windows see nothing beside it.
+        padding: Padding of the input; None if windows do not reach beyond it.
     """
     element = hlo.element_type_of(lhs)
 
@@ -129,7 +130,7 @@ class _Kernel:
         self.rows: WindowRows | None = None
 
     def run(self, workgroup: Scalar) -> None:
-        """Computes the rows of a workgroup: what has the same place but for the last dimension."""
+        """Computes the rows of a workgroup; a row runs along the last spatial dimension."""
         *outer, _, _ = self.result.shape
         rows = 1
         for extent in outer:
@@ -230,7 +231,7 @@ class _Kernel:
         position: Scalar | int,
         source: Scalar | int,
     ) -> Scalar:
-        """Returns what a place in the window sees, for a row of the result."""
+        """Returns the input element at a place in the window and a position of the result."""
         if self.rows is not None:
             return self.rows.at(window, position, source)
         batch, *above = place

@@ -1,6 +1,6 @@
-"""What is computed of a product elementwise, by its kernel, while it is in the first cache.
+"""Elementwise operations on a product, which its kernel computes while it is in the first cache.
 
-Elsewhere: the kernel (`matrix_kernel.py`), and what an elementwise operation does
+Elsewhere: the kernel (`matrix_kernel.py`), and the formulas of elementwise operations
 (`passes/legalize/lanes.py`).
 """
 
@@ -17,7 +17,7 @@ from axir.dialect.builders.kernels import Memory
 from axir.dialect.builders.scalars import Scalar, broadcast
 from axir.passes.legalize.lanes import lanes_of
 
-# Beyond these the kernel gets more arrays to read and write than it saves.
+# With more operations the kernel would read and write more arrays than it saves.
 _MOST_OPERATIONS = 32
 _MOST_OUTPUTS = 3
 _MOST_ARRAYS = 6
@@ -27,23 +27,23 @@ Groups = tuple[bool, bool, bool]
 
 @dataclasses.dataclass(frozen=True)
 class Operand:
-    """What stands beside a product: the same for all batches, rows or columns, or not.
+    """Another operand of an epilogue, which may be broadcast along batches, rows or columns.
 
     Attributes:
-        value: An array, of which those axes are left that have more than one index.
-        groups: Whether it has batches, rows, columns.
+        value: An array without its axes of extent 1.
+        groups: Whether it varies along batches, rows, columns.
     """
 
     value: ir.Value
     groups: Groups
 
     def array(self, extents: Sequence[int]) -> ir.Value:
-        """Returns it with an axis for each group that it has, but one at least."""
+        """Returns it with an axis for each group that it varies along; at least one axis."""
         shape = [n for n, has in zip(extents, self.groups, strict=True) if has]
         return hlo.reshape(self.value, shape or (1,))
 
     def read(self, memory: Memory, place: Place) -> Scalar:
-        """Returns what stands beside some columns of a row of the product."""
+        """Returns the operand's elements for some columns of a row of the product."""
         position = tuple(x for x, has in zip(place.position, self.groups, strict=True) if has)
         if self.groups[2]:
             return memory.read(position, place.lanes, place.mask)
@@ -52,7 +52,7 @@ class Operand:
 
 @dataclasses.dataclass(frozen=True)
 class Place:
-    """Some columns of a row of a product: (batch, row, column), how many, and which of them."""
+    """Some columns of a row of a product: the first (batch, row, column), their number, a mask."""
 
     position: tuple[Scalar, Scalar, Scalar]
     lanes: int
@@ -65,8 +65,8 @@ class Epilogue:
 
     Attributes:
         product: The result of the contraction.
-        operations: In the order of the program.
-        operands: What else they read, each once, by value.
+        operations: The operations, in the order of the program.
+        operands: The other values that they read, each once.
         outputs: The results that others use, at least one; the product may be among them.
     """
 
@@ -77,11 +77,11 @@ class Epilogue:
 
     @classmethod
     def of(cls, dot: ir.Operation, groups: Sequence[int]) -> Epilogue:
-        """Finds what can be computed where a product is.
+        """Finds the operations that can be computed together with a product.
 
         Args:
             dot: The contraction.
-            groups: How many axes of its result are batches, and how many rows.
+            groups: The number of axes of its result that are batches, and that are rows.
         """
         product = dot.results[0]
         operations: list[ir.Operation] = []
@@ -109,7 +109,7 @@ class Epilogue:
 
     @property
     def identity(self) -> str:
-        """Returns a text that two epilogues share if their code is the same."""
+        """Returns a text that is equal for two epilogues with equal code."""
         names = {self.product: "x"}
         names.update((value, f"y{number}") for number, value in enumerate(self.operands))
         lines = [str([operand.groups for operand in self.operands.values()])]
@@ -132,12 +132,12 @@ class Epilogue:
                 values[x] if x in values else _constant(x, place.lanes) for x in operation.operands
             ]
             lanes = lanes_of(operation)
-            assert lanes is not None  # or it would not be here
+            assert lanes is not None  # otherwise it would not be in the epilogue
             values[operation.results[0]] = lanes(*numbers)
         return [values[x] for x in self.outputs]
 
     def replace(self, results: Sequence[ir.Value]) -> None:
-        """Gives the uses of the outputs to others, and erases the operations."""
+        """Replaces the outputs by other values, and erases the operations."""
         for output, result in zip(self.outputs, results, strict=True):
             output.replace_all_uses_with(result)
         for operation in reversed(self.operations):
@@ -155,7 +155,7 @@ class _Finder:
     def next_operation(
         self, inside: list[ir.Value], known: Sequence[ir.Operation]
     ) -> tuple[ir.Operation, dict[ir.Value, Operand]] | None:
-        """Returns another one all of whose operands are known, and what it reads besides."""
+        """Returns another operation that can be computed, and the other values it reads."""
         for operation in _users(inside):
             if operation in known or not self._is_elementwise(operation):
                 continue
@@ -183,7 +183,7 @@ class _Finder:
         )
 
     def _operand(self, value: ir.Value) -> Operand | None:
-        """Returns how to read a value of the product's shape, if it is there before the product."""
+        """Returns how to read a value of the product's shape, if it is known before the product."""
         owner = None if isinstance(value, ir.BlockArgument) else value.owner.operation
         if owner is not None and owner.name == "stablehlo.broadcast_in_dim":
             source = owner.operands[0]
@@ -200,7 +200,7 @@ class _Finder:
         return Operand(value, (True, True, True)) if self._is_before(value) else None
 
     def _groups(self, axes: Sequence[int]) -> Groups | None:
-        """Tells which groups of axes of the result there are; None if one is there in parts."""
+        """Tells which groups of axes of the result an array has; None if it has part of a group."""
         batch, rows = self.groups
         ends = (0, batch, batch + rows, len(self.shape))
         found = []
@@ -243,7 +243,7 @@ def splat(value: ir.Value) -> ir.Attribute | None:
 def _constant(value: ir.Value, lanes: int) -> Scalar:
     element = hlo.element_type_of(value)
     number = splat(value)
-    assert number is not None  # or it would be an operand
+    assert number is not None  # otherwise it would be an operand
     if isinstance(element, ir.IntegerType) and not element.is_signless:
         element = ir.IntegerType.get_signless(element.width)
         number = ir.IntegerAttr.get(element, ir.IntegerAttr(number).value)

@@ -1,12 +1,12 @@
 """The matrix product as a kernel: tiles in registers, panels of the right operand on the stack.
 
-A tile of the result is kept in vector registers while the products of its sums are added, each of
-them a number of the left operand times a vector of the right one. For all tiles of a panel the
-right operand is packed side by side beforehand, as deep as the stack allows; the left operand, read
-as it lies, stays in the second cache (Goto, van de Geijn, Anatomy of High-Performance Matrix
+A tile of the result is kept in vector registers while the products of its sums are added; each
+product is a number of the left operand times a vector of the right one. For all tiles of a panel
+the right operand is packed contiguously beforehand, as deep as the stack allows. The left operand
+is not packed, and stays in the second cache (Goto, van de Geijn, Anatomy of High-Performance Matrix
 Multiplication, ACM TOMS 34, 2008, with the operands exchanged).
 
-Elsewhere: the sizes (`tiling.py`), and which products are computed so (`tile_products.py`).
+Elsewhere: the sizes (`tiling.py`), and which products become such kernels (`tile_products.py`).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def matrix_product(
     epilogue: Epilogue,
     code: type[MatrixProduct] | None = None,
 ) -> list[ir.Value]:
-    """Returns what an epilogue makes of the products of arrays of the same dtype.
+    """Returns the results of an epilogue for the product of two arrays of the same dtype.
 
     The results have the shape `[batch, rows, columns]`. Sums in several parts have no epilogue.
 
@@ -48,15 +48,15 @@ def matrix_product(
         lhs: An array.
         rhs: An array.
         tiling: How the product is cut.
-        epilogue: What follows.
-        code: What writes the kernel; None for tiles in registers.
+        epilogue: The elementwise operations behind the product.
+        code: The class that writes the kernel; None for tiles in registers.
     """
     element = hlo.element_type_of(lhs.value)
     extents = tiling.extents[:3]
     outputs = [element]
     if epilogue.operations:
         outputs = [hlo.element_type_of(x) for x in epilogue.outputs]
-    # Sums that are no output lie where nobody reads them.
+    # If the sums are no output, they go to an additional result without readers.
     elements = outputs if element in outputs else [*outputs, element]
     beside = [operand.array(extents) for operand in epilogue.operands.values()]
 
@@ -104,7 +104,7 @@ class MatrixProduct(ABC):
         lhs: The left operand.
         rhs: The right one.
         result: Memory for the sums.
-        finish: What is made of them, if it is more.
+        finish: The epilogue for the sums, if there are elementwise operations.
     """
 
     def __init__(self, tiling: Tiling, lhs: View, rhs: View, result: Memory, finish: Finish | None):
@@ -116,11 +116,11 @@ class MatrixProduct(ABC):
 
     @abstractmethod
     def run(self, number: Scalar) -> None:
-        """Computes what is a workgroup's."""
+        """Computes a workgroup's share."""
 
 
 class _TiledProduct(MatrixProduct):
-    """The kernel whose tiles stay in registers."""
+    """The kernel with tiles in registers."""
 
     zeros: Scalar
     panel: Memory | None = None
@@ -165,17 +165,17 @@ class _TiledProduct(MatrixProduct):
 
 @dataclasses.dataclass(frozen=True)
 class _Part:
-    """Some of the products of the sums in a block of rows.
+    """A range of the products of the sums in a block of rows.
 
     Attributes:
         product: The kernel.
-        slot: Which result.
-        batch: Which product.
+        slot: The number of the result.
+        batch: The number of the product in the batch.
         top: The first row.
         bottom: Behind the last row.
         first: The first product in the sums of the result.
-        start: The first one of these.
-        end: Behind the last one.
+        start: The first product of the range.
+        end: The end of the range.
     """
 
     product: _TiledProduct
@@ -188,7 +188,7 @@ class _Part:
     end: Scalar
 
     def panel_at(self, column: Scalar) -> None:
-        """Adds them to the columns of a panel."""
+        """Adds the products to the columns of a panel."""
         tiling = self.product.tiling
         vectors = self._vectors(column)
         if self.product.panel is not None:
@@ -216,7 +216,8 @@ class _Part:
         rows = [top + number if number else top for number in range(count)]
         is_partial = product.tiling.depth < product.tiling.extents[3]
         if is_partial:
-            # Rows of the result are far apart: what they hold comes while the products are added.
+            # Rows of the result are far apart: their contents are loaded while the products are
+            # added.
             for row in rows:
                 for x in vectors:
                     product.result.prefetch((self.slot, row, x.column))
@@ -239,7 +240,7 @@ class _Part:
             self._finish(product.finish, top, count, vectors)
 
     def _finish(self, finish: Finish, top: Scalar, count: int, vectors: list[_Vector]) -> None:
-        """Writes what is made of a tile, after the last products."""
+        """Writes the results of the epilogue for a tile, after the last products."""
         product, tiling = self.product, self.product.tiling
 
         def step(row: Scalar) -> None:
@@ -254,7 +255,7 @@ class _Part:
             loop(top, select(is_last, top + count, top), (), step)
 
     def _before(self, row: Scalar, x: _Vector) -> Scalar:
-        """Returns what the sums have become, zeros before the first products."""
+        """Returns the sums so far; zeros before the first products."""
         product, tiling = self.product, self.product.tiling
         left = tiling.extents[2] - x.column
         known = first_lanes(tiling.lanes, select(self.start > self.first, left, 0))
@@ -269,7 +270,7 @@ class _Part:
 
 @dataclasses.dataclass(frozen=True)
 class _Vector:
-    """A vector of a panel: where it is in the product, its number, and which lanes there are."""
+    """A vector of a panel: its column in the product, its number, and a mask of its lanes."""
 
     column: Scalar
     number: int
@@ -277,7 +278,7 @@ class _Vector:
 
 
 def _pack(part: _Part, panel: Memory, vectors: list[_Vector]) -> None:
-    """Copies a part of the right operand to the stack, vectors of its rows side by side."""
+    """Copies a part of the right operand to the stack, with adjacent vectors of its rows."""
     pack = _pack_columns if part.product.rhs.order[-1] == CONTRACTED else _pack_rows
     pack(part, panel, vectors)
 
@@ -294,7 +295,7 @@ def _pack_rows(part: _Part, panel: Memory, vectors: list[_Vector]) -> None:
 
 
 def _pack_columns(part: _Part, panel: Memory, vectors: list[_Vector]) -> None:
-    """Does so for an operand that has its columns in its rows."""
+    """Does so for a right operand that is stored by columns."""
     tiling = part.product.tiling
     _, _, columns, contracted = tiling.extents
     lanes, rhs = tiling.lanes, part.product.rhs
@@ -303,7 +304,7 @@ def _pack_columns(part: _Part, panel: Memory, vectors: list[_Vector]) -> None:
         mask = first_lanes(lanes, contracted - place) if contracted % lanes else None
         for x in vectors:
             taken = [
-                # Beyond the last column: what is read there is not written.
+                # Elements that are read beyond the last column are not written.
                 rhs.read((part.batch, minimum(x.column + at, columns - 1), place), lanes, mask)
                 for at in range(lanes)
             ]
@@ -314,9 +315,9 @@ def _pack_columns(part: _Part, panel: Memory, vectors: list[_Vector]) -> None:
 
 
 def _transposed(rows: list[Scalar]) -> list[Scalar]:
-    """Returns the columns of a square of as many vectors as each has lanes, a power of two.
+    """Returns the columns of a square of vectors; their number is their lanes, a power of two.
 
-    Each round moves one bit of the number of a row to that of a column.
+    Each round moves one bit from the row's number to the column's number.
     """
     lanes = len(rows)
     half = lanes // 2

@@ -1,4 +1,4 @@
-"""`tile-products`: matrix products are kernels whose tiles stay in registers."""
+"""`tile-products`: matrix products become kernels with tiles in registers."""
 
 from __future__ import annotations
 
@@ -19,47 +19,50 @@ from .matrix_kernel import matrix_product
 from .tiling import Tiling, tile
 from .vector_kernel import vector_product
 
-# A left operand in columns is transposed beforehand if so many columns of the right one read it,
-# and its sums run over so many pages.
+# A left operand stored by columns is transposed beforehand if the right operand has so many
+# columns, and its sums run over so many pages.
 _MANY_COLUMNS, _LONG_SUM = 256, 512
-# The largest product of two bytes is 2^14, and all whole numbers to 2^24 are floats.
+# The largest product of two bytes is 2^14, and f32 represents all integers up to 2^24.
 _BYTE, _EXACT_PRODUCTS = 8, 1 << 10
 # Longer sums have at most so many parts.
 _MOST_PARTS = 8
 # A row of a matrix that is worth several vectors.
 _LONG_ROW = 64
-# IREE adds so many products one after the other where all elements of a matrix are the same.
+# IREE adds products with a matrix of equal elements one after the other; sums from this length on
+# are computed by axir.
 _LONG_UNIFORM = 1 << 10
 
 
 @dataclasses.dataclass(frozen=True)
 class TileProducts(Pass):
-    """Computes products of matrices by a kernel, with what follows elementwise.
+    """Computes products of matrices by a kernel, with the elementwise operations behind them.
 
     The facts: IREE's matrix product is as fast as any where the extents are powers of two and the
-    right operand lies in rows. Odd extents cost it twice the time, f64 as well, and a right operand
-    in columns a pass over memory; large products need packed operands, which it packs as a whole.
+    right operand is stored by rows. It takes twice the time for odd extents, and for f64. A right
+    operand stored by columns costs another pass over memory. Large products need packed operands,
+    and IREE packs them as a whole.
 
     1. Take contractions of real floating-point numbers with several rows and columns, and at
-       least `products` multiplications. Sums are added in f32, or f64 if an operand or the result
-       is f64; the order is another one than IREE's.
-    2. Read operands as they lie, if their batch, free and contracted dimensions are neighbours in
-       whatever order, and transpose them else; also a large left operand that lies in columns.
-    3. Find what is computed of the product elementwise (biases, activations, scales, the update
-       of a parameter), as far as the other operands are there before it.
+       least `products` multiplications. Sums are computed in f32, or in f64 if an operand or the
+       result is f64; their order differs from IREE's.
+    2. Read operands without a transpose if the batch, free and contracted dimensions are each
+       adjacent, in any order. Transpose other operands, and a large left operand that is stored by
+       columns.
+    3. Find the elementwise operations on the product (biases, activations, scales, the update of a
+       parameter), as far as their other operands are available before it.
     4. Choose a tile of as many sums as the registers hold, for vectors of `vector_bits`, blocks of
        rows and columns that fit into the caches, and a workgroup for each 2 million products.
     5. Write the kernel, which packs panels of a large right operand on the stack, transposed if
-       need be. Equal kernels are there once.
-    6. Products of bytes are such of f32, where all sums are whole numbers that it has: of up to
-       1,024 products. Sums of up to 8,192 are added up from parts of so many.
-    7. Where all elements of an operand are the same number, and sums are long, add the other
-       one's elements times that number.
-    8. Take the products of a vector and a matrix of at least `elements` elements that is there in
-       memory: a kernel reads it once in its order, several rows side by side. Where the sums run
-       down the columns, each workgroup adds up some of the rows, and the results are added.
-    9. With `calls`, for programs that run without IREE: kernels of two matrices call a function
-       for their sums, in the same order, instead of having tiles of their own.
+       necessary. Equal kernels are written once.
+    6. Products of bytes are computed as products of f32, which are exact for sums of up to 1,024
+       products. Sums of up to 8,192 products are added from parts of 1,024.
+    7. Where all elements of an operand are the same number, and sums are long, sum the other
+       operand's elements times that number.
+    8. Take the products of a vector and a matrix of at least `elements` elements that is in memory:
+       a kernel reads the matrix once in its order, several rows side by side. Where the sums run
+       down the columns, each workgroup sums some of the rows, and the results are added.
+    9. With `calls`, for programs that run without IREE: kernels of two matrices call a function for
+       their sums, in the same order, instead of containing tiles.
 
     Before::
 
@@ -87,7 +90,7 @@ class TileProducts(Pass):
     calls: bool = False
 
     def run(self, module: ir.Module) -> None:
-        """Replaces the products of the module, and what is computed of them elementwise."""
+        """Replaces the products of the module, and the elementwise operations on them."""
         for operation in find_operations(module.operation, ("stablehlo.dot_general",)):
             fits = self._fits_single(operation)
             for made in _in_single(operation) if fits else [operation]:
@@ -103,7 +106,7 @@ class TileProducts(Pass):
         if min(extents[1:3]) == 1 and math.prod(extents) >= self.elements:
             self._rewrite_vector(operation, contraction, element)
             return
-        # IREE knows what to do with a matrix all of whose elements are the same.
+        # IREE handles a matrix of equal elements well if sums are short.
         is_constant = any(splat(x) is not None for x in operation.operands)
         if is_constant and extents[3] >= _LONG_UNIFORM:
             replace(operation, _sum_with_number(operation, contraction, element))
@@ -112,7 +115,7 @@ class TileProducts(Pass):
             return
         [result] = operation.results
         is_large = extents[2] >= _MANY_COLUMNS and extents[3] >= _LONG_SUM
-        in_rows = is_large and not self.calls  # a transposition would have code of its own
+        in_rows = is_large and not self.calls  # a transposition would be additional code
         lhs = contraction.lhs.array(
             element, last=CONTRACTED if in_rows else BATCH + FREE + CONTRACTED
         )
@@ -143,7 +146,7 @@ class TileProducts(Pass):
         return matrix_product(lhs, rhs, tiling, epilogue, CalledProduct)
 
     def _fits_single(self, operation: ir.Operation) -> bool:
-        """Tells whether sums of products of bytes, many of them, are floats as well."""
+        """Tells whether a product of bytes is large, and its sums are exact in f32."""
         elements = [hlo.element_type_of(x) for x in (*operation.operands, operation.results[0])]
         *factors, result = (x.width if isinstance(x, ir.IntegerType) else 0 for x in elements)
         is_signed = not any(hlo.is_unsigned(x) for x in operation.operands)
@@ -179,7 +182,7 @@ class TileProducts(Pass):
 def _sum_with_number(
     operation: ir.Operation, contraction: Contraction, element: ir.Type
 ) -> ir.Value:
-    """Returns the product with a matrix all of whose elements are the same: sums of the other."""
+    """Returns the product with a matrix of equal elements: sums of the other operand."""
     [result] = operation.results
     lhs, rhs = contraction.lhs, contraction.rhs
     is_left = splat(lhs.operand) is not None
@@ -201,7 +204,7 @@ def _sum_with_number(
 
 
 def _in_single(operation: ir.Operation) -> list[ir.Operation]:
-    """Replaces a product of bytes by products of f32, whose sums are added; returns these."""
+    """Replaces a product of bytes by a sum of products of f32; returns these products."""
     contraction = Contraction.read(operation)
     sides = (contraction.lhs, contraction.rhs)
     count = contraction.extents[3]
@@ -229,7 +232,7 @@ def _in_single(operation: ir.Operation) -> list[ir.Operation]:
 
 
 def _part(side: Side, first: int, last: int) -> ir.Value:
-    """Returns the part of an operand that some of the sums' places are of."""
+    """Returns the part of an operand in a range of the contracted axis."""
     [summed] = side.axes[CONTRACTED]
     shape = hlo.shape_of(side.operand)
     starts = [first if axis == summed else 0 for axis in range(len(shape))]
@@ -238,7 +241,7 @@ def _part(side: Side, first: int, last: int) -> ir.Value:
 
 
 def _is_stored(value: ir.Value) -> bool:
-    """Tells whether a value is there in memory, and nothing that IREE computes while it reads."""
+    """Tells whether a value is in memory, and not computed by IREE while it is read."""
     while not isinstance(value, ir.BlockArgument):
         owner = value.owner
         if owner.name in ("flow.dispatch", "stablehlo.dot_general"):
@@ -250,7 +253,7 @@ def _is_stored(value: ir.Value) -> bool:
 
 
 def _accumulator(operation: ir.Operation) -> ir.Type | None:
-    """Returns the type in which sums are computed; None for those of which no kernel is made."""
+    """Returns the type in which sums are computed; None for products that get no kernel."""
     values = (*operation.operands, operation.results[0])
     is_known = all(x.type.has_static_shape and hlo.is_float(x) for x in values)
     if "algorithm" in operation.attributes or not is_known:

@@ -10,29 +10,29 @@ import dataclasses
 from axir.dialect.builders.kernels import STACK_BYTES
 
 # Vectors in a row of a tile, and rows that leave registers for a row of the right operand and an
-# element of the left one. First those that are preferred.
+# element of the left one. The preferred ones come first.
 _ROWS = {
     512: {2: 12, 3: 8, 4: 6, 1: 14},  # 32 registers
     256: {2: 6, 3: 4, 1: 8},  # 16 registers
     128: {2: 6, 3: 4, 1: 8},
 }
-# What a product costs in such a tile: single vectors need a number loaded for each, and tiles of
-# few rows as many vectors.
+# The cost of a product in a tile with so many vectors: single vectors need a load of a number for
+# each product, and tiles of few rows need almost as many loads of vectors.
 _COSTS = {1: 1.3, 2: 1.0, 3: 1.08, 4: 1.12}
-# What of the left operand stays in the second cache while a block goes through its columns.
+# The rows of the left operand that stay in the second cache while a block goes through its columns.
 _BLOCK_ROWS = 256
 _BLOCK_COLUMNS = 256
-# Products for a workgroup of its own: 15 us of one core, as much as a dispatch to several costs.
+# Products that are worth another workgroup: 15 us of one core, the cost of a dispatch to several.
 _WORKGROUP_PRODUCTS = 1 << 21
 _WORKGROUPS = 256
-# Blocks are made smaller than the caches allow to get so many, for cores that others keep busy.
+# Blocks are made smaller than the caches allow to get so many blocks, in case cores are busy.
 _SPLIT = 32
 # Blocks with fewer rows are not cut further: the panel of each is packed again.
 _LEAST_BLOCK_ROWS = 48
-# And those of fewer panels neither: for each block the left operand is read again.
+# Nor are blocks with fewer panels: each block reads the left operand again.
 _LEAST_PANELS = 2
-# So many products are added in registers, so many such sums in memory, and the results of so many
-# parts afterwards (`dialect/builders/kernels/blocks.py` says why).
+# So many products are added in registers, so many such sums in memory, and then the results of so
+# many parts (`dialect/builders/kernels/blocks.py` says why).
 _LONGEST_SUM = 512
 _MOST_DEPTHS = 64
 _MOST_PARTS = 1 << 12
@@ -40,19 +40,19 @@ _MOST_PARTS = 1 << 12
 
 @dataclasses.dataclass(frozen=True)
 class Tiling:
-    """The extents of a product, and what is computed at a time.
+    """The extents of a product, and the sizes of its tiles and blocks.
 
     Attributes:
         extents: Batch, rows, columns, products in a sum.
-        rows: Of a tile.
+        rows: Rows of a tile.
         lanes: Numbers in a vector.
-        vectors: In a row of a tile.
+        vectors: Vectors in a row of a tile.
         depth: Products of a sum before the next rows of a panel are packed.
-        block_rows: Rows of a block, full tiles unless there is but one block.
+        block_rows: Rows of a block: full tiles unless it is the only block.
         block_columns: Columns of a block, whole panels.
-        workgroups: Among which the blocks are shared.
+        workgroups: The number of workgroups, among which the blocks are divided.
         is_packed: Whether panels of the right operand are copied to the stack before their use.
-        parts: Into which long sums are cut, for each of which there is a result.
+        parts: The number of parts into which long sums are cut; each part has a result.
     """
 
     extents: tuple[int, int, int, int]
@@ -68,17 +68,17 @@ class Tiling:
 
     @property
     def width(self) -> int:
-        """The columns of a tile, which are those of a panel."""
+        """The columns of a tile and of a panel."""
         return self.lanes * self.vectors
 
     @property
     def share(self) -> int:
-        """How many products of a sum a part has."""
+        """The number of products of a sum in a part."""
         return _multiple(-(-self.extents[3] // self.parts), self.depth)
 
     @property
     def blocks(self) -> tuple[int, int, int]:
-        """How many blocks there are: of the batch, of rows, of columns."""
+        """The numbers of blocks: of the batch, of rows, of columns."""
         batch, rows, columns, _ = self.extents
         return batch, -(-rows // self.block_rows), -(-columns // self.block_columns)
 
@@ -90,9 +90,9 @@ def tile(
 
     Args:
         extents: Batch, rows, columns, products in a sum.
-        vector_bits: Of the registers of the CPU.
-        element_bits: Of a number.
-        is_transposed: Whether the right operand has its columns in its rows.
+        vector_bits: Width of the vector registers of the CPU.
+        element_bits: Width of a number.
+        is_transposed: Whether the right operand is stored by columns.
     """
     batch, rows, columns, contracted = extents
     lanes = vector_bits // element_bits

@@ -1,4 +1,4 @@
-"""`unfold-convolutions`: a convolution of few positions is a product with what its windows see."""
+"""`unfold-convolutions`: convolutions of few positions become products with unfolded inputs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from axir.dialect.builders import stablehlo as hlo
 from axir.passes.legalize.convolution_attributes import Convolution
 from axir.passes.legalize.rewriting import RewritePass
 
-# Windows of more elements are cut out of the input in more steps than one kernel has.
+# Windows of more elements need more slices of the input than one kernel holds.
 _LARGEST_WINDOW = 16
 
 
@@ -21,19 +21,19 @@ _LARGEST_WINDOW = 16
 class UnfoldConvolutions(RewritePass):
     """Computes convolutions of few positions as products of matrices.
 
-    The fact: the kernel of `tile-convolutions` reads a window whose output features are side by
-    side. Elsewhere, as in PyTorch, the elements of one output feature are, and bringing them into
-    the other order takes longer than the convolution itself where there are few positions: of 512
-    features and 2x2 positions it took three quarters of 2.4 ms.
+    The fact: the kernel of `tile-convolutions` reads a window with adjacent output features. In
+    other layouts, as in PyTorch, the elements of one output feature are adjacent. For few
+    positions, transposing the window takes longer than the convolution itself: for 512 features and
+    2x2 positions it took three quarters of 2.4 ms.
 
-    1. Take convolutions of float32 or float64, without groups, whose input is not dilated, whose
-       window is not reversed and has output features, input features and spatial dimensions in this
-       order, and that take `products` multiplications. The window has at most 16 elements, and
-       there are no more positions, in the whole batch, than output features: what is unfolded is no
-       larger than the window.
-    2. Cut what each element of the window sees out of the input, and put it side by side.
+    1. Take convolutions of float32 or float64, without groups, without dilation of the input and
+       without reversal of the window, that take `products` multiplications. The window has its
+       output features, input features and spatial dimensions in this order, and at most 16 spatial
+       elements. The whole batch has at most as many positions as output features, so that the
+       unfolded input is no larger than the window.
+    2. Slice the input for each element of the window, and concatenate the slices.
     3. Multiply: the window is a matrix with a row for each output feature, which the product reads
-       as it lies, and `tile-products` computes what follows with it.
+       without a transpose. `tile-products` then fuses the elementwise operations behind it.
 
     Before::
 
@@ -48,10 +48,10 @@ class UnfoldConvolutions(RewritePass):
             : … -> tensor<512x1x2x2xf32>
         %4 = stablehlo.transpose %3, dims = [1, 0, 2, 3] : … -> tensor<1x512x2x2xf32>
 
-    Measured on a busy machine, one thread, the least of 30 calls in turns, microseconds before and
-    after, 3x3 windows: 512 features, 2x2 positions 2,360 and 495; 256, 4x4 312 and 183; 128, 8x8
-    214 and 198; 1x1: 96 to 576, 8x8 88 and 74. Of more positions than features (64, 16x16: 192 and
-    208) the kernel is as fast.
+    Measured on a busy machine with one thread, the fastest of 30 interleaved calls, in microseconds
+    before and after. Windows of 3x3: 512 features and 2x2 positions 2,360 and 495; 256 and 4x4 312
+    and 183; 128 and 8x8 214 and 198. Windows of 1x1: 96 to 576 features and 8x8 positions 88 and
+    74. For more positions than features (64 and 16x16: 192 and 208) the kernel is as fast.
     """
 
     name: ClassVar[str] = "unfold-convolutions"
@@ -59,7 +59,7 @@ class UnfoldConvolutions(RewritePass):
     products: int = 1 << 16
 
     def rewrite(self, operation: ir.Operation) -> ir.Value | None:
-        """Builds what is unfolded, and the product."""
+        """Builds the unfolded input and the product."""
         convolution = Convolution.read(operation)
         if not _is_plain(operation, convolution):
             return None
@@ -92,7 +92,7 @@ def _is_plain(operation: ir.Operation, convolution: Convolution) -> bool:
 
 
 def _padded(source: ir.Value, convolution: Convolution) -> ir.Value:
-    """Returns the input, features and batch first, with what windows see beside it."""
+    """Returns the input, features and batch first, with padding around it."""
     low, high = zip(*convolution.padding, strict=True) if convolution.padding else ((), ())
     if not any((*low, *high)):
         return source
@@ -103,7 +103,7 @@ def _padded(source: ir.Value, convolution: Convolution) -> ir.Value:
 def _unfolded(
     source: ir.Value, convolution: Convolution, window: list[int], grid: list[int]
 ) -> ir.Value:
-    """Returns what windows see: input features, elements of the window, batch, positions."""
+    """Returns the unfolded input [input features, elements of the window, batch, positions]."""
     features, batch, *_ = hlo.shape_of(source)
     parts = []
     for element in itertools.product(*map(range, window)):

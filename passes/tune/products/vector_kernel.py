@@ -1,9 +1,9 @@
 """Products of a matrix and a vector as kernels that read the matrix once, in its order.
 
 Where the sums run along rows, several rows are summed side by side. Where they run down columns,
-each workgroup adds up some of the rows, several at a time, and what the workgroups found is added.
+each workgroup sums some of the rows, several at a time, and the workgroups' sums are added.
 
-Elsewhere: which products are computed so (`tile_products.py`).
+Elsewhere: which products become such kernels (`tile_products.py`).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _WORKGROUPS = 64
 # Rows that are read side by side, and vectors of each.
 _ROWS, _VECTORS = 4, 2
 _ROWS_DOWN = 8
-# So many rows are added one after the other, eight at a time.
+# So many rows are summed one after the other, eight at a time.
 _ROWS_PER_PART = 1 << 10
 # A part of a row has at least so many vectors.
 _LEAST_VECTORS = 256
@@ -43,12 +43,12 @@ _COLUMNS_BYTES = 1 << 14
 
 
 def vector_product(matrix: Array, vector: Array, vector_bits: int) -> ir.Value:
-    """Returns the sums `[batch, free]` of a matrix's elements times those of a vector.
+    """Returns the sums `[batch, free]` of a matrix's elements times a vector's elements.
 
     Args:
         matrix: Its last axis is contracted or free.
         vector: Its free axis has extent 1.
-        vector_bits: Of the registers of the CPU.
+        vector_bits: Width of the vector registers of the CPU.
     """
     element = hlo.element_type_of(matrix.value)
     extents = dict(zip(matrix.order, hlo.shape_of(matrix.value), strict=True))
@@ -58,7 +58,7 @@ def vector_product(matrix: Array, vector: Array, vector_bits: int) -> ir.Value:
     is_along = matrix.order[-1] == CONTRACTED
     lanes = vector_bits // element.width
     if is_along:
-        # Few rows are cut into parts, so that there is something for each workgroup.
+        # Few rows are cut into parts, so that each workgroup has work.
         rows = batch * free
         most = contracted // (_LEAST_VECTORS * lanes) if rows < _ROWS else 1
         parts = max(1, min(most, wanted // rows))
@@ -92,8 +92,8 @@ class _Product:
     Attributes:
         extents: Batch, sums, and products in a sum.
         lanes: Numbers in a vector.
-        workgroups: Among which the rows, or parts of them, are shared.
-        parts: Into which the sums are cut, for each of which there is a result.
+        workgroups: The number of workgroups, among which the rows, or parts of rows, are divided.
+        parts: The number of parts into which the sums are cut; each part has a result.
     """
 
     extents: tuple[int, int, int]
@@ -102,7 +102,7 @@ class _Product:
     parts: int
 
     def along(self, number: Scalar, matrix: View, vector: View, result: Memory) -> None:
-        """Sums along rows, or parts of them: those of a workgroup, over all batches."""
+        """Sums a workgroup's rows, or parts of rows, over all batches."""
         batch, free, contracted = self.extents
         rows = batch * free
         first, end = rows_of(number, self.parts * rows, self.workgroups)
@@ -136,7 +136,7 @@ class _Product:
         limits: tuple[Scalar, Scalar],
     ) -> list[Scalar]:
         contracted = self.extents[2]
-        # A row by itself has as many sums as several have.
+        # A single row has as many accumulators as several rows together.
         count = _VECTORS * _ROWS // len(places)
         lanes, stride = self.lanes, self.lanes * count
         zero = constant(0, ir.VectorType.get([lanes], matrix.memory.element))
@@ -173,7 +173,7 @@ class _Product:
         ]
 
     def down(self, number: Scalar, matrix: View, vector: View, result: Memory) -> None:
-        """Sums down columns: some of the rows of each batch."""
+        """Sums down columns, over some of the rows of each batch."""
         first, end = rows_of(number, self.parts, self.workgroups)
         loop(first, end, (), lambda part: self._down(part, matrix, vector, result))
 
@@ -225,7 +225,7 @@ def _added_up(sums: Sequence[Scalar]) -> Scalar:
 
 @dataclasses.dataclass(frozen=True)
 class _Columns:
-    """Neighbouring columns of a matrix of a batch, whole vectors but for the last ones."""
+    """Neighbouring columns of a matrix of a batch, in whole vectors except for the last ones."""
 
     batch: Scalar
     start: Scalar

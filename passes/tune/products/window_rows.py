@@ -1,7 +1,7 @@
-"""The rows of an input that the windows of one row of a convolution see, with their padding.
+"""The rows of an input that the windows of one row of a convolution cover, with their padding.
 
-A workgroup copies them before it computes the row: they stay in the first or second cache, where a
-padded input as a whole goes through memory twice. Elsewhere: what is computed of them
+A workgroup copies them before it computes the row, and they stay in the first or second cache.
+Padding the whole input would move it through memory twice. Elsewhere: the computation on them
 (`convolution_kernel.py`).
 """
 
@@ -23,19 +23,20 @@ class Padding:
     """How an input is padded.
 
     Attributes:
-        low: How many zeros stand before it, by spatial dimensions; fewer than 0 cut elements off.
-        covered: How many positions of the last spatial dimension windows cover, zeros included.
+        low: The padding before it, by spatial dimensions; negative padding cuts elements off.
+        covered: The number of positions of the last spatial dimension that windows cover, with
+            padding.
     """
 
     low: tuple[int, ...]
     covered: int
 
     def fits(self, windows: Sequence[int], features: int, workgroups: int, width: int) -> bool:
-        """Tells whether there is memory for the rows of all workgroups.
+        """Tells whether the rows of all workgroups fit into memory.
 
         Args:
             windows: Extents of the window along the spatial dimensions.
-            features: Of the input.
+            features: Features of the input.
             workgroups: How many there are.
             width: Bits of a number.
         """
@@ -83,7 +84,7 @@ class WindowRows:
         self._memory = workspace((workgroups, *self._windows, self._length), lhs)
 
     def clear(self) -> None:
-        """Writes the zeros beside the rows, once for all of them."""
+        """Writes the zeros at both ends of the rows, once for all copies."""
         begin, end = self._begin * self._features, self._end * self._features
 
         def row(window: tuple[Scalar, ...]) -> None:
@@ -99,9 +100,9 @@ class WindowRows:
         self._each_window((), row)
 
     def copy(self, place: Sequence[Scalar]) -> None:
-        """Copies the rows for a row of the result: its batch, and spatial place but for the last.
+        """Copies the rows for a row of the result, given by its batch and leading spatial indices.
 
-        Where the window looks beside the input they are zeros.
+        Rows outside of the input are zeros.
         """
         batch, *above = place
 
@@ -133,7 +134,7 @@ class WindowRows:
     def at(
         self, window: Sequence[Scalar | int], position: Scalar | int, feature: Scalar | int
     ) -> Scalar:
-        """Returns a number: which row, which position with its padding, and which feature."""
+        """Returns the number at a row, at a position of the padded row, and at a feature."""
         where = (self._workgroup, *window, index(position) * self._features + feature)
         return self._memory[where]
 
@@ -147,7 +148,7 @@ class WindowRows:
             loop(0, extent, (), lambda w: self._each_window((*outer, w), body))
 
     def _along(self, count: int, body: Callable[[Scalar, int], None]) -> None:
-        """Runs `body(start, lanes)` for so many numbers, the last of them perhaps twice."""
+        """Runs `body(start, lanes)` for so many numbers; the last ones may be written twice."""
         if not count:
             return
         lanes = min(self._lanes, 1 << (count.bit_length() - 1))

@@ -1,1 +1,1 @@
-"""Kernels that go through large arrays row by row: reductions and what is around them."""
+"""Kernels that go through large arrays row by row: reductions and operations around them."""

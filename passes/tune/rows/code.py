@@ -1,6 +1,6 @@
 """The code of kernels that go through arrays row by row.
 
-Elsewhere: what is computed (`programs.py`), and by how many workgroups (`plans.py`).
+Elsewhere: the operations (`programs.py`), and the number of workgroups (`plans.py`).
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ from .vectors import (
     wide,
 )
 
-# So many vectors are added up side by side, and so many rows at once.
+# So many vectors are summed side by side, and so many rows at once.
 _ACCUMULATORS = 4
 _ROWS_AT_ONCE = 8
 
 
 def build(plan: Plan, workgroup: Scalar, arrays: Sequence[Memory]) -> None:
-    """Writes the code of a workgroup, which has the arrays that are read, then the outputs."""
+    """Writes the code of a workgroup; `arrays` are the inputs, then the outputs."""
     inputs = dict(zip(plan.leaves, arrays, strict=False))
     outputs = dict(zip(plan.program.outputs, arrays[len(plan.leaves) :], strict=True))
     _Code(plan, inputs, outputs, workgroup).write()
@@ -77,7 +77,7 @@ class _Code:
         self.kept = self._kept()
 
     def _kept(self) -> dict[ir.Value, Memory]:
-        """Returns memory for what several loops over a row would compute again."""
+        """Returns memory for values that several loops over a row would compute again."""
         uses: dict[ir.Value, int] = {}
         for roots in [*map(terms_of_all, self.levels), self.last()]:
             for value in reached(roots, self.plan.program):
@@ -94,7 +94,7 @@ class _Code:
         return kept
 
     def last(self) -> list[ir.Value]:
-        """Returns what is computed along a row once all of its reductions are known."""
+        """Returns the values that are computed along a row once all of its reductions are known."""
         return [*self.full, *terms_of_all(self.down)]
 
     def write(self) -> None:
@@ -149,7 +149,7 @@ class _Code:
         self._along(step)
 
     def accumulate(self, made: ir.Operation, i: Scalar, width: int, terms: Numbers) -> None:
-        """Combines what is in memory for some columns with terms."""
+        """Combines the accumulators in memory with terms, for some columns."""
         own = [self.outputs[x].at(self.part) for x in made.results]
         before = tuple(load(x, i, width) for x in own)
         for memory, number in zip(own, combining(made)(before, terms), strict=True):
@@ -177,7 +177,7 @@ class _Row:
         self.places: dict[ir.Value, Scalar] = {}
 
     def write(self) -> None:
-        """Writes reductions along the row, then what follows from them."""
+        """Writes reductions along the row, then the values that depend on them."""
         code = self.code
         for level in code.levels:
             self._reduce(level)
@@ -197,7 +197,7 @@ class _Row:
         code._along(step)
 
     def open(self, roots: Sequence[ir.Value]) -> None:
-        """Computes, before a loop along the row begins, what is the same in all of it."""
+        """Computes the values that are the same for a whole row, before a loop along it."""
         for value in row_values(roots, self.code.plan.program):
             self.number(value)
         for value, leaf in self.code.plan.leaves.items():
@@ -206,12 +206,12 @@ class _Row:
                 self.number(value)
 
     def begin(self, i: Scalar, width: int) -> None:
-        """Turns to other columns."""
+        """Moves to other columns, and discards the elements of the previous ones."""
         self.i, self.width = i, width
         self.elements = {}
 
     def terms(self, made: ir.Operation) -> Numbers:
-        """Returns what a reduction combines of the present columns."""
+        """Returns the terms that a reduction combines for the present columns."""
         found = [self.element(x) for x in terms_of(made)]
         return (widened(found[0]),) if len(found) == 1 else tuple(found)
 
@@ -237,7 +237,7 @@ class _Row:
             self._finish(made, tree(combining(made), parts))
 
     def _keep(self, values: Sequence[ir.Value]) -> None:
-        """Computes what later loops read, in one that has its code once: it is long."""
+        """Stores values for later loops, in one loop, because their code is long."""
         if not values:
             return
 
@@ -252,7 +252,7 @@ class _Row:
     def _vectors(
         self, level: list[ir.Operation], first: int, end: int, count: int
     ) -> list[list[Numbers]]:
-        """Returns, for each reduction, what so many vectors of it hold at the end of a loop."""
+        """Returns each reduction's `count` accumulator vectors at the end of a loop."""
         sizes = [len(made.results) for made in level]
 
         def split(numbers: Sequence[Scalar]) -> list[Numbers]:
@@ -280,7 +280,7 @@ class _Row:
         return [vectors[number :: len(level)] for number in range(len(level))]
 
     def _finish(self, made: ir.Operation, numbers: Numbers) -> None:
-        """Notes the numbers that a reduction gives."""
+        """Records the numbers that a reduction returns."""
         if len(made.results) == 1:
             start = uniform_number(made.operands[1])
             if start is not None and start != identity_of(made):
@@ -290,7 +290,7 @@ class _Row:
             self.numbers[value] = convert_float(number, element) if number.is_float else number
 
     def number(self, value: ir.Value) -> Scalar:
-        """Returns the number that a row has in an array of one number for each."""
+        """Returns the present row's number in an array with one number for each row."""
         if value not in self.numbers:
             self.numbers[value] = self._number(value)
         return self.numbers[value]
@@ -307,7 +307,7 @@ class _Row:
         return operands[0] if is_view(made) else _applied(made, operands)
 
     def _place(self, value: ir.Value, leaf: Leaf) -> Scalar:
-        """Returns the row of an array that belongs to this one."""
+        """Returns the row of an array that corresponds to the present row."""
         if value not in self.places:
             shape = self.code.space.shape[: self.code.space.split]
             place = index(0)

@@ -1,4 +1,4 @@
-"""`fuse-rows`: reductions, and what is computed before and after, in one pass over the rows."""
+"""`fuse-rows`: reductions, and elementwise operations around them, in one pass over the rows."""
 
 from __future__ import annotations
 
@@ -28,21 +28,23 @@ class FuseRows(Pass):
     """Computes reductions of large arrays by kernels that go through memory once, row by row.
 
     The facts: IREE computes a softmax in three passes over memory and a layer norm's gradient in
-    eight; of a sum down the columns it reads a strip of a few columns at a time, one element in a
-    page, and what is computed before it is computed in that order or goes through memory; maxima
-    take it twice as long as sums, and `any` and `all` twenty times.
+    eight; for a sum down the columns it reads a strip of a few columns at a time, one element in a
+    page, and operations before the sum run in that order or go through memory. Maxima take twice as
+    long as sums, and `any` and `all` twenty times as long.
 
-    1. Take reductions of one operand by add, multiply, maximum or minimum, of truth values by `or`
+    1. Take reductions of one operand by add, multiply, maximum or minimum, or of booleans by `or`
        and `and`, along rows (the last dimensions) or across them (the first ones), of arrays with
        at least `elements` elements.
     2. Add the elementwise operations on arrays of this shape, and on one number for each row, that
-       they read or that read them, as far as nothing else has to be computed between
+       they read or that read them, as far as no other operation has to run in between
        (`programs.py`).
-    3. Write a kernel for each such program (`code.py`): for each row its reductions, then
-       what follows from them; what several loops over a row need, and is expensive, is kept on the
-       stack. Sums down the columns are kept in memory, eight rows are added to them at once.
-    4. Workgroups share the rows. How many depends on the size alone, so results do not depend on
-       how many run at a time. What each has found down the columns is reduced afterwards.
+    3. Write a kernel for each such program (`code.py`): for each row its reductions, then the
+       values that depend on them. Expensive values that several loops over a row need are kept on
+       the stack. Sums down the columns are kept in memory, and eight rows are added to them at
+       once.
+    4. Divide the rows among workgroups. Their number depends only on the size, so results do not
+       depend on how many run at a time. The workgroups' results down the columns are reduced
+       afterwards.
 
     Before::
 
@@ -76,7 +78,7 @@ class FuseRows(Pass):
                         _replace(block, program)
 
     def _separate(self, made: ir.Operation) -> None:
-        """Makes two reductions of one over axes that are not neighbours, the last ones first."""
+        """Splits a reduction over axes that are not adjacent into two, the last axes first."""
         axes = sorted(made.attributes["dimensions"])
         place = next((n for n in range(1, len(axes)) if axes[-n - 1] != axes[-n] - 1), len(axes))
         is_large = math.prod(hlo.shape_of(made.operands[0])) >= self.elements
@@ -97,12 +99,12 @@ class FuseRows(Pass):
 
 
 def _has_rows(made: ir.Operation, space: Space) -> bool:
-    """Tells whether there are enough rows to share them out; pairs of numbers need none."""
+    """Tells whether rows are enough to divide them; reductions of several arrays need none."""
     return space.rows // space.batches >= _FEWEST_ROWS or len(made.results) > 1
 
 
 def _fits(program: Program) -> bool:
-    """Tells whether a kernel can do it: with numbers to begin with, and not too many arrays."""
+    """Tells whether a kernel fits: initial values are known, and arrays are not too many."""
     for made in program.members:
         is_along = made.name == REDUCE and not is_end(made)
         if is_along and any(uniform_number(x) is None for x in inits_of(made)):
@@ -117,7 +119,7 @@ def _fits(program: Program) -> bool:
 
 
 def _replace(block: ir.Block, program: Program) -> None:
-    """Puts the kernel behind all that it reads, and what reads its results behind that."""
+    """Puts the kernel behind all its operands, and the readers of its results behind the kernel."""
     members = set(program.members)
     order = {view.operation: number for number, view in enumerate(block.operations)}
     inputs = [x for made in program.members for x in made.operands]
@@ -147,7 +149,7 @@ def _replace(block: ir.Block, program: Program) -> None:
 def _that_follow(
     block: ir.Block, members: set[ir.Operation], last: int, order: dict[ir.Operation, int]
 ) -> list[ir.Operation]:
-    """Returns the operations up to a place that are computed from members, in their order."""
+    """Returns the operations up to a place that depend on members, in their order."""
     following: set[ir.Operation] = set(members)
     found = []
     for view in block.operations:

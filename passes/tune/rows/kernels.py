@@ -1,4 +1,4 @@
-"""Kernels in place of programs: run, and what the parts of a kernel find is put together.
+"""Kernels in place of programs: the dispatch, and combining the results of a kernel's parts.
 
 Elsewhere: the code of kernels (`code.py`).
 """
@@ -39,9 +39,7 @@ def run(program: Program) -> list[ir.Value]:
 
 
 def _combined(reduce: ir.Operation, parts: list[ir.Value], plan: Plan) -> list[ir.Value]:
-    """Reduces what has been found down the columns of each part, from the reduction's own
-    beginning.
-    """
+    """Reduces the results down the columns of all parts, with the reduction's initial values."""
     inits = [
         hlo.convert(init, hlo.element_type_of(part))
         for init, part in zip(inits_of(reduce), parts, strict=True)
@@ -51,7 +49,7 @@ def _combined(reduce: ir.Operation, parts: list[ir.Value], plan: Plan) -> list[i
         shape = (plan.space.batches, plan.parts, plan.space.columns)
         blocks = [hlo.reshape(x, shape) for x in parts]
         if len(parts) == 1 and is_whole:
-            # `split-reductions` knows what to do with one line.
+            # `split-reductions` handles a single row.
             blocks = [hlo.reshape(parts[0], (math.prod(shape),))]
             parts = hlo.reduce(blocks, inits, [0], _builder_of(reduce))
         else:
@@ -64,7 +62,7 @@ def _combined(reduce: ir.Operation, parts: list[ir.Value], plan: Plan) -> list[i
 
 
 def _builder_of(reduce: ir.Operation) -> Returning[ir.Value | list[ir.Value]]:
-    """Returns what builds the body of a reduction on other numbers."""
+    """Returns a function that builds the body of a reduction on other operands."""
     if len(reduce.results) == 1:
         return combining_arrays(reduce)
 

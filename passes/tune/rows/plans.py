@@ -1,4 +1,4 @@
-"""How a program becomes a kernel: what it reads and writes, and how its rows are shared out.
+"""How a program becomes a kernel: its operands and results, and the division of its rows.
 
 Elsewhere: the code of the kernel (`code.py`).
 """
@@ -18,12 +18,12 @@ from .spaces import Leaf, counted_axis, is_full, leaf_of, owner_of
 
 _MOST_WORKGROUPS = 8
 _BYTES_PER_WORKGROUP = 1 << 18
-# Sums of so many numbers in a row are exact enough.
+# Sums of so many numbers one after the other are accurate enough.
 _ROWS_PER_PART = 1 << 10
 
 
 class Plan:
-    """What is known of a kernel before its code is written."""
+    """The properties of a kernel that are known before its code is written."""
 
     def __init__(self, program: Program):
         self.program = program
@@ -45,7 +45,7 @@ class Plan:
             self.leaves[value] = leaf_of(value, self.space)
 
     def operand(self, leaf: Leaf) -> ir.Value:
-        """Returns an array that is read, in the form in which it is read."""
+        """Returns an input array in the shape in which it is read."""
         count = math.prod(hlo.shape_of(leaf.value))
         if not leaf.has_columns:
             return hlo.reshape(leaf.value, (count,))

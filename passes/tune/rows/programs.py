@@ -1,4 +1,4 @@
-"""What a kernel of rows computes: which operations belong together, and what comes out.
+"""The operations of a kernel of rows: which ones belong together, and their results.
 
 Elsewhere: the code of such a kernel (`code.py`), and how a module is searched (`fuse_rows.py`).
 """
@@ -25,7 +25,7 @@ from .spaces import (
     shape_or_none,
 )
 
-# What costs more than to write a number and to read it again.
+# Operations that cost more than writing a number and reading it again.
 _EXPENSIVE = frozenset(
     f"stablehlo.{name}" for name in "exponential log tanh logistic divide sqrt rsqrt".split()
 )
@@ -38,7 +38,7 @@ class Program:
     Attributes:
         space: The rows.
         members: The operations, in their order.
-        outputs: Their results that are used elsewhere, or are reductions down the columns.
+        outputs: The results that are used elsewhere, or are reductions down the columns.
     """
 
     space: Space
@@ -47,21 +47,21 @@ class Program:
 
     @functools.cached_property
     def inside(self) -> frozenset[ir.Operation]:
-        """The members, to be looked up."""
+        """The members, for lookups."""
         return frozenset(self.members)
 
 
 def programs(block: ir.Block, space: Space) -> list[Program]:
     """Returns the programs of a space in a block.
 
-    No operation of a program depends on another one of it through what does not belong to it.
+    No operation of a program depends on another one through an operation outside of the program.
     """
     groups = _groups(space, _members(block, space))
     return [Program(space, group, _outputs(group)) for group in groups]
 
 
 def _members(block: ir.Block, space: Space) -> dict[ir.Operation, int]:
-    """Returns candidates, and how often one has to go through other operations to get there."""
+    """Returns candidates, and how often a path to them leaves the candidates."""
     stages: dict[ir.Operation, int] = {}
     found: dict[ir.Operation, int] = {}
     on_rows: set[ir.Operation] = set()
@@ -90,7 +90,7 @@ def _members(block: ir.Block, space: Space) -> dict[ir.Operation, int]:
 
 
 def reads(made: ir.Operation) -> list[ir.Value]:
-    """Returns the operands of an operation and of those inside of it."""
+    """Returns the operands of an operation and of its inner operations."""
     values = list(made.operands)
     if len(made.regions) and made.name != REDUCE:
 
@@ -103,7 +103,7 @@ def reads(made: ir.Operation) -> list[ir.Value]:
 
 
 def _groups(space: Space, found: dict[ir.Operation, int]) -> list[list[ir.Operation]]:
-    """Puts together what is connected, and then what reads the same array."""
+    """Groups connected operations, and then groups that read the same array."""
     sets = _Sets()
     arrays: list[tuple[ir.Operation, Hashable]] = []
     for made, stage in found.items():
@@ -126,24 +126,24 @@ def _groups(space: Space, found: dict[ir.Operation, int]) -> list[list[ir.Operat
 
 
 class _Sets:
-    """Sets of which members become known in pairs."""
+    """Disjoint sets that are joined by pairs of members."""
 
     def __init__(self) -> None:
         self.leaders: dict[Hashable, Hashable] = {}
 
     def leader(self, x: Hashable) -> Hashable:
-        """Returns the member that stands for the set of another one."""
+        """Returns the representative of a member's set."""
         while self.leaders.setdefault(x, x) != x:
             x = self.leaders[x]
         return x
 
     def join(self, x: Hashable, y: Hashable) -> None:
-        """Makes the sets of two members one."""
+        """Joins the sets of two members."""
         self.leaders[self.leader(x)] = self.leader(y)
 
 
 def _outputs(group: list[ir.Operation]) -> list[ir.Value]:
-    """Returns what is used elsewhere, save for what is as easily computed there again."""
+    """Returns the results with outside users, except results that are cheap to recompute there."""
     members = set(group)
     again: set[ir.Operation] = set()
     for made in group:
@@ -161,24 +161,24 @@ def _outputs(group: list[ir.Operation]) -> list[ir.Value]:
         if made in again:
             continue
         if used and made.name in (BROADCAST, "stablehlo.reshape"):
-            wanted.add(made.operands[0])  # there it is only looked at in another way
+            wanted.add(made.operands[0])  # the user only reinterprets it
         else:
             found.extend(used)
     return found[::-1]
 
 
 def is_expensive(made: ir.Operation) -> bool:
-    """Tells whether to compute something again costs more than to keep it."""
+    """Tells whether computing an operation again costs more than storing its result."""
     return made.name in _EXPENSIVE
 
 
 def operands_of(made: ir.Operation) -> list[ir.Value]:
-    """Returns the arrays that an operation computes with: without what a reduction begins with."""
+    """Returns the arrays that an operation computes with, without a reduction's initial values."""
     return terms_of(made) if made.name == REDUCE else list(made.operands)
 
 
 def reached(roots: Sequence[ir.Value], program: Program) -> list[ir.Value]:
-    """Returns the members of a row's elements that some are computed from, these included."""
+    """Returns the values of the space that roots are computed from, the roots included."""
     found: dict[ir.Value, None] = {}
     pending = list(roots)
     while pending:
@@ -209,7 +209,7 @@ def row_values(roots: Sequence[ir.Value], program: Program) -> list[ir.Value]:
 
 
 def levels_of(program: Program) -> list[list[ir.Operation]]:
-    """Returns the reductions along rows, those first that depend on no others."""
+    """Returns the reductions along rows in levels; a level depends only on earlier levels."""
     depth: dict[ir.Operation, int] = {}
     levels: list[list[ir.Operation]] = []
     for made in program.members:

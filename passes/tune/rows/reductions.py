@@ -1,4 +1,4 @@
-"""Reductions along rows, and across them: what they combine, and from where.
+"""Reductions along rows, and across them: their operands, combiners and initial values.
 
 Elsewhere: which reductions are one kernel (`programs.py`).
 """
@@ -28,7 +28,7 @@ _HALF = 16
 
 
 def space_of(made: ir.Operation) -> Space | None:
-    """Returns the rows along which, or across which, a reduction goes; None if neither."""
+    """Returns the space of a reduction along rows or across them; None for other reductions."""
     if made.name != REDUCE or starts_of(made) is None:
         return None
     shape = hlo.shape_of(made.operands[0])
@@ -49,17 +49,17 @@ def body_of(reduce: ir.Operation) -> str:
 
 
 def combining_arrays(reduce: ir.Operation) -> Returning[ir.Value]:
-    """Returns what builds the operation that a reduction consists of, on other arrays."""
+    """Returns a function that builds a reduction's single operation on other arrays."""
     name = body_of(reduce).removeprefix("stablehlo.")
     found: Returning[ir.Value] = getattr(hlo, f"{name}_" if name in ("and", "or") else name)
     return found
 
 
 def identity_of(reduce: ir.Operation) -> float | None:
-    """Returns the number that changes nothing when it is combined with another.
+    """Returns the neutral element of a reduction.
 
-    None for reductions of several arrays, of complex numbers, and by anything but add, multiply,
-    maximum or minimum, of truth values `or` and `and`.
+    Returns None for reductions of several arrays or of complex numbers, and for other operations
+    than add, multiply, maximum and minimum, or `or` and `and` for booleans.
     """
     if len(reduce.operands) != 2 or combination(reduce.regions[0].blocks[0]) is None:
         return None
@@ -78,10 +78,11 @@ def identity_of(reduce: ir.Operation) -> float | None:
 
 
 def starts_of(reduce: ir.Operation) -> list[float] | None:
-    """Returns what each of several reductions of the parts of an array begins with.
+    """Returns the initial values for the reductions of parts of arrays.
 
-    That of one array begins with what changes nothing; those of several, which may be of any kind,
-    with their own beginnings, which StableHLO lets one combine in as often as one likes.
+    The reduction of one array begins with its neutral element. A reduction of several arrays, which
+    may be of any kind, begins with its own initial values: StableHLO allows combining these any
+    number of times.
     """
     if len(reduce.operands) == 2:
         number = identity_of(reduce)
@@ -95,7 +96,7 @@ def starts_of(reduce: ir.Operation) -> list[float] | None:
 
 
 def is_truth(value: ir.Value) -> bool:
-    """Tells whether an array holds truth values."""
+    """Tells whether an array holds booleans."""
     element = hlo.element_type_of(value)
     return isinstance(element, ir.IntegerType) and element.width == 1
 
@@ -111,7 +112,7 @@ def terms_of_all(level: Sequence[ir.Operation]) -> list[ir.Value]:
 
 
 def inits_of(reduce: ir.Operation) -> list[ir.Value]:
-    """Returns the numbers that reductions begin with."""
+    """Returns the initial values of a reduction."""
     return list(reduce.operands)[len(reduce.results) :]
 
 
@@ -128,25 +129,25 @@ def is_end(made: ir.Operation) -> bool:
 
 
 def combining(made: ir.Operation) -> Callable[[Numbers, Numbers], Numbers]:
-    """Returns what a reduction does with what is known so far, and with more: tuples of numbers."""
+    """Returns a function that combines two tuples of numbers as the reduction does."""
     found = body_lanes(made.regions[0].blocks[0])
     assert found is not None
     return lambda x, y: found(*x, *y)
 
 
 def accumulated(element: ir.Type) -> ir.Type:
-    """Returns the type in which numbers are added up: half precision is too short."""
+    """Returns the type in which numbers are accumulated: half precision is too narrow."""
     is_half = isinstance(element, ir.FloatType) and element.width <= _HALF
     return float32() if is_half else element
 
 
 def widened(x: Scalar) -> Scalar:
-    """Returns a number in the type in which it is added up."""
+    """Returns a number in the type in which it is accumulated."""
     return convert_float(x, accumulated(x.element)) if x.is_float else x
 
 
 def start_vectors(made: ir.Operation) -> list[Scalar]:
-    """Returns the vectors with which a reduction begins."""
+    """Returns the initial vectors of a reduction."""
     found = []
     for value, number in zip(terms_of(made), starts_of(made) or (), strict=True):
         element = hlo.element_type_of(value)

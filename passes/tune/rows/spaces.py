@@ -1,4 +1,4 @@
-"""Arrays seen as rows, and what a kernel of rows can compute or read without more ado.
+"""Arrays viewed as rows, and the operations and arrays that a kernel of rows supports.
 
 Elsewhere: reductions (`reductions.py`).
 """
@@ -19,12 +19,12 @@ BROADCAST = "stablehlo.broadcast_in_dim"
 
 @dataclasses.dataclass(frozen=True)
 class Space:
-    """Arrays of a shape, seen as rows: the leading dimensions tell rows apart.
+    """Arrays of a shape, viewed as rows: the leading dimensions number the rows.
 
     Attributes:
-        shape: Of the arrays.
-        split: How many dimensions lead.
-        batch: How many of these tell apart what reductions across rows give.
+        shape: The shape of the arrays.
+        split: The number of leading dimensions.
+        batch: The number of leading dimensions that reductions across rows keep.
     """
 
     shape: tuple[int, ...]
@@ -33,17 +33,17 @@ class Space:
 
     @property
     def rows(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return math.prod(self.shape[: self.split])
 
     @property
     def batches(self) -> int:
-        """How many results a reduction across rows has in each column."""
+        """The number of results of a reduction across rows in each column."""
         return math.prod(self.shape[: self.batch])
 
     @property
     def columns(self) -> int:
-        """How long a row is."""
+        """The length of a row."""
         return math.prod(self.shape[self.split :])
 
     def is_row(self, shape: tuple[int, ...]) -> bool:
@@ -59,8 +59,7 @@ class Leaf:
 
     Attributes:
         value: The array.
-        strides: For each of the leading dimensions of the space, by how many rows of its own the
-            array goes on.
+        strides: For each leading dimension of the space, the stride in rows of the array.
         has_columns: Whether it has columns.
     """
 
@@ -72,8 +71,8 @@ class Leaf:
 def leaf_of(value: ir.Value, space: Space) -> Leaf:
     """Returns how an array of the space, or with a number for each row, is read.
 
-    Of an array that is broadcast to the space, the elements before are read if they are numbers of
-    rows, of whole rows, or of all.
+    For an array that is broadcast to the space, the operand of the broadcast is read if it has one
+    number for each row, whole rows, or a single number.
     """
     strides = _strides(space.shape[: space.split])
     whole = Leaf(value, strides, hlo.shape_of(value) == space.shape)
@@ -96,7 +95,7 @@ def _strides(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def counted_axis(value: ir.Value, space: Space) -> int | None:
-    """Returns along which axis elements count, as integers, and a kernel need not read them."""
+    """Returns the axis of an integer iota, which a kernel need not read; None for other values."""
     if not is_made_by(value, "stablehlo.iota") or hlo.shape_of(value) != space.shape:
         return None
     axis = ir.IntegerAttr(value.owner.attributes["iota_dimension"]).value
@@ -111,12 +110,12 @@ def is_made_by(value: ir.Value, *names: str) -> bool:
 
 
 def owner_of(value: ir.Value) -> ir.Operation | None:
-    """Returns the operation of which a value is a result."""
+    """Returns the operation that a value is a result of; None for an argument of a block."""
     return None if isinstance(value, ir.BlockArgument) else value.owner
 
 
 def shape_or_none(value: ir.Value) -> tuple[int, ...] | None:
-    """Returns the shape of an array; None for what is none, such as a number of the host."""
+    """Returns the shape of an array; None for values that are no arrays, such as host scalars."""
     return hlo.shape_of(value) if isinstance(value.type, ir.RankedTensorType) else None
 
 
@@ -130,7 +129,7 @@ def is_full(made: ir.Operation, space: Space) -> bool:
 
 
 def is_spread(made: ir.Operation, space: Space) -> bool:
-    """Tells whether an operation gives each element of a space the number of its row."""
+    """Tells whether an operation broadcasts one number for each row along the row."""
     if made.name != BROADCAST or hlo.shape_of(made.results[0]) != space.shape:
         return False
     lead = list(range(space.split))
@@ -155,5 +154,5 @@ def is_per_row(made: ir.Operation, space: Space) -> bool:
 
 
 def is_view(made: ir.Operation) -> bool:
-    """Tells whether an operation only looks at numbers of rows in another way."""
+    """Tells whether an operation only changes the shape of numbers of rows."""
     return made.name in ("stablehlo.reshape", BROADCAST)

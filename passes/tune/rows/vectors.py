@@ -1,4 +1,4 @@
-"""Vectors of neighbours in a row, and what becomes of several of them.
+"""Vectors of neighbours in a row, and how several are combined.
 
 Elsewhere: arithmetic (`dialect/builders/scalars.py`).
 """
@@ -21,7 +21,7 @@ from axir.dialect.builders.scalars import (
 )
 
 LANES = 16
-Numbers: TypeAlias = tuple[Scalar, ...]  # of arrays that are reduced together
+Numbers: TypeAlias = tuple[Scalar, ...]  # one for each of the arrays that are reduced together
 
 
 def tree(combine: Callable[[Numbers, Numbers], Numbers], terms: Sequence[Numbers]) -> Numbers:
@@ -57,7 +57,7 @@ def part_of(vector: Scalar, offset: int, size: int) -> Scalar:
 
 
 def quotient(x: Scalar, divisor: int) -> Scalar:
-    """Returns how often a number goes into an index."""
+    """Returns the quotient of an index and a number."""
     return operation("arith.divui", (x, index(divisor)))
 
 
@@ -67,7 +67,7 @@ def vector_type(element: ir.Type, width: int) -> ir.Type:
 
 
 def wide(x: Scalar, width: int) -> Scalar:
-    """Returns a vector of so many times the same number."""
+    """Returns a vector of equal numbers."""
     return x if width == 1 else broadcast(x, width)
 
 
@@ -77,7 +77,7 @@ def load(memory: Memory, i: Scalar, width: int) -> Scalar:
 
 
 def store(memory: Memory, i: Scalar, width: int, x: Scalar) -> None:
-    """Puts neighbours, or as many times the same number, into memory."""
+    """Writes neighbours, or equal numbers, to memory."""
     if width == 1:
         memory[i] = x
     else:
@@ -85,7 +85,7 @@ def store(memory: Memory, i: Scalar, width: int, x: Scalar) -> None:
 
 
 def counted(i: Scalar, width: int, element: ir.Type) -> Scalar:
-    """Returns neighbouring whole numbers."""
+    """Returns consecutive integers."""
     first = truncate(to_integer(i, 64), element.width)
     if width == 1:
         return first

@@ -249,7 +249,7 @@ def test_legalization_names_only_existing_passes() -> None:
 def test_builders_errors_pass_through(module: ir.Module) -> None:
     @dataclasses.dataclass(frozen=True)
     class Misbuild(Pass):
-        """Adds what cannot be added."""
+        """Adds values of different types, which is invalid."""
 
         name: ClassVar[str] = "misbuild"
 

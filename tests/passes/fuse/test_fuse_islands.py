@@ -1,4 +1,4 @@
-"""What lies between kernels becomes kernels, and other shapes of their results cost nothing."""
+"""Operations between kernels become kernels, and reshaping their results costs nothing."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_other_shapes_of_results_are_no_copies() -> None:
     )
     assert main.count("flow.dispatch") == 1
     assert main.count(_RESHAPE) == 2
-    # One loop over all elements, and no memory but that of the argument and the result.
+    # One loop over all elements, and no memory except for the argument and the result.
     kernel = str(module)
     assert kernel.count("scf.for") == 1
     assert len(re.findall(r"stream\.binding\.subspan", kernel)) == 2

@@ -1,4 +1,4 @@
-"""`fuse-loops` and `fuse-small-programs`: what becomes a kernel, and that it computes the same."""
+"""`fuse-loops` and `fuse-small-programs`: the kernels, and their results."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def exchanged(x: Any, y: Any, z: Any) -> Any:
 
 
 def mirrored(x: Any, y: Any) -> Any:
-    """Each array is needed, in another order, by all that replace one."""
+    """All new arrays read each old array, in another order."""
 
     def step(_: Any, state: Any) -> Any:
         x, y, z = state
@@ -61,7 +61,7 @@ def scattered_into_itself(x: Any, i: Any) -> Any:
 
 
 def read_after_update(x: Any) -> Any:
-    """Elements that replace others need both the old and the new array."""
+    """Elements that replace others depend on both the old and the new array."""
 
     def step(i: Any, state: Any) -> Any:
         x, total = state
@@ -72,13 +72,13 @@ def read_after_update(x: Any) -> Any:
 
 
 def began_elsewhere(x: Any) -> Any:
-    """A loop changes what it also reads as it was before."""
+    """A loop changes a value that it also captures."""
     y = x * 2
     return lax.fori_loop(0, 3, lambda i, z: z * 0.5 + y[::-1], y), y
 
 
 def began_with_what_is_read(x: Any) -> Any:
-    """What a loop begins with, and reads later too, is no array yet."""
+    """The initial value of a loop, which the loop also captures, is not stored yet."""
 
     def step(y: Any, _: Any) -> Any:
         z = jnp.exp(y) * 2
@@ -89,7 +89,7 @@ def began_with_what_is_read(x: Any) -> Any:
 
 
 def handed_on(x: Any) -> Any:
-    """Blocks end with values from outside, which others need later."""
+    """Blocks return values from outside, which later operations read, too."""
     y = lax.fori_loop(0, 2, lambda i, y: y * 0.5 + 1, x)
     z = lax.cond(x.sum() > 0, lambda: y, lambda: y * 2)
     w = lax.fori_loop(0, 3, lambda i, u: lax.cond(i == 1, lambda: y, lambda: u + z), z)
@@ -97,7 +97,7 @@ def handed_on(x: Any) -> Any:
 
 
 def updated_from_outside(x: Any) -> Any:
-    """Every pass replaces a part of the same array, and reads all of the old one afterwards."""
+    """Every iteration replaces a part of the same array, and then reads all of the old one."""
     y = jnp.exp(x) * 2
 
     def step(i: Any, total: Any) -> Any:
@@ -111,7 +111,7 @@ def updated_from_outside(x: Any) -> Any:
 
 
 def spread(x: Any, y: Any) -> Any:
-    """What is dear, and read for many elements, lies in memory, whatever its axes of one."""
+    """Expensive arrays that are broadcast to many elements are stored, in spite of unit axes."""
 
     def step(_: Any, x: Any) -> Any:
         near = jnp.exp(x * 0.1)[:, None] / (jnp.exp(y) + 1)[None]
@@ -165,7 +165,7 @@ def products(a: Any, b: Any, v: Any) -> Any:
 
 
 def tiles(m: Any, a: Any, b: Any) -> Any:
-    """Products of several rows and vectors, and what is left of both; batches; other dtypes."""
+    """Products with tiles of rows and vectors, and remainders of both; batches; other dtypes."""
 
     def step(m: Any, _: Any) -> Any:
         m = jnp.tanh(m @ a * 0.1)
@@ -216,7 +216,7 @@ def trained(x: Any, *weights: Any) -> Any:
 
 
 def with_nothing(x: Any, empty: Any) -> Any:
-    """Arrays without elements, which are carried, changed, joined, summed up and multiplied."""
+    """Empty arrays, which are carried, changed, joined, summed and multiplied."""
 
     def inner(_: Any, state: Any) -> Any:
         nothing, total = state
@@ -237,7 +237,7 @@ def with_nothing(x: Any, empty: Any) -> Any:
 
 
 def solved(a: Any, b: Any) -> Any:
-    """A kernel of small matrices becomes part of the loop's."""
+    """A kernel of small matrices becomes part of the loop's kernel."""
 
     def step(x: Any, _: Any) -> Any:
         return jnp.linalg.solve(a + jnp.diag(x), b), x
@@ -253,12 +253,12 @@ def extrema(x: Any) -> Any:
 
 
 def large_state(x: Any) -> Any:
-    """More memory of its own than there is on the stack."""
+    """A loop that needs more memory than fits on the stack."""
     return lax.fori_loop(0, 3, lambda i, x: (x[::-1] @ x.T / 99) @ x + x * 0.5, x)
 
 
 def began_alike(x: Any) -> Any:
-    """An array of the kernel's own, which one carry keeps as it is and another one changes."""
+    """An array of the kernel that one carry keeps and another one changes."""
 
     def step(state: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
         kept, changed, n = state
@@ -359,7 +359,7 @@ def test_each_is_one_kernel(name: str) -> None:
 
 @pytest.mark.parametrize("shape", [(), (11,)])
 def test_functions_of_doubles_are_called_in_the_kernel(shape: tuple[int, ...]) -> None:
-    """Those of the C library: IREE's loop around a kernel for each took 50 times as long."""
+    """Functions of the C library: IREE's loop around a kernel for each took 50 times as long."""
 
     def step(_: Any, x: Any) -> Any:
         waves = lax.sin(x) + lax.cos(x * 3.0) * 0.5 + lax.tan(x * 0.25)

@@ -1,4 +1,4 @@
-"""`fuse-small-sums` and `fuse-islands` in loops: what becomes a kernel, and what not."""
+"""`fuse-small-sums` and `fuse-islands` in loops: which operations become kernels."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_loops_of_kernels_change_parts_in_place_and_compute_what_they_begin_with
         "stablehlo.return",
         "stablehlo.while(%iterArg",
     }
-    # The result lies where the first operand does.
+    # The result is stored in the first operand's memory.
     assert "@part_0(%iterArg_" in text
     assert text.count("-> %iterArg_") == 1
     begin = text[text.index("stablehlo.while") :].partition("\n")[0]

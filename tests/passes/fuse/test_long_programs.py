@@ -1,4 +1,4 @@
-"""Programs of hundreds of operations: what they become grows with their length, and no faster."""
+"""Programs of hundreds of operations: the resulting code grows linearly with their length."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def tree(x: Any, y: Any, count: int) -> Any:
 
 
 def choices(x: Any, y: Any, count: int) -> Any:
-    """Truth values and integers among floats: parts of arrays of several widths."""
+    """Booleans and integers among floats: parts of arrays of several widths."""
     total = jnp.zeros(jnp.shape(x), np.int32)
     for number in range(count):
         is_less = x < y * (number % 3)
@@ -71,12 +71,12 @@ def test_text_grows_with_the_number_of_operations(program: Program, shape: tuple
     for text in (short, long):
         found = map(text.count, ("flow.dispatch @", "linalg.generic", "optimization_barrier"))
         assert list(found) == [1, 0, 0]
-    # Parts of long code read what those before have stored.
+    # Parts of long code read arrays that earlier parts have stored.
     assert len(long) < 3.5 * len(short)
 
 
 def test_a_part_of_an_array_is_computed_soon_before_it_is_read() -> None:
-    """A thousand parts of leaves, which the text computes first, would not fit on the stack."""
+    """A thousand parts of leaves, which the program computes first, would not fit on the stack."""
     text = legalized(tree, LARGE, 1000)
     assert (text.count("flow.dispatch @"), text.count("linalg.generic")) == (1, 0)
     assert text.count("memref.alloca") < 20
@@ -85,7 +85,7 @@ def test_a_part_of_an_array_is_computed_soon_before_it_is_read() -> None:
 def test_a_repeated_formula_is_a_function_of_the_kernel() -> None:
     texts = {count: legalized(chain, SMALL, count) for count in (10, 100)}
     assert "_function_" not in texts[10]
-    # The four numbers that are left of whole vectors are computed with some of these again.
+    # The four numbers behind whole vectors are computed again together with others.
     assert texts[100].count("func.func private @program_0_function_") == 1
     assert texts[100].count("no_inline") == 1
     assert texts[100].count("arith.mulf") < texts[10].count("arith.mulf")

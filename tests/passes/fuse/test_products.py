@@ -1,4 +1,4 @@
-"""Products with dimensions in any order: both compilers compute what the evaluator computes."""
+"""Products with dimensions in any order: both compilers agree with the evaluator."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Numbers = tuple[tuple[Dims, Dims], tuple[Dims, Dims]]
 
 
 def drawn(count: int) -> Iterator[tuple[np.ndarray, np.ndarray, Numbers]]:
-    """Operands of whole numbers, which every order of additions sums up to the same."""
+    """Operands of small integers, with equal sums for every order of additions."""
     for number in range(count):
         batch, sums, lhs_free, rhs_free = (int(RNG.integers(0, n)) for n in (3, 3, 3, 3))
         shared = [int(RNG.choice(EXTENTS[:6])) for _ in range(batch + sums)]
@@ -82,7 +82,7 @@ STRIPS = [  # rows and columns of matrices that are read by rows side by side, a
 def test_rows_of_large_matrices_are_added_up_as_those_of_small_ones() -> None:
     def step(_: int, x: Any, y: Any) -> Any:
         products = x @ y, (x[None] @ y)[0], lax.dot_general(y, x, (((0,), (0,)), ((), ())))
-        # What others would do with a large matrix is left to them: here it is part of the loop.
+        # Other passes may take large matrices; the addition makes the products part of the loop.
         return x + 0 * sum(products).sum().astype(x.dtype), products
 
     def run(*pairs: tuple[Any, Any]) -> Any:

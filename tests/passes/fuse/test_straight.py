@@ -1,4 +1,4 @@
-"""Straight code of several shapes and types, among other operations, computes what it says."""
+"""Straight code of several shapes and types, among other operations, computes correct results."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from axir.passes.transforms.lower_to_stablehlo import lower_functions
 
 
 def mixed(x: Any, y: Any) -> list[Any]:
-    """Floats, integers and truth values, with a sum every forty steps."""
+    """Floats, integers and booleans, with a sum every forty steps."""
     results = []
     for number in range(120):
         x = jnp.tanh(x) * y + 0.1 * (number % 5)
@@ -67,7 +67,7 @@ def test_straight_code_computes_what_the_evaluator_does(shape: tuple[int, ...]) 
         if want.dtype.kind == "f":
             size = np.max(np.abs(want.host()), initial=1.0)
             np.testing.assert_allclose(result, want, rtol=1e-5, atol=1e-5 * size)
-        else:  # next to a whole number, or to each other, a rounding decides
+        else:  # near an integer, or near each other, rounding decides
             assert np.mean(np.asarray(result) != np.asarray(want)) < 0.01 + 1 / want.size
 
 
@@ -81,5 +81,5 @@ def test_it_is_loops_of_several_hundred_operations() -> None:
 
     module = lower_functions({"main": trace_function(coupled, [kind] * 2)})
     run_passes(module, "legalize-for-iree{part=numbers},fuse-whole-programs")
-    # 1,600 operations in parts of 500, and no loop for what is left of whole vectors.
+    # 1,600 operations in parts of 500, and no loop for a remainder behind whole vectors.
     assert str(module).count("scf.for") == 4

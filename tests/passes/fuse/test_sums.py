@@ -17,7 +17,7 @@ NEUTRAL = {"add": 0, "multiply": 1, "maximum": -np.inf, "minimum": np.inf}
 
 
 def numbers(*shape: int, dtype=np.float32):
-    """Small whole numbers, which every order of additions sums up to the same."""
+    """Small integers, with equal sums for every order of additions."""
     return RNG.integers(-3, 4, shape).astype(dtype)
 
 

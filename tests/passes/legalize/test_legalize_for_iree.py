@@ -1,4 +1,4 @@
-"""`legalize-for-iree`: all of it together."""
+"""`legalize-for-iree`: all passes together."""
 
 from __future__ import annotations
 

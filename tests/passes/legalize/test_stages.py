@@ -1,4 +1,4 @@
-"""Passes that are skipped would have found nothing to do."""
+"""Skipped passes would have found no work."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_the_operations_of_a_rewrite_are_looked_for(name: str) -> None:
 @pytest.mark.parametrize("name", sampled_ops())
 def test_a_skipped_pass_would_change_nothing(name: str) -> None:
     config.update("jax_enable_x64", True)
-    # One sample of each kind of numbers: operations depend on these, and on little else.
+    # One sample of each kind of numbers: operations depend mostly on these.
     cases = {tuple(x.dtype.kind for x in case.args): case for case in cases_of(name)}
     functions = {f"{name}_{case.index}": case.function() for case in cases.values()}
     try:
@@ -46,7 +46,7 @@ def test_a_skipped_pass_would_change_nothing(name: str) -> None:
 
 
 def _wrongly_skipped(module: ir.Module, stages: dict[str, Stage]) -> list[str]:
-    """Runs all stages; names runs of those that would be skipped, but that change the module."""
+    """Runs all stages; returns the stages that would be skipped, but change the module."""
     wrong: list[str] = []
     skipped: list[str] = []
     present, before = operation_names(module), _content(module)

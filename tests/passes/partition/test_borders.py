@@ -1,4 +1,4 @@
-"""Ops that reach over the edges of parts, and those that look up what a part holds."""
+"""Ops that reach over the edges of parts, and ops that look up elements of a part."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def check(
     function: Callable[..., Any], args: Sequence[np.ndarray], ins: Sequence[Layout | None],
     outs: Sequence[Layout | None] | None = None,
 ) -> tuple[Counter[str], tuple[Layout, ...], list[str]]:  # fmt: skip
-    """Compares; returns what devices exchange, how results lie, and what is told."""
+    """Compares the results; returns the collectives, the layouts of the results, and the notes."""
     types = [ShapedArray(x.shape, x.dtype) for x in args]
     traced = trace_function(lambda *xs: axir.tree.leaves(function(*xs)), types)
     values = [as_array(x) for x in (*args, *traced.captured)]

@@ -1,4 +1,4 @@
-"""Sums over devices are joined as far as nothing needs one of them before."""
+"""Sums over devices are joined unless an op needs one of them earlier."""
 
 from __future__ import annotations
 

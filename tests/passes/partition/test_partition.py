@@ -1,4 +1,4 @@
-"""Layouts: how they lead to each other, what is chosen and noted, and what does not fit."""
+"""Layouts: the steps between them, choices and notes, and layouts that do not fit."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Whole programs on the devices of a mesh: training steps give what they give on one device.
+"""Whole programs on the devices of a mesh: training steps have the same results as on one device.
 
-How many collectives there are, and of which kinds, is what an engineer would write by hand.
+The number and kinds of collectives are as an engineer would write them by hand.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def partitioned(
     ins: Sequence[Layout],
     outs: Sequence[Layout | None] | None = None,
 ) -> Partitioned:
-    """Partitions a function, and compares what the devices give with what it gives."""
+    """Partitions a function, and compares the devices' results with the function's."""
     types = [ShapedArray(x.shape, x.dtype) for x in args]
     function = trace_function(lambda *xs: axir.tree.leaves(step(*xs)), types)
     values = [as_array(x) for x in (*args, *function.captured)]
@@ -98,7 +98,7 @@ def test_data_parallel_training_sums_each_gradient_once() -> None:
 def test_tensor_parallel_training() -> None:
     ins: list[Layout] = [((), ("model",)), (("model",),), (("model",), ()), *map(rows, MLP[3:])]
     parts = partitioned(training(mlp, 3), MLP, BOTH, ins)
-    # One more than without: the sum over the features that devices share out.
+    # One more than without: the sum over the features that are divided among devices.
     assert collectives_of(parts.local) == Counter(psum=5)
     assert parts.out_layouts == ((), *ins[:3])
 
@@ -160,7 +160,7 @@ def transformer(
 def test_a_transformer_in_data_parallel() -> None:
     ins = [*map(whole, TRANSFORMER[:9]), *map(rows, TRANSFORMER[9:])]
     parts = partitioned(training(transformer, 9), TRANSFORMER, DATA, ins)
-    # The loss and nine gradients, of which that of the scale has parts from four places.
+    # The loss and nine gradients; the scale's gradient is a sum of four parts.
     assert collectives_of(parts.local) == Counter(psum=10)
     assert not parts.notes
 
@@ -177,7 +177,7 @@ def test_a_transformer_in_tensor_parallel() -> None:
     assert parts.out_layouts[1:] == tuple(ins[:9])
 
 
-# Loops, convolutions, what is drawn ---------------------------------------------------------------
+# Loops, convolutions, random numbers ------------------------------------------------------------
 
 
 def test_a_recurrent_network() -> None:

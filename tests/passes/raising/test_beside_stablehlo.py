@@ -1,4 +1,4 @@
-"""What exporters write beside StableHLO: `arith`, `tensor`, `shape`, and open extents."""
+"""Operations of exporters outside of StableHLO: `arith`, `tensor`, `shape`, and open extents."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ INTEGERS_COMPARED = "eq ne slt sle sgt sge ult ule ugt uge".split()
 
 
 def evaluate(text: str, *arguments: np.ndarray, **shapes: tuple[int, ...]) -> list[np.ndarray]:
-    """Returns what a module gives, raised and evaluated."""
+    """Raises a module, and returns its results from the evaluator."""
     function = raise_module(parse_module(text), shapes).functions["main"]
     return [x.host() for x in function.evaluate(*arguments)]
 

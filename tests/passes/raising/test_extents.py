@@ -1,4 +1,4 @@
-"""Integers of modules of StableHLO that are followed as extents, and what is no extent."""
+"""Integers in StableHLO modules that are followed as extents, and integers that are not."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Files that JAX wrote, as text, bytecode and portable artifacts, are loaded and transformed.
 
-Those in `corpus/` stay as they are, so that files which could be read can be read for ever.
+Files in `corpus/` never change, so that every file that could be read can always be read.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What JAX lowers computes, raised, JAX's values and JAX's gradients."""
+"""Programs that JAX lowers have, after raising, JAX's values and JAX's gradients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Modules of StableHLO with open shapes: what JAX and torch-mlir write becomes symbolic."""
+"""Modules of StableHLO with open shapes: shapes of JAX and torch-mlir become symbolic."""
 
 from __future__ import annotations
 

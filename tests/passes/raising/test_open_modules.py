@@ -69,7 +69,7 @@ def test_a_program_is_read_as_it_was(function, text: str, constraints: list[str]
     assert list(map(str, again.in_avals)) == list(map(str, exported.in_avals))
     assert list(map(str, again.out_avals)) == list(map(str, exported.out_avals))
     assert again.open.constraints == exported.open.constraints
-    # What reads it has written out what broadcasts, once.
+    # Reading it once has made all broadcasts explicit.
     third = read_again(again, tmp_path)
     assert third.stablehlo() == again.stablehlo()
     assert str(third.module()) == str(again.module())

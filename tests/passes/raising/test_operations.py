@@ -1,4 +1,4 @@
-"""Operations that JAX does not write, or not in this form, give what their specification says."""
+"""Operations that JAX does not write, or not in this form, follow their specification."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Quantized numbers of StableHLO give what the formulas of its specification say.
+"""Quantized operations of StableHLO follow the formulas of its specification.
 
-The oracle is these formulas in float64 (`support.quantized_types`). Integers are exact but where a
-number lies in the middle between two of them.
+The oracle is these formulas in float64 (`support.quantized_types`). Integers are exact, except
+where a number is halfway between two of them.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Case:
             types.
         given: Shapes and element types of arguments.
         result: Shape and element type of the result.
-        oracle: The numbers of the result, of those of the arguments, in float64.
+        oracle: Computes the numbers of the result from the arguments' numbers, in float64.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class Case:
 
     @property
     def numbers(self) -> np.ndarray:
-        """What the result should stand for."""
+        """The numbers that the result should represent."""
         values = [
             kind.dequantize(x) if isinstance(kind, Q) else x
             for x, (_, kind) in zip(self.arrays, self.given, strict=True)
@@ -99,7 +99,7 @@ class Case:
             return np.asarray(self.oracle(*values))
 
     def check(self, found: np.ndarray) -> None:
-        """Asserts that a result is what it should be."""
+        """Asserts that a result is correct."""
         kind, wanted = self.result[1], self.numbers
         if isinstance(kind, Q):
             assert_quantized(found, kind, wanted)
@@ -170,7 +170,7 @@ BINARY: dict[str, Callable[..., Any]] = {
     "subtract": np.subtract,
 }
 for name, oracle in UNARY.items():
-    kind = Q("i8", 0.0513, 3)  # whose multiples are no halves
+    kind = Q("i8", 0.0513, 3)  # no multiple of the scale is a half
     CASES[name] = elementwise(name, oracle, kind, result=OTHER)
     CASES[f"{name} u8"] = elementwise(
         name, oracle, Q("u8", 0.0213, 128), result=Q("u8", 0.0213, 128)

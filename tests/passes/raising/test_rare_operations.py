@@ -1,4 +1,4 @@
-"""Operations of StableHLO that no op of the dialect is for: they become several."""
+"""Operations of StableHLO without an op of the dialect: they become several ops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lowered to StableHLO and raised again, every sample of every op gives what it gave before."""
+"""Lowered to StableHLO and raised again, every sample of every op has the same result."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from axir.dialect.program.function import Function
 from axir.passes.raising.module import raise_module
 from axir.passes.transforms.lower_to_stablehlo import lower_functions
 
-# No portable form of these exists; `test_jax_programs.py` raises calls of LAPACK for them.
+# These have no portable form; `test_jax_programs.py` raises calls of LAPACK for them.
 _HOST_ONLY = {"eig", "schur", "hessenberg", "tridiagonal"}
-# A platform for which small matrices are no kernels of our own.
+# A platform for which small matrices do not become axir's kernels.
 _PORTABLE = "vulkan"
 
 
@@ -52,7 +52,7 @@ def test_raised_op_agrees_with_the_op(name: str) -> None:
 
 
 def disagreements(case: Case, raised: Function) -> list[str]:
-    # Denormal numbers are zeros to compiled code, so formulas need not be right for them.
+    # Compiled code treats denormal numbers as zeros, so formulas need not be correct for them.
     args = [flushed(x) for x in case.args]
     words = [as_array(words_of(x)) for x in args]
     expected = case.evaluate(*args)
@@ -81,7 +81,7 @@ _SAME = (
 
 
 def test_patterns_of_lowering_become_the_op_again() -> None:
-    """The op of which a float32 sample is lowered is among those of the raised function."""
+    """Tests that the op of a lowered float32 sample is in the raised function."""
     missing = []
     for name in _SAME:
         case = typical_case(name)

@@ -1,4 +1,4 @@
-"""What operations want of open dimensions: to be equal, to fit into others, to be arguments."""
+"""Requirements of operations on open dimensions: equality, fitting into others, being arguments."""
 
 from __future__ import annotations
 

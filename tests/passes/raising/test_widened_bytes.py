@@ -33,7 +33,7 @@ def constant(name: str, value: Any) -> str:
 
 
 def less(name: str, x: np.ndarray, zero: Any, dims: str = "[]") -> str:
-    """The text that widens an argument, and takes a zero point off."""
+    """The text that widens an argument, and subtracts a zero point."""
     given, wide, known = tensor(x), tensor(x, "i32"), np.asarray(zero, np.int32)
     text = f"  %{name}_wide = stablehlo.convert %{name} : ({given}) -> {wide}\n"
     return text + (

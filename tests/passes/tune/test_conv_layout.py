@@ -19,7 +19,7 @@ ALWAYS = "put-features-last{products=1}"
 
 
 def example(name: str, lhs: Any, rhs: Any, *, dtype: Any = np.float32, **params: Any) -> Example:
-    """A convolution of small integers, whose sums are exact."""
+    """A convolution of small integers, with exact sums."""
     rank = len(lhs) - 2
     axes, ones = tuple(range(rank + 2)), (1,) * rank
     params = {

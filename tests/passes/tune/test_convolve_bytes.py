@@ -1,4 +1,4 @@
-"""`convolve-bytes`: sums of products of bytes are exact, also those of many."""
+"""`convolve-bytes`: sums of products of bytes are exact, also long ones."""
 
 from __future__ import annotations
 

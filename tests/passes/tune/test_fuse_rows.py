@@ -1,4 +1,4 @@
-"""`fuse-rows`: reductions, and what is around them, as kernels that go through rows."""
+"""`fuse-rows`: reductions, and the operations around them, as kernels that go through rows."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def gradient(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def every_operation(x: Any, y: Any, i: Any) -> Any:
-    """Each operation that a kernel knows, on floats, integers and truth values."""
+    """Each operation that a kernel supports, on floats, integers and booleans."""
     truth, other = x > y, ~(x <= 0.5)
     positive = jnp.abs(x) + 0.25
     floats = [
@@ -212,7 +212,7 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
 
 @pytest.fixture(scope="module")
 def results() -> dict[str, list[np.ndarray]]:
-    """All programs as one, for a module has a fixed cost."""
+    """Compiles all programs as one, because each module has a fixed cost."""
     with config(jax_enable_x64=True):
         return run_all()
 

@@ -131,7 +131,7 @@ def test_other_contractions_stay(case: Example) -> None:
 
 
 def test_constants_have_no_masks(tmp_path) -> None:
-    """Neither a matrix nor a vector that is known makes a mask of the matrix's size."""
+    """Neither a constant matrix nor a constant vector makes a mask of the matrix's size."""
     weights = RNG.normal(size=(256, 256)).astype(np.float32)
     limits = {"matrix": 1.15 * weights.nbytes, "vector": 0.15 * weights.nbytes}
     made = {

@@ -79,7 +79,7 @@ def results():
 
 @pytest.mark.parametrize("case", [*TURNED, *KEPT], ids=lambda case: case.name)
 def test_values(results, case: Example) -> None:
-    # Sums of products of small integers are exact, but for one rounding to bfloat16.
+    # Sums of products of small integers are exact, except for one rounding to bfloat16.
     assert results[case.name][0].dtype == case.expected.dtype
     np.testing.assert_array_equal(results[case.name][0], case.expected)
 

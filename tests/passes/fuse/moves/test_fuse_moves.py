@@ -162,7 +162,7 @@ def test_values(programs: Programs, name: str) -> None:
         )
 
 
-# What is read at ever more positions is computed in between.
+# "smoothed" reads at ever more positions, so that intermediate results are computed in between.
 @pytest.mark.parametrize("name", [name for name in PROGRAMS if name != "smoothed"])
 def test_nothing_else_moves_elements(name: str) -> None:
     module = lower_functions({"main": traced(name)})

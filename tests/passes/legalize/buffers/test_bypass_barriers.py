@@ -1,4 +1,4 @@
-"""`bypass-barriers`: what is behind a barrier does not change what is before it."""
+"""`bypass-barriers`: an update behind a barrier does not change the value before it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def updated(x, rows):
 
 
 def read(x):
-    """Something that is computed where it stands."""
+    """A reversal: a use that is computed at its position in the program."""
     return hlo.reverse(x, (0,))
 
 
@@ -80,7 +80,7 @@ def update_of_a_sum_with_zero(x, rows):
 
 
 def several_returned_by_one(x, rows):
-    """What returns them changes when the first barrier goes."""
+    """The operation that returns them changes when the first barrier is removed."""
     arrays = [hlo.sqrt(hlo.add(x, hlo.full_like(x, n))) for n in range(3)]
     return [y for x in arrays for y in (read(updated(x, rows)), barrier(x))]
 

@@ -1,4 +1,4 @@
-"""`copy-returned-inputs`: results have memory of their own."""
+"""`copy-returned-inputs`: results do not share memory with arguments."""
 
 from __future__ import annotations
 

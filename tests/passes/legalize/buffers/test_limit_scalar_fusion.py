@@ -41,20 +41,20 @@ def mixed_with_the_rest_of(*numbers):
 
 
 def vectors_between(*numbers):
-    """Numbers of which vectors are made, of whose elements numbers are made."""
+    """Scalars become vectors, and elements of these vectors become scalars again."""
     vectors = [hlo.broadcast_in_dim(hlo.multiply(x, x), (3,), ()) for x in numbers]
     total = hlo.reshape(hlo.slice(functools.reduce(hlo.add, vectors), (1,), (2,)), ())
     return [hlo.add(total, x) for x in numbers]
 
 
 def sum_of_vectors(*numbers):
-    """Of equal elements, so that IREE adds numbers."""
+    """Vectors of equal elements, so that IREE adds scalars."""
     vectors = [hlo.broadcast_in_dim(hlo.multiply(x, x), (3,), ()) for x in numbers]
     return functools.reduce(hlo.add, vectors)
 
 
 def squares_in_a_loop(*numbers):
-    """Squares of sums of neighbours, twice: listed in each pass of a loop."""
+    """Squares of sums of neighbours, twice: listed in each iteration of a loop."""
     one, two = (hlo.constant(np.int32(x)) for x in (1, 2))
 
     def step(i, *numbers):

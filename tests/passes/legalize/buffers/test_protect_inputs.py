@@ -1,4 +1,4 @@
-"""`protect-inputs`: the arrays that a caller passes are the same afterwards."""
+"""`protect-inputs`: a call does not change the arrays that the caller passes."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def kernel(x, indices, updates, start):
 
 
 def through(forward):
-    """The operations above, on what `forward` makes of the argument."""
+    """The operations above, on the result of `forward` for the argument."""
     return {
         f"{operation.__name__}_{forward.__name__}": (
             lambda x, *rest, operation=operation: operation(forward(x), *rest)
@@ -223,7 +223,7 @@ def test_unsigned_arguments_do_not_change() -> None:
 
 
 def test_kernels_copy_what_is_large() -> None:
-    """Of all forms that a caller's array has, and next to what reads it as it was."""
+    """Tests all forms of a caller's array, also with another reader of the old contents."""
     large = np.arange(200_000, dtype=np.uint32).reshape(400, 500)
     truths = np.arange(600_000).reshape(600, 1000) % 7 == 0
     start = np.int32(301)
@@ -259,7 +259,7 @@ def last_row(x):
 
 
 def doubled_in_place(column):
-    """The column with its second element doubled, which reads what it overwrites."""
+    """Returns the column with its second element doubled; the update reads its own target."""
     element = hlo.slice(column, [1, 0], [2, 1])
     start = [hlo.constant(np.int32(1)), hlo.constant(np.int32(0))]
     return hlo.dynamic_update_slice(column, hlo.add(element, element), start)

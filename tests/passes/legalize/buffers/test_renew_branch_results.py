@@ -1,4 +1,4 @@
-"""`renew-branch-results`: what a branch gives stays as it is where it or its result is updated."""
+"""`renew-branch-results`: updates do not change arrays that branches return."""
 
 from __future__ import annotations
 

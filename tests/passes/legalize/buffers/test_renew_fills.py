@@ -1,4 +1,4 @@
-"""`renew-fills`: arrays filled with a number, each made for itself."""
+"""`renew-fills`: each operation in place gets its own array filled with a number."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WHOLE = tuple(x.astype(np.int64) for x in (X, Y, Z))
 
 
 def padded(value, *pads):
-    """Arrays padded by a number, each in its own way."""
+    """Arrays padded by one number in different ways."""
 
     def builder(*arrays):
         return [
@@ -57,7 +57,7 @@ def filled_around(part, start):
 
 
 def updated_and_read(x):
-    """An array of complex numbers is updated twice, and read as it was, too."""
+    """A complex array is updated twice, and its old contents are read, too."""
     filled = hlo.full(0.5 + 1j, (9,), np.complex128)
     first, second = ([hlo.constant(start, np.int32)] for start in (0, 4))
     changed = hlo.dynamic_update_slice(filled, x, first)
@@ -71,7 +71,7 @@ def complex_around(start):
 
 
 def padded_by_computed(x, y, number):
-    """Pads by a number that the program is given, and another one that is equal to it."""
+    """Pads by a number that is an argument, and by an equal computed number."""
     again = hlo.add(number, hlo.constant(0.0, np.float64))
     return [
         hlo.pad(x, number, [1], [2], [0]),
@@ -81,7 +81,7 @@ def padded_by_computed(x, y, number):
 
 
 def updated_in_computed(x, y, number):
-    """Parts of an array that is filled with a number that the program is given."""
+    """Updates parts of an array that is filled with an argument."""
     filled = hlo.broadcast_scalar(number, (9,))
     starts = [[hlo.constant(start, np.int32)] for start in (0, 4)]
     parts = zip((x, y), starts, strict=True)

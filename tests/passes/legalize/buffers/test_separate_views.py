@@ -1,4 +1,4 @@
-"""`separate-views`: results of reductions and products that meet themselves along other axes."""
+"""`separate-views`: results of reductions and products that are combined along different axes."""
 
 from __future__ import annotations
 
@@ -142,7 +142,8 @@ def test_values(results: dict[str, list[np.ndarray]], example: Example) -> None:
     assert deviations(results[example.name], example, ulps=4) == []
 
 
-# IREE fuses nothing across this reshape, nor what has several users, which `Target` leaves off.
+# IREE fuses nothing across this reshape, nor operations with several users, which `Target` turns
+# off.
 _RIGHT_WITHOUT = ("through_a_split", "through_a_reduction", "after_a_function", "in_a_chain")
 
 

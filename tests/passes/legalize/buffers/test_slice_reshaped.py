@@ -90,7 +90,7 @@ def test_values(results: dict[str, list[np.ndarray]], example: Example) -> None:
 
 @pytest.mark.parametrize("example", TOO_MANY_AXES, ids=lambda e: e.name)
 def test_the_pass_is_still_needed(example: Example) -> None:
-    """Compiles with a look at what each pass makes, as axir looks at what it edits."""
+    """Compiles with inspection of each pass's output, as axir does where it edits it."""
     with pytest.raises(CompilationError, match="equal to the other rank"):
         Compiled(build({example.name: (example.arguments, example.builder)}))
 

@@ -1,4 +1,4 @@
-"""`store-moved-conversions`: which are stored; that CUDA compiles them stands in `tests/gpu`."""
+"""`store-moved-conversions`: which conversions are stored; `tests/gpu` compiles them for CUDA."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`store-moved-parts`: parts of an array that are put in elsewhere in it, where they overlap."""
+"""`store-moved-parts`: parts of an array that are written to an overlapping part of it."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def of_computed(x, i, j):
 
 
 def of_part(x, i, j):
-    """Moves a part of what is a part of another array itself."""
+    """Moves a part of an array that is itself part of another array."""
     row = hlo.reshape(hlo.add(x, x), (35,))
     longer = hlo.dynamic_update_slice(hlo.full(0, (36,), np.float64), row, [number(0)])
     return to_computed_place(hlo.reshape(hlo.slice(longer, [0], [35]), (7, 5)), i, j)
 
 
 def of_what_is_put_over_all(x, i, j):
-    """Updates an array of which all has been replaced by the one that the part is of."""
+    """Updates an array that was replaced as a whole by the array of the part."""
     y = hlo.add(x, x)
     replaced = hlo.dynamic_update_slice(x, y, [number(0), number(0)])
     part = hlo.dynamic_slice(y, [i, number(0)], (6, 5))

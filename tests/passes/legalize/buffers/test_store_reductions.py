@@ -1,4 +1,4 @@
-"""`store-reductions` and `store-positions`, for Vulkan; values are those of `tests/gpu`."""
+"""`store-reductions` and `store-positions`, for Vulkan; `tests/gpu` tests the values."""
 
 from __future__ import annotations
 

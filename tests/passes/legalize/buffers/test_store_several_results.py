@@ -1,4 +1,4 @@
-"""`store-several-results`: reductions of several arrays whose results are moved."""
+"""`store-several-results`: reductions of several arrays with results that are moved."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`store-sliced`: parts of what is computed of narrower numbers."""
+"""`store-sliced`: parts of arrays that are computed from narrower numbers."""
 
 from __future__ import annotations
 

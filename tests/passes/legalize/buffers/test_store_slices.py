@@ -108,7 +108,7 @@ def computed_of_bytes(x, rows):
 
 
 def totals_of_bytes(x, rows):
-    """Sums by no dimension, as they come of `vmap`."""
+    """Sums over no dimension, as `vmap` makes them."""
     zero = hlo.full(0, (), np.int32)
     (same,) = hlo.reduce([hlo.convert(columns(x), np.int32)], [zero], [], hlo.add)
     return taken(hlo.abs(same), rows, 0)
@@ -249,7 +249,7 @@ MAY_WORK_IN_PLACE = {
 
 
 def test_arguments_do_not_change() -> None:
-    """Neither by sorts of their slices, nor by updates of what the slices are taken from."""
+    """Tests sorts of their slices, and updates of the sliced arrays."""
 
     def sorting(slicing):
         return lambda x: ordered(slicing(x), 0)

@@ -1,4 +1,4 @@
-"""`store-widened`: which values are stored; what comes out stands in `tests/gpu`."""
+"""`store-widened`: which values are stored; `tests/gpu` tests the results."""
 
 from __future__ import annotations
 

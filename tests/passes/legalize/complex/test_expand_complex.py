@@ -49,7 +49,7 @@ def grid(*values: float) -> np.ndarray:
     return np.array([complex(a, b) for a in values for b in values])
 
 
-# numpy's own log1p, asin and their like serve as references: those of doubles are right here.
+# NumPy's log1p, asin and similar functions are the references: for doubles they are correct here.
 PLAIN = RNG.normal(size=200) * 3 + 1j * RNG.normal(size=200) * 3
 SMALL = grid(0, 0.5, -0.5, 2, -3, 1e-3, -1e-5)
 LARGE = np.exp(1j * RNG.uniform(-np.pi, np.pi, 100)) * 10.0 ** RNG.uniform(5, 18, 100)
@@ -109,8 +109,8 @@ def test_values(results: dict[str, list[np.ndarray]], example: Example) -> None:
     (result,) = results[example.name]
     (expected,) = example.expected_results
     assert result.dtype == expected.dtype
-    # A power is e to the product of exponent and logarithm, whose rounding error grows with it; the
-    # logistic function has poles.
+    # A power is e to the product of exponent and logarithm; the rounding error of this product
+    # grows with it. The logistic function has poles.
     is_delicate = example.name in ("power_c128", "logistic_c128")
     assert relative_error(result, expected) < (40 if is_delicate else 8)
 

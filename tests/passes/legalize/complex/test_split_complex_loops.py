@@ -71,7 +71,7 @@ def branches(x: Any, y: Any) -> Any:
 
 
 def exchanged(x: Any, y: Any) -> Any:
-    """Carried values change places, some are never changed, one is only read by the condition."""
+    """Carried values exchange places, some never change, one is only read by the condition."""
 
     def step(state: Any) -> Any:
         u, v, kept, _ = state

@@ -1,4 +1,4 @@
-"""`accumulate-in-single`: products of half precision for GPUs; values are those of `tests/gpu`."""
+"""`accumulate-in-single`: products of half precision for GPUs; `tests/gpu` tests the values."""
 
 from __future__ import annotations
 

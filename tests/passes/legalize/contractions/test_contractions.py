@@ -1,4 +1,4 @@
-"""What contractions make of unsigned and boolean operands, and of none: passes before them."""
+"""Contractions of unsigned, boolean and empty operands, and the passes that rewrite them."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ ROWS = RNG.integers(-3, 3, size=(1437, 32))
 
 
 def masked_sum(element, is_moved=False):
-    """Returns the sum of the rows that a mask chooses, as a product."""
+    """Returns the sum of the rows that a mask selects, as a product."""
 
     def build(mask, rows):
         chosen = hlo.convert(mask, np.dtype(element))

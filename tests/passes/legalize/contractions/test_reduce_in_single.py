@@ -1,4 +1,4 @@
-"""`reduce-in-single`: what is reduced in f32, and what stays; `tests/gpu` runs it on Vulkan."""
+"""`reduce-in-single`: which reductions run in f32; `tests/gpu` runs them on Vulkan."""
 
 from __future__ import annotations
 

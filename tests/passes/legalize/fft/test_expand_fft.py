@@ -1,6 +1,6 @@
 """`expand-fft`: Fourier transforms of all lengths against NumPy, in a few modules.
 
-What kernels compute is tested in `test_kernels.py`, but for two long transforms.
+`test_kernels.py` tests the results of kernels, except for two long transforms.
 """
 
 from __future__ import annotations
@@ -81,14 +81,14 @@ def test_values(results: dict[str, list[np.ndarray]], example: Example) -> None:
 
 
 def assert_near(result: np.ndarray, expected: np.ndarray) -> None:
-    """Within a few units in the last place of the largest element."""
+    """Asserts that errors are a few units in the last place of the largest element."""
     allowed = 16 * np.finfo(result.dtype).eps * np.abs(expected).max()
     assert np.abs(result - expected).max() <= allowed
 
 
 @pytest.mark.parametrize("platform", ["cpu", "cuda"])
 def test_long_transforms(platform: str) -> None:
-    """Those whose twiddles are made of several tables."""
+    """Tests transforms with twiddle factors from several tables."""
     examples = [
         example("FFT", (), (1 << 16,), False),
         example("RFFT", (), (60000,), True),
@@ -135,7 +135,7 @@ def test_without_the_pass_the_compiler_fails(dtype: str, lengths: tuple[int, ...
 
 @pytest.mark.parametrize("platform", ["cpu", "cuda"])
 def test_constants_are_small(platform: str) -> None:
-    """A megabyte of twiddles does not travel with a long transform."""
+    """The program of a long transform does not contain a megabyte of twiddles."""
     x = np.zeros(1 << 20, np.complex64)
     module = build({"f": ((x,), lambda x: hlo.fft(x, "FFT", x.type.shape))})
     run_passes(module, f"expand-fft{{platform={platform}}}")

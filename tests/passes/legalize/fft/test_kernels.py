@@ -1,4 +1,4 @@
-"""Kernels of Fourier transforms against NumPy, and what becomes of complex numbers around them.
+"""Kernels of Fourier transforms against NumPy, and the complex numbers around them.
 
 They are compiled without IREE, which takes longer; one test compares the bits of both.
 """
@@ -30,7 +30,7 @@ def draw(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
 
 
 def assert_near(result: np.ndarray, expected: np.ndarray) -> None:
-    """Within a few units in the last place of the largest element."""
+    """Asserts that errors are a few units in the last place of the largest element."""
     assert result.shape == expected.shape
     allowed = 16 * np.finfo(result.dtype).eps * np.abs(expected).max()
     assert np.abs(result - expected).max() <= allowed

@@ -40,7 +40,7 @@ def scalars(x, indices):
 
 
 def windows(x, indices):
-    """A window of 2 x 3 in the dimensions 2 and 0, whose indices come in this order."""
+    """Gathers a window of 2 x 3 in the dimensions 2 and 0; the indices are in this order."""
     return hlo.gather(
         x,
         indices,

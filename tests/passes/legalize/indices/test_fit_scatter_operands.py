@@ -1,4 +1,4 @@
-"""`fit-scatter-operands`: scatters whose windows leave something out, or that index nothing."""
+"""`fit-scatter-operands`: scatters with windows smaller than the operand, or without indices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`lead-index-components`: index vectors are rows, and lie behind the batching dimensions."""
+"""`lead-index-components`: index vectors are rows, and follow the batching dimensions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from axir.dialect.builders import stablehlo as hlo
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(2, 5, 3, 4)).astype(np.float32)
 PASS = "lead-index-components"
-# Of each index vector the two components, in two batches of two and five, for six elements.
+# Index vectors of two components, in two batches of two and five, for six elements.
 VECTORS = np.stack([RNG.integers(0, n, (2, 5, 6)) for n in (3, 4)]).astype(np.int32)
 AXES = "kabn"
 WANTED = np.stack(
@@ -30,7 +30,7 @@ WANTED = np.stack(
 
 
 def gathered(x, indices, order):
-    """Takes elements by indices whose dimensions come in an order; `k` is that of the vectors."""
+    """Takes elements by indices with dimensions in a given order; `k` is the vectors' dimension."""
     return hlo.gather(
         x,
         indices,
@@ -56,7 +56,7 @@ def in_order(order):
 
 
 def of_components(order):
-    """Components that are put together along the last dimension."""
+    """Components that are concatenated along the last dimension."""
     whole = in_order(order)
     parts = [part[..., None] for part in np.moveaxis(whole.arguments[1], -1, 0)]
 

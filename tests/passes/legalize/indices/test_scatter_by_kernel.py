@@ -124,7 +124,7 @@ def rows(name: str, shape: tuple[int, ...], count: int, kind: str = "add", **kin
 
 
 def many(name: str, shape: tuple[int, ...], count: int, kind: str = "add", **kinds: Any) -> Example:
-    """Many updates of few rows, which are summed in blocks; small numbers, so that it is exact."""
+    """Many updates of few rows, which are summed in blocks; small numbers give exact sums."""
     x, indices, updates = rows(name, shape, count, kind, **kinds).arguments
     if kind == "multiply":
         x, updates = np.sign(x) + (x == 0), np.sign(updates) + (updates == 0)
@@ -225,7 +225,7 @@ def uniform(x: Any, indices: Any, updates: Any) -> Any:
 
 
 def in_loop(x: Any, indices: Any, updates: Any) -> Any:
-    """Adds to a constant, and to what it carries, three times each."""
+    """Adds to a constant, and to the carried array, three times each."""
 
     def step(i: Any, carried: Any) -> list[Any]:
         added = into_rows(carried, indices, updates)
@@ -237,7 +237,7 @@ def in_loop(x: Any, indices: Any, updates: Any) -> Any:
 
 
 def put_together(x: Any, rows: Any, columns: Any, updates: Any) -> Any:
-    """Index vectors of components that lie apart."""
+    """Index vectors with components in separate arrays."""
     (points,) = [e for e in EXAMPLES if e.name == "points"]
     (result,) = points.builder(x, hlo.concatenate([rows, columns], 0), updates)
     return result

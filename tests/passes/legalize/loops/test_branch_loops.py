@@ -41,7 +41,7 @@ def first_of(x):
 
 
 def newton(a):
-    """The square root, and the error, which the condition alone reads."""
+    """Returns the square root, and the error, which only the condition reads."""
 
     def holds(_, error):
         return hlo.compare(error, number(1e-3, np.float32), "GT")
@@ -86,7 +86,7 @@ def same_twice(x, y):
 
 
 def flagged(flag, x):
-    """Runs on a carried truth value, and returns it."""
+    """Runs on a carried boolean, and returns it."""
 
     def step(_, y):
         half = hlo.multiply(y, hlo.scalar_like(y, 0.5))
@@ -96,7 +96,7 @@ def flagged(flag, x):
 
 
 def rotated(x, count, bound):
-    """Exchanges two values, a constant and a captured one, a number of times the device knows."""
+    """Exchanges two values, a constant and a captured one; the device knows how often."""
 
     def holds(*carried):
         return hlo.compare(carried[-1], bound, "LT")
@@ -109,7 +109,7 @@ def rotated(x, count, bound):
 
 
 def branching(x, index):
-    """A choice of three, two of which hold loops, in a loop that counts."""
+    """A choice of three branches in a counting loop; two branches hold loops."""
 
     def count_to(limit, y):
         def step(i, z):
@@ -130,7 +130,7 @@ def branching(x, index):
 
 
 def counted(kind):
-    """Sums the elements of an array by their numbers, which are of a kind of integers."""
+    """Sums the elements of an array; the counter has a given integer type."""
 
     def build(x):
         one, size = number(1, kind), number(len(X), kind)
@@ -146,10 +146,10 @@ def counted(kind):
 
 
 def handed_on(x, y):
-    """Adds y to x for as long as the device says so, three times a little longer.
+    """Adds y to x while a condition on the device holds, three times with a larger limit.
 
-    In the loop within y is chosen between itself and itself, which IREE finds out, and what comes
-    of that loop is only passed on by the end of the one around it.
+    In the inner loop, y is selected between itself and itself, which IREE simplifies. The outer
+    loop only passes the inner loop's results on.
     """
     one, limit = number(1), number(20, np.int64)
 
@@ -175,7 +175,7 @@ def _handed_on(x, y):
 
 
 def converted(kind):
-    """Adds the number of each pass, converted, to a scalar and to an array."""
+    """Adds the converted number of each iteration to a scalar and to an array."""
 
     def build(x, y):
         element = hlo.element_type_of(x)
@@ -284,7 +284,7 @@ EXAMPLES = [
 
 
 def _compile(module: ir.Module) -> bytes:
-    # With the repair of what branches do to references, which loops need.
+    # Loops need the repair of references at branches.
     return compile_repaired(module.operation.get_asm(), Target(), "loops")
 
 
@@ -317,7 +317,7 @@ def test_what_the_condition_needs_is_read_once_before_the_loop() -> None:
 
 def test_what_no_pass_changes_is_read_where_it_is() -> None:
     def scaled(x, factor, count):
-        """`count` products of x with a factor that the loop carries, and the factor."""
+        """Computes `count` products of x with a factor that the loop carries, and the factor."""
         return hlo.while_(
             [x, factor, count],
             lambda x, factor, left: hlo.compare(left, number(0), "GT"),
@@ -337,7 +337,7 @@ def test_what_no_pass_changes_is_read_where_it_is() -> None:
 
 
 def test_branches_pass_no_value_behind_a_barrier() -> None:
-    """IREE does not know how large it is, and asks where another branch does not come by."""
+    """IREE does not know the size of such a value, and queries it where a branch does not pass."""
     (example,) = (e for e in EXAMPLES if e.name == "handed_on")
     text = text_after(example, "branch-loops")
     behind = set(re.findall(r"(%\w+) = util.optimization_barrier %\w+ : tensor", text))
@@ -347,7 +347,7 @@ def test_branches_pass_no_value_behind_a_barrier() -> None:
 
 
 def _chosen_within(depth):
-    """Adds numbers to an array by choices within each other, three times."""
+    """Adds numbers to an array by nested choices, three times."""
 
     def choose(x, left):
         if not left:
@@ -370,7 +370,7 @@ def _chosen_within(depth):
 
 @pytest.mark.parametrize("depth", [2, 3, 4])
 def test_the_host_waits_where_choices_stand_deep_within_each_other(depth: int) -> None:
-    """IREE gives up on following what has to be waited for in loops of many of them."""
+    """IREE fails to follow which timepoints to wait for in loops with many nested choices."""
     example = Example("chosen", (X,), _chosen_within(depth), [8 * X])
     text = text_after(example, "branch-loops")
     waits = re.search(r"util.optimization_barrier %\w+ : tensor<4xi64>", text) is not None
@@ -389,11 +389,11 @@ def test_a_module_without_loops_stays_as_it_is() -> None:
     assert text_after(example, "branch-loops") == text_after(example, "")
 
 
-# What scans stack -------------------------------------------------------------------------------
+# Stacks of scans --------------------------------------------------------------------------------
 
 
 def powers(x):
-    """Steps of a large array, all of which are stacked."""
+    """Steps of a large array; all steps are stacked."""
 
     def step(grid, _):
         grid = jnp.tanh(grid @ grid)  # too much for one kernel of all steps
@@ -409,7 +409,7 @@ def test_a_scan_copies_into_its_stack_what_it_adds_alone():
     run_passes(module, "legalize-for-iree,tune-for-cpu")
     text, _ = compile_object(module, Target(linkage="object"), "powers")
     copies = re.findall(r"stream.cmd.copy .*, %c(\d+) :", text)
-    # What the loop begins with, and one step after the other; never the stack.
+    # The initial value, and one step after the other; never the stacked array.
     assert set(copies) == {str(x.nbytes)}
 
 
@@ -417,5 +417,5 @@ def test_calls_of_loops_leave_no_memory_behind():
     function = axir.jit(lambda x: axir.grad(lambda x: (powers(x)[1] ** 2).sum())(x))
     x = jnp.ones((400, 400)) / 400
     growth = least_growth(lambda: function(x).block_until_ready(), calls=40)
-    # What each call left would be one of its arrays, or all of a stack.
+    # A leak in each call would be one of its arrays, or a whole stacked array.
     assert growth < 20 * x.nbytes

@@ -1,4 +1,4 @@
-"""`renew-loop-operands`: what a loop changes in place and finds unchanged in its next pass."""
+"""`renew-loop-operands`: arrays that a loop changes in place are renewed in each iteration."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ KEYS = np.array([[2, 0, 1], [1, 2, 0], [2, 1, 0]], np.int32)
 
 
 def orders(keys, enumeration):
-    """Sorts an enumeration along with each row of keys."""
+    """Sorts an iota along with each row of keys."""
 
     def step(row, result):
         zero = hlo.constant(0, np.int32)
@@ -52,7 +52,7 @@ def fill(y):
 
 
 def with_kernels(start, fixed):
-    """Lets a kernel overwrite the second of its operands, and one that has none."""
+    """Runs a kernel that overwrites its second operand, and a kernel without operands."""
 
     def step(row, total):
         (added,) = dispatch(add_to, [total, fixed], [fixed.type], in_place={0: 1})
@@ -74,7 +74,7 @@ def test_kernels_in_a_loop() -> None:
 
 
 def test_arrays_of_the_surroundings() -> None:
-    """Captured, computed from what is captured, constant, in a branch, and enumerations."""
+    """Tests captured arrays, arrays computed from them, constants, branches, and iotas."""
 
     def steps(xs, fixed):
         def step(place, x):

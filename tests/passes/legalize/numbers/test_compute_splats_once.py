@@ -1,4 +1,4 @@
-"""`compute-splats-once`: sums of what is computed of constants have all their terms."""
+"""`compute-splats-once`: sums of arrays that are computed from constants have all their terms."""
 
 from __future__ import annotations
 

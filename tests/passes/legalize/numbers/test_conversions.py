@@ -48,7 +48,7 @@ EXAMPLES = list(itertools.starmap(example, itertools.product(FLOATS, INTEGERS)))
 
 
 def clamped(bounds: tuple[float, float], form: str) -> Example:
-    """A conversion of what has been clamped, to bounds that bytes reach or do not."""
+    """A conversion of clamped numbers, with bounds that bytes reach or do not."""
     low, high = bounds
     values = np.array(EDGES, np.float32)
 
@@ -127,7 +127,7 @@ def test_doubles_become_the_nearest_half() -> None:
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the CPU is one of x86")
 def test_without_the_pass_some_cpus_lose_denormal_halves() -> None:
-    # CPUs with arithmetic in halves (avx512fp16) convert right by themselves.
+    # CPUs with arithmetic in halves (avx512fp16) convert correctly without the pass.
     example = halves_example()
     raw = run_examples([example], flags=["--iree-llvmcpu-target-cpu=x86-64-v3"])
     assert deviations(raw["f"], example) != []
@@ -164,7 +164,7 @@ SINGLES = np.array(
 
 
 def read_at_once(x):
-    """What is left of a conversion whose result the same dispatch reads."""
+    """A conversion with a result that the same dispatch reads."""
     return hlo.abs(hlo.convert(hlo.convert(x, BFLOAT16), np.float32))
 
 

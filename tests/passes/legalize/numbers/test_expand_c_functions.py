@@ -1,4 +1,4 @@
-"""`expand-c-functions`: functions of doubles beside those of the C library."""
+"""`expand-c-functions`: functions of doubles compared with the C library's."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def exactly(function: Callable[[mpmath.mpf], mpmath.mpf]) -> Callable[[np.ndarra
     return np.vectorize(lambda x: of_number(float(x)) if math.isfinite(x) else math.nan)
 
 
-# What is written out for Vulkan and Metal alone.
+# Functions that are written out only for Vulkan and Metal.
 FURTHER_CASES = {
     "exponential": ((NUMBERS,), 2),
     "exponential_minus_one": ((NUMBERS,), 2),
@@ -77,7 +77,7 @@ def example(name: str) -> Example:
     arguments = ALL_CASES[name][0]
     with np.errstate(all="ignore"):
         expected = FUNCTIONS[name](*arguments)
-    # The processor takes denormal numbers for zeros.
+    # The processor treats denormal numbers as zeros.
     is_denormal = np.abs(expected) < 2.3e-308
     expected = np.where(is_denormal, np.copysign(0, expected), expected)
     return Example(name, arguments, getattr(hlo, name), expected)

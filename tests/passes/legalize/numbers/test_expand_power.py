@@ -19,7 +19,7 @@ EDGES = np.concatenate([EDGES, -EDGES])
 
 
 def correct_power(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """The C library's power of doubles, which is right to the last place, rounded."""
+    """The C library's power of doubles, which is correct to the last place, rounded."""
     with np.errstate(all="ignore"):
         result = np.power(x.astype(np.float64), y.astype(np.float64))
         result = result.astype(x.dtype)

@@ -1,4 +1,4 @@
-"""What programs for Vulkan are rewritten by: their values on the CPU, and what they refuse."""
+"""Passes for Vulkan: their values on the CPU, and the programs that they refuse."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_remainders_of_floats_are_exact() -> None:
     scales = 10.0 ** RNG.integers(-30, 30, (2, 500))
     x, y = (RNG.normal(size=(2, 500)) * scales).astype(np.float32)
     ends = np.array([0, -0.0, 1, -1, 5.3, 3e38, 1e-40, np.inf, -np.inf, np.nan], np.float32)
-    # No denormal divisors, for remainders by these are denormal, too, which machines may flush.
+    # No denormal divisors: their remainders are denormal, too, and machines may flush them.
     edges = [grid.ravel() for grid in np.meshgrid(ends, ends[np.abs(ends) != ends[6]])]
     x, y = np.concatenate([x, edges[0]]), np.concatenate([y, edges[1]])
     with np.errstate(invalid="ignore"):

@@ -48,7 +48,7 @@ VALUES = np.concatenate(
         1 + 10.0 ** RNG.uniform(-8, 0, 100),
     ]
 )
-# Single precision functions that IREE computes itself: right, if not to the last place.
+# Single precision functions that IREE computes itself: correct, but not to the last place.
 ULPS = {"exponential_minus_one": 4, "log_plus_one": 4, "acosh": 6, "asinh": 6, "atanh": 6}
 
 

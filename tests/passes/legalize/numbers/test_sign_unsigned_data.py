@@ -37,7 +37,7 @@ def cumulate(combine, init):
 
 
 def counted(x):
-    """A number whose digits are a counter of the host, its negative, and whether it is odd."""
+    """A number with three kinds of digits: a counter of the host, its negative, and its parity."""
     unsigned = hlo.element_type_of(x)
     one, limit = hlo.constant(np.int32(1)), hlo.constant(np.int32(5))
 

@@ -39,7 +39,7 @@ def positions_like(x: np.ndarray, dimension: int) -> np.ndarray:
 def with_positions(
     name: str, x: np.ndarray, order: np.ndarray, comparator: Any, dimension: int = 0
 ) -> Example:
-    """Sorts an array together with another one, whose result is the order."""
+    """Sorts an array together with its positions, so that the second result is the order."""
     return Example(
         name,
         (x, positions_like(x, dimension)),
@@ -141,7 +141,7 @@ COMPARATORS = [
 
 
 def rows(name: str, shape: tuple[int, ...], dimension: int, bound: int = 2**31) -> Example:
-    """Both results, or an array alone, along a dimension."""
+    """Sorts an array and its positions along a dimension."""
     x = RNG.integers(-bound, bound, shape).astype(np.int32)
     order = np.argsort(x, axis=dimension, kind="stable")
     return with_positions(f"rows_{name}", x, order, by_first("LT"), dimension)

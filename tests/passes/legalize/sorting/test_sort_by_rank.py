@@ -1,4 +1,4 @@
-"""`sort-by-rank`: the order that GPUs make of rows of any length, tried on the CPU."""
+"""`sort-by-rank`: the sorts of rows of any length for GPUs, tested on the CPU."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def example(length: int) -> Example:
 
 
 def test_rows_of_all_lengths() -> None:
-    # One, few, the longest that is compared with itself, and those that are merged, where a run is
-    # full and where it is not.
+    # One element, few elements, the longest row without runs, and merged rows with full and partial
+    # runs.
     examples = [example(n) for n in (1, 5, 512, 513, 1024, 3000)]
     results = run_examples(examples, "sort-by-rank,legalize-for-iree{fuses=false}")
     assert [d for e in examples for d in deviations(results[e.name], e)] == []

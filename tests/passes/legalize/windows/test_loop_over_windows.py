@@ -1,4 +1,4 @@
-"""`loop-over-windows` and `unfold-windows`: window reductions that share nothing."""
+"""`loop-over-windows` and `unfold-windows`: window reductions that share no arrays."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SUMS = [x[:, 1:] + x[:, :-1] for x in (X, Y)]
 
 
 def windows_of(x, sizes, combine, start, **options) -> Example:
-    """An example of a window reduction, beside what a loop over all windows gives."""
+    """An example of a window reduction, with the result of a loop over all windows."""
     low, high = options.get("padding", [(0, 0), (0, 0)])
     strides = options.get("window_strides", (1, 1))
     dilations = options.get("window_dilations", (1, 1))
@@ -136,7 +136,7 @@ def test_without_the_pass_padded_ones_do_not_compile() -> None:
 
 
 def largest(x, other, sizes=(1, 2), **options):
-    """The largest element of each window of `x`, and what stands there in the other array."""
+    """The largest element of each window of `x`, and the other array's element at its place."""
 
     def pick(value, companion, new_value, new_companion):
         is_larger = hlo.compare(value, new_value, "GE")
@@ -150,7 +150,7 @@ def largest(x, other, sizes=(1, 2), **options):
 
 
 def expected(other, rows, columns):
-    """The same for windows whose elements are at these rows and columns."""
+    """The same for windows with elements at these rows and columns."""
     places = np.array([[X[r, c].argmax() for c in columns] for r in rows])
     lines = list(zip(rows, places, strict=True))
     return [
@@ -167,7 +167,7 @@ def example(name, other, sizes, rows, columns, **options) -> Example:
 
 
 def companions(x, *others):
-    """What stands where `x` is largest, in each of the other arrays."""
+    """The elements of the other arrays where `x` is largest."""
     return [largest(x, other)[1] for other in others]
 
 
@@ -211,7 +211,7 @@ def test_without_the_pass_two_with_unused_results_are_refused() -> None:
         compile_module(module.operation.get_asm(), Target(), "f")
 
 
-# What stays -------------------------------------------------------------------------------------
+# Unchanged reductions ---------------------------------------------------------------------------
 
 
 def running(x):

@@ -1,4 +1,4 @@
-"""`scan-by-doubling`: running reductions of complex numbers, and which stay."""
+"""`scan-by-doubling`: running reductions of complex numbers, and reductions that do not change."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def convolution(name: str) -> tuple[Function, list[np.ndarray]]:
     lhs, rhs, options = CASES[name]
     rank = len(lhs) - 2
     settings = {"window_strides": (1,) * rank, "padding": "SAME", **options}
-    # Whole numbers, so that every sum is exact.
+    # Integers, so that every sum is exact.
     arguments = [RNG.integers(-4, 5, shape).astype(np.float32) for shape in (lhs, rhs)]
     types = [ShapedArray(x.shape, x.dtype) for x in arguments]
     function = trace_function(

@@ -177,7 +177,7 @@ DTYPES = st.sampled_from(["f4", "f8", "f2", ml_dtypes.bfloat16])
 
 @st.composite
 def products(draw):
-    """Draws operands whose dimensions lie in any order, with up to two of each kind."""
+    """Draws operands with dimensions in any order, and up to two of each kind."""
     sizes = {
         **{f"b{i}": draw(st.integers(1, 3)) for i in range(draw(st.integers(0, 2)))},
         **{f"k{i}": draw(EXTENTS) for i in range(draw(st.integers(1, 2)))},
@@ -220,7 +220,7 @@ def test_any_product(drawn, bits: int) -> None:
         assert np.all(error <= (sums + ml_dtypes.finfo(dtype).eps) * scale), case.name
 
 
-# No product of finite ones is out of range: whether it is infinite depends on fused additions.
+# No product of finite numbers is out of range: whether it is infinite depends on fused additions.
 SPECIAL = np.array([0.0, -0.0, 1.0, -2.0, np.inf, -np.inf, np.nan, 1e19], "f4")
 
 
@@ -233,7 +233,7 @@ def test_special_values() -> None:
     np.testing.assert_array_equal(run_examples([case], tiled(256))["f"][0], expected)
 
 
-# What follows a product ------------------------------------------------------------------------
+# Epilogues --------------------------------------------------------------------------------------
 
 X, W = integers((37, 20)), integers((20, 50))
 BIAS, SCALE, OLD = integers(50), integers(37), integers((37, 50))
@@ -258,7 +258,7 @@ def relu(p, *rest):
 
 
 def layer(p, bias):
-    """A layer, and where it lets gradients pass."""
+    """A layer, and the mask of its gradients."""
     sums = along(1)(p, bias)
     active = relu(sums)
     return [active, hlo.compare(sums, active, "EQ")]

@@ -52,7 +52,7 @@ def convolution(case: Case, dtype: type = np.float32) -> tuple[Function, list[np
         "dimension_numbers": _FIRST,
         **options,
     }
-    # Whole numbers, so that every sum is exact.
+    # Integers, so that every sum is exact.
     arguments = [RNG.integers(-4, 5, shape).astype(dtype) for shape in (lhs, rhs)]
     types = [ShapedArray(x.shape, x.dtype) for x in arguments]
     made = trace_function(lambda x, w: [lax.conv_general_dilated(x, w, **settings)], types)
