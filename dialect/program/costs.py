@@ -1,9 +1,9 @@
-"""The cost model: what it takes to interpret a function, to compile it, and to run it compiled.
+"""The cost model: the time to interpret a function, to compile it, and to run it compiled.
 
-Everything that is decided by an estimate is decided by these: whether a loop on concrete operands
-is interpreted or compiled (`dialect/ops/control_flow/execution.py`), and whether a compiled program
-is tried on one core or on all of them first (`runtime/calls/executable.py`, which then measures).
-Elsewhere: those decisions, and what is measured while programs run.
+All decisions by estimates use this module: whether a loop on concrete operands is interpreted or
+compiled (`dialect/ops/control_flow/execution.py`), and whether a compiled program is first tried on
+one core or on all of them (`runtime/calls/executable.py`, which then measures). Elsewhere: those
+decisions, and measurements of running programs.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def _sizes(equation: Equation) -> list[int]:
     return [v.type.size for v in (*equation.operands, *equation.results)]
 
 
-# What a function asks for, whatever runs it -------------------------------------------------------
+# Costs of a function, independent of its execution ------------------------------------------------
 
 # Arithmetic of a factorization of an n x n matrix, in n³, as counted in Golub and Van Loan, Matrix
 # Computations, 4th edition.
@@ -140,9 +140,9 @@ _TRANSCENDENTAL = frozenset(
 
 @quickly_derived
 def transcendental_operations(function: Function) -> int:
-    """Counts the elements of which a call computes transcendental functions, such as `exp`.
+    """Counts the evaluations of transcendental functions, such as `exp`, in a call.
 
-    They are among the `arithmetic_operations`, and loops count as there.
+    They are included in `arithmetic_operations`, which counts loops in the same way.
     """
     return sum(map(_transcendental_of, function.equations))
 
@@ -157,10 +157,10 @@ def _transcendental_of(equation: Equation) -> int:
 
 @quickly_derived
 def temporary_bytes(function: Function) -> int:
-    """Counts the bytes of values that live at the same time, at most, besides what a call is given.
+    """Returns the peak bytes of values that live at the same time, without the arguments of a call.
 
-    That is what an op-by-op evaluation holds, results included. A compiled program, in which most
-    values stay in registers, needs less.
+    An op-by-op evaluation holds this much, including the results. A compiled program needs less,
+    because most values stay in registers.
     """
     last_use = {v: n for n, each in enumerate(function.equations) for v in each.operands}
     last_use.update(dict.fromkeys(function.outputs, len(function.equations)))

@@ -29,18 +29,18 @@ _FEWEST_EMBEDDED = 1024
 
 
 def record_description(trace: Trace, array: ConcreteArray, embeds: bool = False) -> Tracer | None:
-    """Records the ops that make an array of which a trace has no tracer yet.
+    """Records the ops that make an array, if the trace has no tracer for the array yet.
 
-    Only arrays whose elements are known on the host already, and lie there as views of fewer
-    elements or count up from a number in equal steps, are described.
+    It describes only arrays with elements on the host that are views of fewer elements, or that
+    count up from a number in equal steps.
 
     Args:
         trace: Where to record them.
         array: The array.
-        embeds: Whether the elements that are repeated become a constant; else they are captured.
+        embeds: Whether the repeated elements become a constant; else they are captured.
 
     Returns:
-        The array in the trace; None where it must be captured.
+        The array in the trace; None if it must be captured.
     """
     host = array._host
     if host is None or host.size < (_FEWEST_EMBEDDED if embeds else 2):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def is_effectful(equation: Equation) -> bool:
-    """Tells whether applying an op does something besides giving results."""
+    """Tells whether an op has effects, itself or in its functions."""
     return equation.primitive.is_effectful or any(map(has_effects, functions_of(equation.params)))
 
 
@@ -27,7 +27,7 @@ def has_effects(function: Function) -> bool:
 
 
 def acts(function: Function) -> bool:
-    """Tells whether any op of a function has effects other than that somebody looks at values."""
+    """Tells whether any op of a function has effects other than observing values."""
     return any(
         (equation.primitive.is_effectful and not equation.primitive.is_observer)
         or any(map(acts, functions_of(equation.params)))
@@ -62,7 +62,7 @@ def acts_where_it_stands(primitive: Primitive, params: Params) -> bool:
 
 
 def primitives_that_act(equation: Equation) -> frozenset[Primitive]:
-    """Returns the primitives with effects among that of an op and those of functions it calls."""
+    """Returns the primitives with effects: of an op itself, and in functions that it calls."""
     own = [equation.primitive] if equation.primitive.is_effectful else []
     within = (
         primitives_that_act(inner) for f in functions_of(equation.params) for inner in f.equations

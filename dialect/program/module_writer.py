@@ -53,9 +53,9 @@ def write_into(module: ir.Module, functions: Mapping[str, Function]) -> None:
 
 
 def _callees(function: Function) -> Iterator[tuple[str, Function]]:
-    """Yields the functions that ops of a function name, with the symbols by which they do.
+    """Yields the functions that ops of a function refer to, with their symbols.
 
-    Deferred ones are traced, and hold what they captured: nothing hands it to them.
+    Deferred functions are traced, and embed their captured values, because no operand passes them.
     """
     for equation in function.equations:
         for _, value in sorted(equation.params.items()):  # the order in which text has them
@@ -119,7 +119,7 @@ def embed_captures(
     is_embedded: Callable[[ConcreteArray], bool] = lambda array: True,
     captures_others: bool = False,
 ) -> Function:
-    """Returns a function whose captured arrays are `jaxpr.constant` ops: one that can be saved.
+    """Returns a function with its captured arrays as `jaxpr.constant` ops, ready to be saved.
 
     Args:
         function: The function.

@@ -24,10 +24,10 @@ class BatchFrame:
 
     Attributes:
         size: Its extent.
-        name: What collectives call it, None if it has no name.
-        mesh_axes: Axes of a mesh over which it is spread, where values say how they are.
-        maps_devices: Whether its places are devices, each of which runs the code as it stands: no
-            `vmap` of a user's, hence what says how to vectorize is not asked.
+        name: Its name for collectives; None without a name.
+        mesh_axes: Axes of a mesh over which it is spread, in ops that state layouts.
+        maps_devices: Whether its positions are devices that all run the code as it is. It is not a
+            user's `vmap` then, so users' vectorization rules are not called.
     """
 
     size: int
@@ -49,7 +49,7 @@ def axis_extent(name: Hashable) -> int:
     """Returns the extent of a named axis in scope.
 
     Raises:
-        UnboundAxisNameError: if there is no such axis.
+        UnboundAxisNameError: if no axis in scope has the name.
     """
     try:
         return state.axis_sizes[name]

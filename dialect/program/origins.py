@@ -58,7 +58,7 @@ def keep_origin(
 
 
 def note_computed(array: ConcreteArray) -> ConcreteArray:
-    """Keeps that an array was computed, by what is no op; returns it."""
+    """Notes that an array was computed, but not by an op; returns the array."""
     if state.shows_captures:
         _keep(array, None)
     return array

@@ -156,7 +156,7 @@ class Primitive(Rules):
     op_name: str = field(init=False)
     _: KW_ONLY
     # Names and types of its parameters, in the notation of `parameters.py`; all of them are always
-    # there. None where nobody says so, as for users' own primitives: then anything goes.
+    # present. None if undeclared, as for users' own primitives: then any parameters are allowed.
     parameters: Mapping[str, Foreign] | None = None
 
     # `(primals, tangents, **params) -> outs, tangents`: in place of `jvp` for calls and users'
@@ -182,13 +182,13 @@ class Primitive(Rules):
     axis_names: AxisNamesRule | None = None
     # `(*operands, **params) -> an equal value or None`: identities that `simplify` uses.
     simplify: SimplifyRule | None = None
-    # `(**params) -> function`: what the op comes down to once nothing differentiates it.
+    # `(**params) -> function`: an equivalent function, once differentiation is over.
     body: BodyRule | None = None
-    # `(*operands, **params) -> (function, operands) or None`: the call that the op comes down
-    # to, where the values of operands tell.
+    # `(*operands, **params) -> (function, operands) or None`: an equivalent call, if the values of
+    # operands determine it.
     chosen_body: ChosenBodyRule | None = None
     # `(equation, marks of the results that are used, simplify) -> equation`: the same with
-    # simplified bodies, and without operands and results that nobody needs.
+    # simplified bodies, and without unused operands and results.
     reduced: ReducedRule | None = None
     # `(*operands, **params) -> result(s)`: gets the operands as they were passed, in place of
     # `evaluate`. Users' primitives set it by `def_impl`.
@@ -203,19 +203,18 @@ class Primitive(Rules):
     is_memoized: bool = True
     # Whether it is recorded in the ambient trace even if no operand is a tracer.
     is_staged: bool = False
-    # Whether applying it does something besides giving results, so that no pass may drop,
-    # repeat or merge its ops.
+    # Whether applying it has effects, so that no pass may drop, repeat or merge its ops.
     is_effectful: bool = False
-    # Whether the effect is only that somebody looks at values: where a choice between ops
-    # becomes a choice between their results, all may be looked at.
+    # Whether its only effect is to observe values. If a choice between ops becomes a choice between
+    # their results, the values of all of them may be observed.
     is_observer: bool = False
     # Whether operands may be random keys; `lower` gets their words, uint32 along a last axis.
     takes_keys: bool = False
-    # Whether operands may have elements of few bits, such as float8 and int4, and are taken as they
-    # are; other ops get wide ones, and what they give is rounded (`narrow_elements.py`).
+    # Whether it takes elements of few bits, such as float8 and int4, as they are. Other ops get
+    # wide operands, and their results are rounded (`narrow_elements.py`).
     takes_narrow: bool = False
-    # Whether it only moves elements. Then they may be random keys, too, and on their words the
-    # op is itself, batched over the words.
+    # Whether it only moves elements. Then these may be random keys, too: on their words the op is
+    # the same op, batched over the words.
     moves_elements: bool = False
 
     # What JAX asks of primitives that take functions: here these are parameters.
@@ -310,7 +309,7 @@ class Primitive(Rules):
         ]
 
     def _recorded(self, operands: Sequence[Operand], params: Params) -> Results:
-        """Records an op of known operands whose results have extents that are not known."""
+        """Records an op with known operands and results of unknown extents."""
         trace, branch = state.ambient, state.branch
         if trace is None:
             raise SymbolicDimError(
@@ -341,7 +340,7 @@ class Primitive(Rules):
         return application
 
     def _missing(self, types: Sequence[ShapedArray]) -> Sequence[tuple[Hashable, ...]] | None:
-        """Returns along which axes operands must vary first: those of one op vary alike."""
+        """Returns the axes along which operands must vary first: operands of one op vary alike."""
         if self.varying is not None or self.is_call or self.body is not None:
             return None
         return missing_axes([t.varying for t in types])
@@ -373,7 +372,7 @@ class Primitive(Rules):
         else:
             results = self.infer(*types, **params)
         found = [*map(_as_type, results)] if self.multiple_results else [_as_type(results)]
-        # Of ops with functions the types of their results tell, whose own rules take time.
+        # The rules of ops with functions take time, and the types of their results suffice.
         has_rule = self.varying is not None and self.is_memoized
         if has_rule or any(given) or any(t.varying for t in found):
             found = self._varying_results(found, given, params)
@@ -396,7 +395,7 @@ class Primitive(Rules):
 
     @property
     def impl(self) -> UserFunction:
-        """What evaluates the primitive on arrays: a rule of a user's, or its own."""
+        """The function that evaluates the primitive on arrays: a user's rule, or its own."""
         return self._by_own_rule if self.implementation is None else self.implementation
 
     def _by_own_rule(self, *operands: Operand, **params: Param) -> Results:
@@ -405,7 +404,7 @@ class Primitive(Rules):
     def abstract_eval(
         self, *avals: ShapedArray, **params: Param
     ) -> tuple[ResultTypes, frozenset[Primitive]]:
-        """Returns the types of the results for those of operands, and the effects.
+        """Returns the types of the results, given the operands' types, and the effects.
 
         >>> from axir import lax
         >>> lax.sin_p.abstract_eval(ShapedArray((2,), np.dtype("float32")))
@@ -427,7 +426,7 @@ class Primitive(Rules):
 
 
 def _remote_device(arrays: Sequence[ConcreteArray]) -> Foreign | None:
-    """Returns the device with a memory of its own that one of the arrays is on, or None."""
+    """Returns the device with separate memory that one of the arrays is on, or None."""
     return next((x.remote_device for x in arrays if x.remote_device is not None), None)
 
 
@@ -436,7 +435,7 @@ _run_remote_op: RemoteRunner
 
 
 def run_remote_ops_by(runner: RemoteRunner) -> None:
-    """Sets what applies primitives to arrays in the memory of a device of its own.
+    """Sets the function that applies primitives to arrays in separate device memory.
 
     Args:
         runner: Takes a primitive, operands, parameters, and the device.
@@ -465,7 +464,7 @@ def _wrap(
 
 
 def check_finite(name: str, host: HostArray) -> None:
-    """Raises `FloatingPointError` if the debugging options forbid what an array holds."""
+    """Raises `FloatingPointError` if the debugging options forbid an element of an array."""
     if not is_inexact(host.dtype):
         return
     if config.jax_debug_nans and bool(np.isnan(host).any()):

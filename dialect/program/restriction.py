@@ -60,14 +60,14 @@ def restricted(
     outputs: Sequence[Var],
     kind: str,
 ) -> Function:
-    """Returns the function that computes variables of another function from others.
+    """Returns a function that computes variables of another function from its other variables.
 
     Args:
         function: The other function. Its captures are captures of the new one, if they are used.
         equations: Which of its equations to copy.
-        inputs: What the new function takes.
-        outputs: What it returns.
-        kind: Which transformation asks, shown in the `repr` of tracers.
+        inputs: Variables that the new function takes.
+        outputs: Variables that it returns.
+        kind: The transformation that asks, shown in the `repr` of tracers.
     """
     with Trace(function.name, kind) as trace:
         copy = Copy(trace, function, inputs)

@@ -1,12 +1,13 @@
-"""What rules of primitives take and give: the interface between rules and drivers. Read it first.
+"""Arguments and results of primitives' rules: the interface between rules and drivers.
 
-A primitive is an op with rules (`primitive.py`). A driver, such as `passes/transforms/jvp.py`,
-walks over a function and asks the primitive of each op for the rule that it needs; it knows no op
-by name. Here are the kinds of values that go between the two, and the signature of each rule.
+Read this module first. A primitive is an op with rules (`primitive.py`). A driver, such as
+`passes/transforms/jvp.py`, walks over a function and asks the primitive of each op for the rule
+that it needs; it knows no op by name. Here: the kinds of values that pass between the two, and the
+signature of each rule.
 
-A signature tells what the rules of all ops have in common. The rule of an op has a fixed number of
-operands, and parameters by keyword; it declares these itself, with their types. Where a primitive
-has multiple results its rules give lists, where those of other ones give single values.
+A signature states the common part of the rules of all ops. The rule of an op has a fixed number of
+operands, and parameters by keyword; it declares these itself, with their types. The rules of
+primitives with multiple results return lists; the rules of other primitives return single values.
 """
 
 from __future__ import annotations
@@ -90,10 +91,10 @@ HostFunction: TypeAlias = Returning[Sequence[HostArray]]
 
 
 class HostCall(NamedTuple):
-    """A host function and the types of what it takes and gives.
+    """A host function and the types of its arguments and results.
 
-    `keeps_results` tells that nobody will write to what it gives: read-only arrays, which the
-    program reads where they lie, if they are aligned.
+    `keeps_results` promises that no code writes to the results. They are read-only arrays; the
+    program reads them in place if they are aligned.
     """
 
     function: HostFunction
@@ -104,12 +105,12 @@ class HostCall(NamedTuple):
 
 
 class LoweringContext(Protocol):
-    """What a `lower` rule may ask for besides its operands.
+    """The information that a `lower` rule may use in addition to its operands.
 
     Attributes:
-        types_in: Types of the operands, of which random keys are there as words.
-        types_out: Types of the results, likewise.
-        platform: What the code will run on: `cpu`, `vulkan` or `cuda`.
+        types_in: Types of the operands; random keys appear as words.
+        types_out: Types of the results; random keys appear as words.
+        platform: The platform of the code: `cpu`, `vulkan` or `cuda`.
         primitive: The primitive that is lowered.
     """
 
@@ -130,11 +131,11 @@ class LoweringContext(Protocol):
 
     @property
     def module_context(self) -> LoweringContext:
-        """What rules written for JAX hand objects to that code needs: this context."""
+        """This context: rules written for JAX pass it to code that keeps objects."""
         ...
 
     def add_keepalive(self, kept: object) -> None:
-        """Takes what `mlir.emit_python_callback` gives: a program holds what it calls."""
+        """Takes the result of `mlir.emit_python_callback`: a program holds its callbacks."""
         ...
 
     @property
@@ -149,7 +150,7 @@ class LoweringContext(Protocol):
 
     @property
     def mesh_axes(self) -> Sequence[tuple[Hashable, int]] | None:
-        """Names and extents of the axes of the mesh whose devices run the code; None for none."""
+        """Names and extents of the axes of the mesh that runs the code; None without a mesh."""
         ...
 
     def host_call(
@@ -174,7 +175,7 @@ class LoweringContext(Protocol):
 
 # The seven rules ---------------------------------------------------------------------------------
 
-# In a protocol, `*_: Param, **params: Param` lets a rule have operands and parameters of its own.
+# In a protocol, `*_: Param, **params: Param` lets a rule declare its operands and parameters.
 
 
 class InferRule(Protocol):
@@ -205,12 +206,12 @@ class JvpRule(Protocol):
         *_: Param,
         **params: Param,
     ) -> Tangents:
-        """Is linear in the tangents, of which at least one is not `Zero`."""
+        """Is linear in the tangents; at least one of them is not `Zero`."""
         ...
 
 
 class TransposeRule(Protocol):
-    """`transpose(cotangents, *operands, **params)`: a cotangent, or None, for each operand."""
+    """`transpose(cotangents, *operands, **params)`: a cotangent or None per operand."""
 
     def __call__(
         self, cotangents: Cotangents, /, *operands: Param, **params: Param
@@ -284,7 +285,7 @@ class BatchNamedRule(Protocol):
         *_: Param,
         **params: Param,
     ) -> tuple[Results, ResultAxes]:
-        """Takes a `BatchAxis` for each operand, each of which may be None."""
+        """Takes a `BatchAxis` for each operand; it may be None."""
         ...
 
 
@@ -307,9 +308,9 @@ class ChosenBodyRule(Protocol):
 
 
 class ReducedRule(Protocol):
-    """`reduced(equation, used, simplify)`: the op with less in it, for `simplify`.
+    """`reduced(equation, used, simplify)`: a smaller op, as `simplify` needs it.
 
-    The bodies are simplified, and operands and results that nobody needs are gone.
+    The bodies are simplified, and unused operands and results are removed.
     """
 
     def __call__(
@@ -359,7 +360,7 @@ class PartitionRule(Protocol):
     def __call__(
         self, partitioner: Partitioner, equation: Equation, operands: Sequence[Placed], /
     ) -> list[Placed]:
-        """Takes the parts of the operands, and returns those of the results."""
+        """Takes the parts of the operands, and returns the parts of the results."""
         ...
 
 
@@ -377,7 +378,7 @@ class VaryingRule(Protocol):
     def __call__(
         self, given: Sequence[frozenset[Hashable]], **params: Param
     ) -> Sequence[frozenset[Hashable]]:
-        """Takes the axes along which each operand differs, and returns those of each result."""
+        """Takes the axes along which each operand differs, and returns the axes of each result."""
         ...
 
 

@@ -1,7 +1,7 @@
-"""What a program is made of, apart from who traced it: two traces of the same code have it equal.
+"""The structure of a program: it is equal for two traces of the same code.
 
-Functions are kept apart by identity, and so is what is derived from them. Where a function is
-traced anew by each call, this finds the one that an earlier call has traced.
+Functions, and values derived from them, are distinguished by identity. If each call traces a
+function again, this module finds the function that an earlier call has traced.
 """
 
 from __future__ import annotations
@@ -77,10 +77,10 @@ def _content(array: HostArray) -> Hashable:
 
 
 class Representatives:
-    """Of functions of equal structure the first one, for the last so many structures.
+    """The first function of each structure, kept for a number of recent structures.
 
     Args:
-        limit: How many.
+        limit: The number of structures.
     """
 
     def __init__(self, limit: int = 256):

@@ -58,10 +58,10 @@ def _results(equation: Equation, given: Sequence[Axes]) -> Sequence[Axes]:
 def varying_results(
     primitive: Primitive, params: Params, given: Sequence[Axes]
 ) -> Sequence[Axes] | None:
-    """Returns along which axes the results of an op differ, given those of its operands.
+    """Returns the axes along which the results of an op differ, given the operands' axes.
 
-    None if all of them do along all axes along which an operand does: then the operands take part
-    alike.
+    Returns None if every result differs along the axes of all operands: then all operands take part
+    in the same way.
     """
     if primitive.varying is not None:
         return primitive.varying(given, **params)
@@ -95,13 +95,13 @@ def joined(axes: Sequence[Axes]) -> Axes:
 def varying_loop(
     body: Function, consts: Sequence[Axes], carry: Sequence[Axes], others: Sequence[Axes] = ()
 ) -> tuple[list[Axes], list[Axes]]:
-    """Returns along which axes what a loop carries differs, and its other results.
+    """Returns the axes along which the carry of a loop differs, and its other results.
 
     Args:
-        body: From constants, what is carried and others to what is carried and further results.
-        consts: Where the constants differ.
-        carry: Where what is carried first differs.
-        others: Where what else each pass takes differs.
+        body: From constants, carry and others to carry and further results.
+        consts: The axes along which the constants differ.
+        carry: The axes along which the initial carry differs.
+        others: The axes along which the other arguments of each pass differ.
     """
     carried = list(carry)
     while True:
@@ -109,4 +109,4 @@ def varying_loop(
         more = [a | b for a, b in zip(carried, after, strict=False)]
         if more == carried:
             return carried, after[len(carried) :]
-        carried = more  # there are only so many axes: this ends
+        carried = more  # ends, because the number of axes is finite
