@@ -1,10 +1,10 @@
-"""`Array`: what users call an array, and `ConcreteArray`: one whose elements are known.
+"""`Array`: the type of all arrays for users, and `ConcreteArray`: an array with known elements.
 
 The other kind of array, a `Tracer`, stands in `dialect/program/tracer.py`. A concrete array is
 immutable, on the host, on a device, or both. The host side is a NumPy array, the device side any
-object with `to_numpy()`; each is made from the other when it is first asked for. Operators and
-methods are the functions of `axir.numpy`, installed on `Array` by the frontend, which this file
-knows nothing of.
+object with `to_numpy()`; each is made from the other at its first use. Operators and methods are
+functions of `axir.numpy`. The frontend installs them on `Array`; this file does not know the
+frontend.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ else:
 
 
 class DeviceBuffer(Protocol):
-    """What a device must offer for its memory to be seen as an `Array`."""
+    """The interface that a device must offer to use its memory as an `Array`."""
 
     @property
     def device(self) -> Foreign:
-        """The device whose memory this is."""
+        """The device that owns this memory."""
         ...
 
     @property
@@ -95,7 +95,7 @@ class Array(_Interface):
     """
 
     __slots__ = ()
-    # As users name it; types are part of what they read.
+    # The public module, because users read the names of types.
     __module__ = "axir"
     # NumPy's operators leave mixed expressions to ours.
     __array_priority__ = 100
@@ -161,8 +161,8 @@ class Memories:
     """Which memories the arrays of this process may be in.
 
     Attributes:
-        has_remote: Whether there is a device with a memory of its own. Until one has been made, no
-            op looks for one: that would take a fifth of the time of a small one.
+        has_remote: Whether a device with separate memory exists. Before that, no op searches for
+            such a device: the search would take a fifth of the time of a small op.
     """
 
     has_remote = False
@@ -171,7 +171,7 @@ class Memories:
 class ConcreteArray(Array):
     """An immutable array of known elements."""
 
-    # What spreads the array over a mesh is set for arrays that were put there, and else missing.
+    # `_sharding` is set only for arrays that were put on a mesh.
     __slots__ = ("__weakref__", "_buffer", "_device", "_host", "_sharding", "type")
     _sharding: Foreign
     _host: HostArray | None
@@ -267,7 +267,7 @@ class ConcreteArray(Array):
 
     @property
     def remote_device(self) -> Foreign | None:
-        """The device that the array is on, if it is one with a memory of its own; else None.
+        """The device that the array is on, if the device has separate memory; else None.
 
         Ops on such arrays are for that device, and not for NumPy.
         """
@@ -387,7 +387,7 @@ def _unpickled(array_type: ShapedArray, host: HostArray) -> ConcreteArray:
     return ConcreteArray(array_type, host)
 
 
-# What a consumer of a buffer asks for (PyBUF_WRITABLE).
+# The flag of a consumer that requests a writable buffer (PyBUF_WRITABLE).
 _WRITABLE = 1
 
 
@@ -421,7 +421,7 @@ class _Memory:
 
 
 def from_numpy(value: HostArray, weak_type: bool = False) -> ConcreteArray:
-    """Wraps a NumPy array, whose memory nobody may write to from now on."""
+    """Wraps a NumPy array; its memory must not be written from now on."""
     return ConcreteArray(ShapedArray(value.shape, value.dtype, weak_type), value)
 
 

@@ -1,7 +1,7 @@
 """Options as flags of a program's command line, through absl: `--jax_enable_x64=true`.
 
-Here: what `config.config_with_absl` and `config.parse_flags_with_absl` do. absl is what the program
-brings along; axir itself does not need it.
+Here: the work of `config.config_with_absl` and `config.parse_flags_with_absl`. The program provides
+absl; axir itself does not need it.
 """
 
 from __future__ import annotations

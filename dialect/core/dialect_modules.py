@@ -40,7 +40,7 @@ _NOT_NEEDED = (
 
 
 def offer() -> None:
-    """Lets the bindings find the empty modules before those of the wheel."""
+    """Lets the bindings find the empty modules before the wheel's modules."""
     for name in (*_WITHOUT_CLASSES, *_NOT_NEEDED):
         full_name = f"{__name__}.{name}"
         sys.modules[full_name] = ModuleType(full_name, "Empty: see the module above.")
@@ -48,7 +48,7 @@ def offer() -> None:
 
 
 def bindings_of(dialect: str) -> ModuleType | None:
-    """Returns the module with the classes of a dialect's operations; None if there is none."""
+    """Returns the module with the classes of a dialect's operations; None if absent."""
     try:
         return importlib.import_module(f"iree.compiler.dialects.{dialect}")
     except ModuleNotFoundError:

@@ -117,7 +117,7 @@ class RefScopeError(AxirError, ValueError):
 
     Attributes:
         ref: The ref.
-        needs: What the traced functions inside turned out to use, by their code.
+        needs: The refs that the traced functions inside use, by their code.
     """
 
     def __init__(self, ref: UserObject):
@@ -180,7 +180,7 @@ class TracerArrayConversionError(ConcretizationTypeError):
 
 
 class NonConcreteBooleanIndexError(ConcretizationTypeError, JAXIndexError):
-    """A mask of which only the type is known was used as an index, but its values decide shapes."""
+    """A mask without known values was used as an index, but its values decide shapes."""
 
 
 class UnexpectedTracerError(JAXTypeError, RuntimeError):
@@ -204,11 +204,11 @@ class HostCallNeededError(AxirError, NotImplementedError):
 
 
 class UnsupportedByDeviceError(AxirError, NotImplementedError):
-    """A program does what the device that it is compiled for cannot do, or does wrong."""
+    """A program has an operation that its device cannot do, or does wrong."""
 
 
 class ReverseModeError(UnsupportedRuleError, ValueError):
-    """A loop whose number of passes is unknown was differentiated in reverse mode."""
+    """A loop with an unknown number of passes was differentiated in reverse mode."""
 
 
 class KernelScopeError(AxirError, RuntimeError):

@@ -1,7 +1,7 @@
-"""What happens while programs run, told to those who listen: `axir.monitoring` has the names.
+"""Events of running programs, told to listeners: `axir.monitoring` has the names.
 
-Where something is timed, and whoever wants to know of it or sees it in the log, is one mechanism:
-`timed`. As long as nobody listens it reads one list.
+One mechanism, `timed`, measures times, tells them to listeners and writes them to the log. Without
+listeners it reads one list.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def tell_span(event: str, start: float, end: float, **metadata: str | int) -> No
 
 
 def tell_scalar(event: str, value: float, **metadata: str | int) -> None:
-    """Tells listeners what was measured."""
+    """Tells listeners a measured number."""
     for listener in tuple(scalar_listeners):
         listener(event, value, **metadata)
 

@@ -1,7 +1,7 @@
-"""Options of which there is only one choice here: where results lie, and how exact a function is.
+"""Options with a single choice here: the sharding of results, and the accuracy of a function.
 
-Functions take `sharding`, `out_sharding` and `accuracy` so that programs which pass them through
-run; what has no meaning is refused instead of ignored.
+Functions take `sharding`, `out_sharding` and `accuracy` so that programs that pass them run. Values
+without meaning are refused instead of ignored.
 """
 
 from __future__ import annotations

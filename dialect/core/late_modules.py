@@ -34,7 +34,7 @@ class LateModule:
 
 
 def late_module(name: str) -> Foreign:
-    """Returns what stands for the module of that name.
+    """Returns an object that stands for the module of that name.
 
     >>> late_module("math").floor(2.5)
     2

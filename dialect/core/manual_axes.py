@@ -42,7 +42,7 @@ def in_order(axes: Iterable[Hashable]) -> tuple[Hashable, ...]:
 
 
 def as_encoding(axes: Axes) -> ir.Attribute:
-    """Returns the encoding of a tensor type whose values differ along axes.
+    """Returns the encoding of a tensor type with values that differ along axes.
 
     >>> print(as_encoding(frozenset(["i", 0])))
     [0, "i"]

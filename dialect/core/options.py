@@ -1,7 +1,7 @@
 """The table of axir's options: one row each, from which every way to set and read it follows.
 
-Here: what an option is, which values are legal, how the environment spells them. What does not: the
-current values (`config.py`), and what an option does, which stands in the code that reads it.
+Here: the attributes of an option, its legal values, and their spelling in the environment.
+Elsewhere: the current values (`config.py`), and the effect of an option, in the code that reads it.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Option:
     Attributes:
         name: starts with `jax_` when JAX has the option too, else with `axir_`.
         type: bool, int, str or object; a default of None makes None a legal value as well.
-        default: the value when nobody says otherwise.
+        default: the value when nothing sets another.
         help: one or two sentences for the documentation.
         is_in_cache_key: whether a traced or compiled program depends on the value.
         choices: the legal values, when they can be listed.

@@ -31,31 +31,31 @@ class _Flight:
         self.under_way = threading.Lock()
         self.under_way.acquire()
         self.value: Made = None
-        # Neither is set if the thread was interrupted: then somebody else makes the value.
+        # Neither is set if the thread was interrupted: then another thread makes the value.
         self.failure: Exception | None = None
         self.is_complete = False
 
 
 _flights: dict[Hashable, _Flight] = {}
-# What threads wait for, by their number; written under the lock.
+# The flights that threads wait for, by thread number; written under the lock.
 _waiting: dict[int, _Flight] = {}
 _lock = threading.Lock()
 
 
 def single_flight(key: Hashable, make: Callable[[], _T]) -> tuple[_T, bool]:
-    """Returns what `make` returns, made once for all threads that ask for it at the same time.
+    """Returns the result of `make`, made once for all threads that ask for it at the same time.
 
     Args:
-        key: What the value is known by, while it is made.
-        make: Makes it. Called by one of the threads, which looks first whether another one has just
-            stored it.
+        key: Identifies the value while it is made.
+        make: Makes it. One of the threads calls it, after checking whether another one has just
+            stored the value.
 
     Returns:
         The value, and whether this thread made it.
 
     Raises:
-        Exception: what `make` raised, in all these threads. Only an interrupt, which is no
-            `Exception`, concerns one thread alone.
+        Exception: the exception of `make`, in all these threads. An interrupt, which is no
+            `Exception`, only concerns one thread.
 
     >>> single_flight("six", lambda: 2 * 3)
     (6, True)
@@ -76,7 +76,7 @@ def single_flight(key: Hashable, make: Callable[[], _T]) -> tuple[_T, bool]:
         finally:
             if _flights.get(key) is mine:
                 mine.under_way.release()
-                _flights.pop(key, None)  # unless one who waited has just taken it away
+                _flights.pop(key, None)  # unless a waiting thread has just removed it
         if not _wait(flight, thread):
             return make(), True
         if _flights.get(key) is flight:  # interrupted before it was taken away

@@ -41,7 +41,7 @@ OPERATIONS: Mapping[str, Callable[[int, int], int]] = {
 
 
 class Applied(tuple[Extent, ...]):
-    """One of `OPERATIONS` with its operands: equal to what is written alike.
+    """One of `OPERATIONS` with its operands; equal to others with the same text.
 
     Comparing the operands themselves may be an error.
     """
@@ -61,7 +61,7 @@ class Applied(tuple[Extent, ...]):
 
     @property
     def operands(self) -> tuple[Extent, Extent]:
-        """What it is applied to."""
+        """The operands of the operation."""
         _, a, b = self
         assert not isinstance(a, str)
         assert not isinstance(b, str)
@@ -89,7 +89,7 @@ class SymbolicDimError(AxirError, ValueError):
     """A symbolic dimension was used as a number, or compared where sizes decide.
 
     Attributes:
-        is_choice_of_user: Whether it was compared, by code of the user's and not that of axir.
+        is_choice_of_user: Whether the user's code compared it, and not axir's.
     """
 
     is_choice_of_user = False
@@ -98,17 +98,17 @@ class SymbolicDimError(AxirError, ValueError):
 class SymbolicLookupError(SymbolicDimError, TypeError):
     """A symbolic dimension was looked up in a set or dictionary, which compares by hashes.
 
-    It is a `TypeError` as that of all that cannot be hashed, which libraries reckon with.
+    It is a `TypeError`, because libraries expect this error for objects that cannot be hashed.
     """
 
 
 class SymbolicDim:
-    """An extent that is not known; equal to those that are the same for all sizes.
+    """An unknown extent; equal to extents with the same value for all sizes.
 
     Args:
-        name: What it is called, of a single one.
+        name: The name of a single dimension.
         terms: Otherwise the polynomial: coefficients of products.
-        scope: Where constraints on its names stand, if there are some.
+        scope: The constraints on its names, if there are any.
 
     >>> b, t = SymbolicDim("b"), SymbolicDim("t")
     >>> 2 * b * t + b - 1, b + t == t + b, (b + 1) * (b - 1)
@@ -134,12 +134,12 @@ class SymbolicDim:
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """Its text."""
         return repr(self)
 
     @property
     def is_name(self) -> bool:
-        """Whether it is a name alone."""
+        """Whether it is only a name."""
         return [*self.terms.values()] == [1] and all(
             len(product) == 1 and isinstance(product[0], str) for product in self.terms
         )
@@ -160,7 +160,7 @@ class SymbolicDim:
                         yield from names_of(operand)
 
     def value(self, sizes: Mapping[str, Extent]) -> Extent:
-        """Returns what it is for sizes of its names; names without one stay."""
+        """Returns its value for sizes of its names; names without a size stay."""
         found: Extent = 0
         for product, factor in self.terms.items():
             part: Extent = factor
@@ -194,11 +194,11 @@ class SymbolicDim:
         raise self._undecided("==", other)
 
     def __hash__(self) -> int:
-        """Returns what is equal for extents that are known to be equal.
+        """Returns equal hashes for extents that are known to be equal.
 
         Raises:
-            SymbolicLookupError: in code of users: what has another hash is never compared, though
-                it may be equal for some sizes.
+            SymbolicLookupError: in code of users, because extents with different hashes are never
+                compared, although they may be equal for some sizes.
         """
         if not _is_called_by_axir():
             error = SymbolicLookupError(
@@ -208,7 +208,7 @@ class SymbolicDim:
             )
             error.is_choice_of_user = True
             raise error
-        # Types are kept apart by constraints: what is remembered of one must not serve another.
+        # Constraints distinguish types: results cached for one must not serve another.
         if self._hash is None:
             # Of the text: the hashes of -1 and -2 are equal, and comparing may be an error.
             self._hash = hash(("SymbolicDim", repr(self)))
@@ -367,7 +367,7 @@ class SymbolicDim:
 
 
 def _is_called_by_axir() -> bool:
-    """Tells whether what asks this file for something is code of axir."""
+    """Tells whether the caller of this file is code of axir."""
     frame = sys._getframe(1)
     while frame.f_back is not None and _is_between(str(frame.f_globals.get("__name__"))):
         frame = frame.f_back
@@ -375,7 +375,7 @@ def _is_called_by_axir() -> bool:
 
 
 def _is_between(module: str) -> bool:
-    """Tells whether a module is this one, or one of Python's, which asks for somebody else."""
+    """Tells whether a module is this one, or one of Python's, which calls for other code."""
     return module == __name__ or module.partition(".")[0] in sys.stdlib_module_names
 
 
@@ -383,12 +383,12 @@ def _rebuilt(terms: Terms, scope: SymbolicScope | None) -> SymbolicDim:
     return SymbolicDim(terms=terms, scope=scope)
 
 
-# What makes a value of the running trace of an extent; `dialect/ops/shape` sets it.
+# Turns an extent into a value of the running trace; `dialect/ops/shape` sets it.
 _tracing: list[Callable[[SymbolicDim], UserObject]] = []
 
 
 def trace_extents_by(make: Callable[[SymbolicDim], UserObject]) -> None:
-    """Sets what makes an extent an integer of the program that is being traced."""
+    """Sets the function that turns an extent into an integer of the traced program."""
     _tracing[:] = [make]
 
 
@@ -516,7 +516,7 @@ def names_of(extent: object) -> Iterator[str]:
 
 
 def value_of(extent: Extent, sizes: Mapping[str, Extent]) -> Extent:
-    """Returns what an extent is for sizes of its names."""
+    """Returns the value of an extent for sizes of its names."""
     return extent.value(sizes) if isinstance(extent, SymbolicDim) else extent
 
 
@@ -575,7 +575,7 @@ def multiplied(a: Mapping[Product, int], b: Mapping[Product, int]) -> Terms:
 
 
 def joined_scope(a: object, b: object) -> SymbolicScope | None:
-    """Returns the scope of what is computed of two extents.
+    """Returns the scope of a result computed from two extents.
 
     Raises:
         SymbolicDimError: if they have different constraints.

@@ -1,6 +1,6 @@
 """Quotients, remainders, minima and maxima of symbolic dimensions, simplified.
 
-What is simplified is so for all sizes: terms that divide, common factors, and what bounds decide.
+Simplifications hold for all sizes: terms that divide, common factors, and decisions by bounds.
 """
 
 from __future__ import annotations
@@ -94,9 +94,9 @@ def _without_factor(extent: Extent, atoms: list[Atom], number: int) -> Extent:
 
 
 def _divided(a: Extent, b: Extent) -> tuple[Extent, Extent]:
-    """Returns a quotient and what is left, such that a = quotient * b + rest.
+    """Returns a quotient and a rest, such that a = quotient * b + rest.
 
-    By division of the terms of `a` by the leading one of `b`, which is exact where `b` divides.
+    Divides the terms of `a` by the leading term of `b`, which is exact where `b` divides.
     """
     divisor, scope = terms_of(b), joined_scope(a, b)
     leading = max(divisor, key=_degree)

@@ -24,7 +24,7 @@ _T = TypeVar("_T")
 
 
 class Symbolic:
-    """Stands for a value of which only the type is known.
+    """Stands for a value with only its type known.
 
     Attributes:
         aval: The type.
@@ -84,7 +84,7 @@ class Zero(Symbolic):
 
 @final
 class UndefinedPrimal(Symbolic):
-    """An operand in which a function is linear, and whose value a transpose rule cannot know."""
+    """An operand in which a function is linear; a transpose rule cannot know its value."""
 
     __slots__ = ()
 
@@ -108,12 +108,12 @@ def unknown(operands: Iterable[object]) -> Marks:
 
 
 def inexact(types: Iterable[ShapedArray]) -> Marks:
-    """Tells which types have tangents of their own kind: float and complex ones."""
+    """Tells which types have tangents of the same type: float and complex ones."""
     return tuple([dtypes.is_inexact(t.dtype) for t in types])
 
 
 def inverted(marks: Iterable[bool]) -> Marks:
-    """Marks what was not marked."""
+    """Inverts marks."""
     return tuple([not mark for mark in marks])
 
 

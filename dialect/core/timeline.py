@@ -1,8 +1,8 @@
-"""The timeline: what goes on in this process from when to when, kept while somebody wants to see.
+"""The timeline: activities in this process with their times, kept while a user records it.
 
-`span` is put around what takes time: phases of the compiler, calls, transfers. As long as nobody
-looks it reads one attribute. Elsewhere: listeners to events (`events.py`), the files that timelines
-are written to (`axir.profiler`).
+`span` is put around activities that take time: phases of the compiler, calls, transfers. Without a
+recording it reads one attribute. Elsewhere: listeners to events (`events.py`), the files of
+timelines (`axir.profiler`).
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ class Event(NamedTuple):
 
 
 class Timeline:
-    """What has gone on since `begin`; threads add to it side by side.
+    """The activities since `begin`; threads add to it concurrently.
 
     Attributes:
-        is_on: Whether anybody looks.
+        is_on: Whether activities are recorded.
         shows_dispatches: Whether compiled programs are to mark their dispatches.
-        events: What went on, in the order of its ends.
-        began: When, in nanoseconds of `time.perf_counter_ns`.
+        events: The activities, in the order of their ends.
+        began: The start, in nanoseconds of `time.perf_counter_ns`.
         began_at: The same in seconds of `time.time()`.
         thread_names: Names of the threads and tracks that added something.
     """
@@ -74,7 +74,7 @@ class Timeline:
     def add(
         self, name: str, category: str, start: int, end: int, details: Details | None = None
     ) -> None:
-        """Adds what the running thread did between two times, in nanoseconds."""
+        """Adds an activity of the running thread between two times, in nanoseconds."""
         track = _of_thread.track
         thread = threading.get_ident() if track is None else -1 - track[0]
         if thread not in self.thread_names:
@@ -93,7 +93,7 @@ timeline = Timeline()
 
 @contextlib.contextmanager
 def on_track(number: int, name: str) -> Iterator[None]:
-    """Lets what this thread does stand on a track of its own, whichever threads share it.
+    """Records the activities of this thread on a separate track, which threads may share.
 
     >>> timeline.begin(shows_dispatches=False)
     >>> with on_track(3, "cpu:3"), span("step", "call"):

@@ -80,7 +80,7 @@ def element_type(dtype: AnyDtype) -> ir.Type:
 
 
 def numpy_dtype(element: ir.Type) -> Dtype:
-    """Returns the dtype of an MLIR element type; of quantized numbers that of their integers."""
+    """Returns the dtype of an MLIR element type; for quantized numbers, their integers' dtype."""
     try:
         return _DTYPES[str(element)]
     except KeyError:
@@ -243,7 +243,7 @@ def _of_parts(shape: tuple[int, ...], dtype: Dtype, weak_type: bool, varying: Ax
 
 
 _DYNAMIC = ir.ShapedType.get_dynamic_size()
-# Where the encoding of a tensor type holds what stands for `?`, and where its values vary.
+# The keys in the encoding of a tensor type: the texts of `?`, and the varying axes.
 _DIMS, _VARYING = "dims", "varying"
 
 _interned: dict[tuple[tuple[int, ...], Dtype, bool, Axes], ShapedArray] = {}
@@ -293,7 +293,7 @@ def type_of_mlir(value_type: ir.Type, weak_type: bool = False) -> ShapedArray:
     """Returns the type that an MLIR ranked tensor type stands for."""
     if not isinstance(value_type, ir.RankedTensorType):
         raise ShapeError(f"MLIR type {value_type} is not a ranked tensor.")
-    quantization(value_type)  # it raises if there is no sense in it
+    quantization(value_type)  # it raises if the type is inconsistent
     shape, encoding = tuple(value_type.shape), value_type.encoding
     if not value_type.has_static_shape:
         shape = _open_shape(value_type)
@@ -308,7 +308,7 @@ def _open_shape(value_type: ir.RankedTensorType) -> tuple[Extent, ...]:
     """Returns the shape of a type with symbolic dimensions.
 
     Raises:
-        ShapeError: if it does not say what its dynamic extents are.
+        ShapeError: if the type does not give its dynamic extents.
     """
     encoding = value_type.encoding
     texts = []
