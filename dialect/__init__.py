@@ -6,7 +6,7 @@ StableHLO (`stablehlo/` builds that). A function under construction is a `Trace`
 a `Function`, the same thing as MLIR.
 
 Elsewhere: transformations of whole functions and modules (`axir.passes`), compiling and running
-(`axir.runtime`), and what users call (`axir`). This package imports none of those; where an
+(`axir.runtime`), and the functions for users (`axir`). This package imports none of those; where an
 operation needs them, they register themselves (`dialect/program/derived_functions.py`,
 `dialect/ops/calls/jit_call.py`).
 """

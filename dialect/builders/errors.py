@@ -1,4 +1,4 @@
-"""The errors of code that builds kernels: what does not fit together is found while it is built.
+"""The errors of code that builds kernels: mismatches are found while a kernel is built.
 
 Elsewhere: errors of programs (`dialect/core/errors.py`).
 """
@@ -36,7 +36,7 @@ class KernelVectorError(KernelError, ValueError):
 
 
 class KernelStackError(KernelError, ValueError):
-    """The memory of its own that a kernel wants does not fit on the stack."""
+    """The private memory that a kernel wants does not fit on the stack."""
 
 
 class KernelArrayError(KernelError, ValueError):

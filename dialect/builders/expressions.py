@@ -28,8 +28,8 @@ Self = TypeVar("Self", bound="Expression")
 class Expression(abc.ABC):
     """Numbers or truth values in the code that is being built, with Python's arithmetic.
 
-    Python numbers beside it become constants of its type. A subclass tells how an operation is
-    built; names of operations are those of Python's operators and of this file's functions.
+    Python numbers beside it become constants of its type. A subclass builds the operations. Their
+    names are the names of Python's operators and of this file's functions.
     """
 
     __slots__ = ("value",)
@@ -54,7 +54,7 @@ class Expression(abc.ABC):
         """Returns one of two by this truth value."""
 
     def operand(self: Self, other: Self | complex) -> Self:
-        """Returns what stands beside it, a constant if it is a Python number."""
+        """Returns the other operand; a Python number becomes a constant."""
         return other if isinstance(other, Expression) else self.constant(other)
 
     def __add__(self: Self, other: Self | complex) -> Self:

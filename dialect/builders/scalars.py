@@ -1,10 +1,10 @@
 """Scalars: single numbers in kernels and in loops over arrays, built of `arith` and `math`.
 
-A vector of numbers is written as one of them is: everything acts lane by lane, and a single number
-beside a vector is in each lane.
+A vector of numbers is written like a single number: operations act lane by lane, and a single
+number beside a vector stands in each lane.
 
-Elsewhere: what scalars have in common with arrays (`expressions.py`), loops over them
-(`kernels.py`, `passes/legalize/elementwise_loops.py`).
+Elsewhere: the common part of scalars and arrays (`expressions.py`), loops over them (`kernels.py`,
+`passes/legalize/elementwise_loops.py`).
 """
 
 from __future__ import annotations
@@ -236,7 +236,7 @@ def convert_float(x: Scalar, kind: ir.Type) -> Scalar:
     if x.element == kind:
         return x
     if x.width == kind.width or (x.width == 64 and kind.width == 16):
-        # Between f16 and bf16; and from f64, of which IREE flushes what is denormal as f16.
+        # Between f16 and bf16; and from f64, because IREE flushes values that are denormal in f16.
         return convert_float(convert_float(x, float32()), kind)
     name = "arith.extf" if kind.width > x.width else "arith.truncf"
     return operation(name, (x,), x.like(kind))

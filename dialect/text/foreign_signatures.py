@@ -1,6 +1,6 @@
-"""What functions of StableHLO take and return: names as JAX writes them, types that may be open.
+"""Arguments and results of functions of StableHLO: JAX's names, and types that may be open.
 
-Elsewhere: signatures of what is saved (`signature.py`).
+Elsewhere: signatures of saved functions (`signature.py`).
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def open_types(module: ir.Module) -> dict[str, dict[str, list[dict[str, OptionVa
 
 
 def quantized_types(module: ir.Module) -> dict[str, dict[str, list[str | None]]]:
-    """Returns what the integers that functions take and return stand for; None for other arrays.
+    """Returns the meaning of quantized integers in arguments and results; None for other arrays.
 
     Returns:
         By function, lists of texts for its `arguments` and `results`.

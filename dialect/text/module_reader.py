@@ -42,7 +42,7 @@ def read_module(module: ir.Module) -> dict[str, Function]:
 
     Raises:
         UnknownOpError: for an op which the dialect does not have.
-        VerificationError: for an op whose operands, parameters or results are wrong.
+        VerificationError: for an op with wrong operands, parameters or results.
     """
     ops: dict[str, ir.Operation] = {}
     for op in module.body.operations:
@@ -75,7 +75,7 @@ class _Reader:
         self.module = module
         self.functions: dict[str, Function] = {}
         self.in_progress: set[str] = set()
-        # What is being read: where an error is.
+        # The op that is being read: the place of an error.
         self.op: ir.Operation | None = None
 
     def read_all(self) -> dict[str, Function]:

@@ -1,6 +1,6 @@
 """Parsing MLIR text and bytecode, with errors that name the line and the way out.
 
-Elsewhere: what the ops of a module mean (`module_reader.py`).
+Elsewhere: the meaning of a module's ops (`module_reader.py`).
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ _trial: Callable[[bytes], str | None] | None = None
 
 
 def set_trial(trial: Callable[[bytes], str | None]) -> None:
-    """Sets what reads bytecode before this process does; it returns how that crashed, if it did."""
+    """Sets the function that reads bytecode before this process; it returns a crash, if any."""
     global _trial
     _trial = trial
 
@@ -84,9 +84,9 @@ def parse_module(
 
     Args:
         text: The content of a module.
-        name: What it is called in errors.
+        name: Its name in errors.
         file: The file that it was mapped from, which MLIR reads if it may read all of it.
-        weights: The weights that it names, if they are not in it.
+        weights: The weights that it names, if the content lacks them.
 
     Raises:
         ParseError: with the first diagnostic and its line.
@@ -119,7 +119,7 @@ def parse_module(
 
 
 def _name_locations(module: ir.Module, name: str) -> None:
-    """Lets operations say that they stand in a file, whose text MLIR was given without its name."""
+    """Gives operations the name of their file, because MLIR got the text without its name."""
 
     def rename(op: ir.Operation) -> ir.WalkResult:
         place = op.location
@@ -132,10 +132,10 @@ def _name_locations(module: ir.Module, name: str) -> None:
 
 
 def _check_readable(text: Content, name: str) -> None:
-    """Refuses what the parser would not survive: damaged bytecode, text nested too deeply.
+    """Refuses content that would crash the parser: damaged bytecode, text nested too deeply.
 
     Raises:
-        ParseError: if it is that.
+        ParseError: for such content.
     """
     if text[: len(BYTECODE)] == BYTECODE:
         crash = None if _trial is None else _trial(text[:])
@@ -172,7 +172,7 @@ def _parsed(parse: Callable[[], ir.Module], name: str, text: Content) -> ir.Modu
 
 
 def _syntax_error(error: ir.MLIRError, name: str, text: Content = b"") -> ParseError:
-    """Returns the first diagnostic, with its notes, what stands there, and what to do about it."""
+    """Returns the first diagnostic, with its notes, the text at its place, and the way out."""
     for diagnostic in error.error_diagnostics:
         message = diagnostic.message.splitlines()[0]
         if message.endswith(_UNDECLARED):
@@ -198,7 +198,7 @@ def _syntax_error(error: ir.MLIRError, name: str, text: Content = b"") -> ParseE
 
 
 def _quantization_fault(message: str) -> AxirError | None:
-    """Returns what is wrong with a quantized type that MLIR refuses without saying why."""
+    """Returns the fault of a quantized type that MLIR refuses without a reason."""
     for found in _QUANTIZED.findall(message):
         try:
             quantization(ir.Type.parse(found, context()))
@@ -263,7 +263,7 @@ def check_names(module: ir.Module) -> None:
     Raises:
         ParseError: if there is one.
     """
-    # The bindings abort the process when a walk meets an op whose name Python cannot represent.
+    # The bindings abort the process if a walk meets an op name that Python cannot represent.
     text = module.operation.get_asm(binary=True, large_elements_limit=1, enable_debug_info=True)
     for quoted in _QUOTED.finditer(text):
         if b"\\" in quoted[1]:
@@ -306,14 +306,14 @@ def refuse_other_kinds(data: Content, name: str) -> None:
     """Raises if content is known to be something else than a module.
 
     Raises:
-        ParseError: that says what it is.
+        ParseError: for such content, with its kind.
     """
     if data[: len(BYTECODE)] != BYTECODE and (found := other_kind(data, name)) is not None:
         raise found
 
 
 def contents(path: Path) -> tuple[Content, bool]:
-    """Returns what is in a file, mapped where it can be, and whether it is."""
+    """Returns the content of a file, mapped if possible, and whether it is mapped."""
     with path.open("rb") as file:
         if stat.S_ISREG(path.stat().st_mode) and path.stat().st_size:
             return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), True

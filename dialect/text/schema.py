@@ -51,7 +51,7 @@ def read_attributes(primitive: Primitive, op: ir.Operation, functions: Functions
     """Returns the parameters that the attributes of an op encode.
 
     Args:
-        primitive: What the op applies.
+        primitive: The primitive of the op.
         op: The op.
         functions: The functions of the module by symbol name.
 
@@ -88,11 +88,11 @@ def read_attributes(primitive: Primitive, op: ir.Operation, functions: Functions
 
 @dataclass(frozen=True)
 class _Schema:
-    """What reading needs to know of the parameters that an op declares.
+    """The declared parameters of an op, as reading needs them.
 
     Attributes:
         checks: For each parameter, whether a value is of its type.
-        deferred: The parameters whose functions are read when somebody asks for them.
+        deferred: The parameters with functions that are read at their first use.
         named_tuples: The classes of the parameters that are named tuples.
     """
 
@@ -101,7 +101,7 @@ class _Schema:
     named_tuples: dict[str, type]
 
 
-@functools.cache  # primitives that declare parameters are those of the table, which stay
+@functools.cache  # primitives that declare parameters are in the table, which keeps them
 def _schema_of(primitive: Primitive) -> _Schema:
     declared = primitive.parameters or {}
     kinds = {name: alternatives(kind) for name, kind in declared.items()}

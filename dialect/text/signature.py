@@ -1,9 +1,9 @@
 """Signatures of saved functions: names of arguments and results, and the trees they come from.
 
 They stand in the module as attributes: `jaxpr.name` on each argument and result, `jaxpr.in_tree`
-and `jaxpr.out_tree` on the function (the notation is the business of whoever writes trees). A
-compiled program carries the same as JSON, in what IREE calls reflection. Modules from elsewhere
-have none of this: their arguments are `arg0`, `arg1`, ...
+and `jaxpr.out_tree` on the function (the writer of trees defines the notation). A compiled program
+carries the same as JSON, in IREE's reflection attributes. Modules from elsewhere lack these
+attributes: their arguments are `arg0`, `arg1`, ...
 """
 
 from __future__ import annotations
@@ -56,14 +56,14 @@ class Argument:
 
 @dataclass(frozen=True)
 class Signature:
-    """What a function takes and returns.
+    """The arguments and results of a function.
 
     Attributes:
         arguments: Its arguments, in order.
         results: Its results, in order.
         in_tree: Notation of the tree of arguments, if it is known.
         out_tree: Notation of the tree of results, if it is known.
-        is_named: Whether the names are somebody's, and not only `arg0`, `arg1`, ...
+        is_named: Whether the names were given, and are not only `arg0`, `arg1`, ...
     """
 
     arguments: tuple[Argument, ...]
@@ -147,7 +147,7 @@ def signatures(module: ir.Module) -> dict[str, Signature]:
 
 
 def has_open_dimensions(module: ir.Module) -> bool:
-    """Tells whether a public function of a module takes arrays whose extents are open."""
+    """Tells whether a public function of a module takes arrays of open extents."""
     for view in module.body.operations:
         op = view.operation
         if op.name == "func.func" and is_public(op):

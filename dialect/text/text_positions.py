@@ -23,7 +23,7 @@ _sources: ByIdentity[ir.Module, tuple[str, Path | str]] = ByIdentity()
 
 
 def remember_source(module: ir.Module, name: str, source: Path | str) -> None:
-    """Keeps what a module was parsed from: a file, or the text itself."""
+    """Keeps the source of a parsed module: a file, or the text itself."""
     _sources.keep(module, (name, source))
 
 

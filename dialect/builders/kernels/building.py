@@ -17,11 +17,11 @@ class Kernel:
 
     Attributes:
         index_type: The type of positions.
-        stack_bytes: How much memory of its own it has.
-        workspace: What its further memory is bound to, None while it has none.
-        workspace_bytes: How much of that it has.
-        functions: The names of those that it calls, with the types of their results, by what tells
-            them apart.
+        stack_bytes: Bytes of its private memory on the stack.
+        workspace: The binding of its further private memory; None if unused.
+        workspace_bytes: Bytes of its further private memory.
+        functions: The names of the functions that it calls, with the types of their results, by
+            keys that distinguish them.
     """
 
     __slots__ = (

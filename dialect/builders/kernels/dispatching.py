@@ -1,4 +1,4 @@
-"""`dispatch`: a kernel as an executable of its own, and the call of it."""
+"""`dispatch`: a kernel as a separate executable, and its call."""
 
 from __future__ import annotations
 
@@ -39,24 +39,25 @@ def dispatch(
     """Runs a kernel as one dispatch.
 
     Args:
-        kernel: Writes the results; takes the memory of the operands, then that of those results
-            that have memory of their own. With `workgroups`, the number of the workgroup, an
-            index, comes before.
+        kernel: Writes the results. It takes the memory of the operands, then the memory of the
+            results that are not in place. With `workgroups`, the number of the workgroup, an index,
+            comes first.
         operands: Arrays of real dtypes, none of them empty.
-        result_types: The types of the results, for which the same holds.
-        workgroups: How many copies of the kernel run, in parallel.
-        in_place: For results that take the place of an operand: their number, and its. If the
+        result_types: The types of the results, under the same conditions.
+        workgroups: Number of copies of the kernel that run in parallel.
+        in_place: From numbers of results to numbers of the operands that they overwrite. If the
             operand is used again, or is an argument of the program, IREE copies it before.
-        name: What the kernel is called in modules and profiles.
-        identity: What the code depends on besides the types of the arrays, where that can be told:
-            then it is not built again to see that the module has an equal one.
-        most_bindings: In how many bindings the arrays lie at most: more of them share some.
+        name: Name of the kernel in modules and profiles.
+        identity: A text that, together with the types of the arrays, determines the code. With it,
+            the kernel is not built again to find that the module has an equal one.
+        most_bindings: The largest number of bindings; if there are more arrays, some share a
+            binding.
 
     Returns:
         The results.
 
     Raises:
-        KernelError: for what does not fit together, also in the kernel; its subclasses say what.
+        KernelError: for a mismatch, also in the kernel; its subclasses give the kind.
     """
     tied = dict(in_place or {})
     _check_arrays([x.type for x in operands], result_types, tied)
@@ -138,13 +139,13 @@ def _called(
 
 
 def workspace(shape: Sequence[int], like: Memory | ir.Type) -> Memory:
-    """Returns memory for a kernel's own use, of any size, with elements of a type.
+    """Returns private memory of a kernel, of any size, with elements of a type.
 
-    It is a result of the dispatch that nobody reads; workgroups share it. What is small lies closer
-    at hand on the stack (`scratch`).
+    It is an unused result of the dispatch; workgroups share it. Small memory is faster on the stack
+    (`scratch`).
 
     Raises:
-        KernelStackError: where no kernel is built.
+        KernelStackError: if no kernel is being built.
     """
     element = like.element if isinstance(like, Memory) else like
     kernel = state.kernel
@@ -198,7 +199,7 @@ def _varies(x: ir.Value) -> bool:
 
 
 def _without_argument(kernel: Callable[..., None], position: int) -> Callable[..., None]:
-    """Returns a kernel that takes one more argument, of which it makes no use."""
+    """Returns a kernel that takes one more argument and ignores it."""
 
     def without_argument(*arguments: Memory | Scalar) -> None:
         kernel(*arguments[:position], *arguments[position + 1 :])
@@ -344,7 +345,7 @@ def _workgroup() -> Scalar:
 
 
 def _bound(binding: ir.Value, type_: ir.Type, start: Scalar) -> Memory:
-    """Returns an array in what is bound to a kernel, from a byte on."""
+    """Returns an array in a binding of a kernel, from a byte on."""
     kind = memref_type(type_.shape, type_.element_type)
     subspan = operation("stream.binding.subspan", [Scalar(binding), start], kind)
     return Memory(subspan.value, type_.element_type)
@@ -384,7 +385,7 @@ def _equal_executable(
         if other.operation.name != "stream.executable" or other.operation == executable:
             continue
         found: str = other.attributes["sym_name"].value
-        # Writing out the code takes as long as building it: most differ in what they are bound to.
+        # Writing out the code takes as long as building it. Most kernels differ in their bindings.
         if found.rpartition("_")[0] != name or _bound_types(other.operation) != bound:
             continue
         if text is None:
@@ -399,7 +400,7 @@ def _equal_executable(
 
 
 def _bound_types(executable: ir.Operation) -> list[set[ir.Type]]:
-    """Returns the types of what is bound to the function of an executable."""
+    """Returns the types of the bindings of an executable's function."""
     symbol = executable.attributes["sym_name"]
     inner = executable.regions[0].blocks[0].operations[1]
     functions = inner.regions[0].blocks[0].operations

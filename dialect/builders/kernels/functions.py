@@ -25,12 +25,12 @@ _LINKED = "hal.import.static"
 
 
 def call(name: str, body: Returning[Scalar], operands: Sequence[Scalar]) -> Scalar:
-    """Calls a function of the kernel that is being built, which is built by its first call.
+    """Calls a function of the kernel that is being built; the first call builds the function.
 
     Args:
-        name: What tells functions of operands of the same types apart.
-        body: Builds what the function returns from what it takes: numbers or vectors of them.
-        operands: What it takes.
+        name: Distinguishes functions with operands of the same types.
+        body: Builds the result of the function from its arguments: numbers or vectors of them.
+        operands: The arguments.
     """
     kernel = state.kernel
     assert kernel is not None, "a function belongs to a kernel"
@@ -42,11 +42,11 @@ def call(name: str, body: Returning[Scalar], operands: Sequence[Scalar]) -> Scal
 
 
 def call_outside(name: str, numbers: Sequence[Scalar | int]) -> None:
-    """Calls a function that is there when the kernel is linked, and returns nothing.
+    """Calls an external function that is linked to the kernel, and returns nothing.
 
     Args:
         name: The function.
-        numbers: What it takes: indices, and addresses of memory (`Memory.address`), as integers of
+        numbers: The arguments: indices, and addresses of memory (`Memory.address`), as integers of
             64 bits.
     """
     kernel = state.kernel

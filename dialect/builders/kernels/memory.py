@@ -37,9 +37,9 @@ class Memory:
     Args:
         value: The whole array, a memref.
         element: The type of the elements; truth values lie in memory as bytes.
-        place: Leading indices, of which this is the part.
-        shape: The extents of the part, if not those of the array behind the leading indices.
-        first: What is added to the first index of a position.
+        place: The leading indices of this part.
+        shape: The extents of the part, if they differ from the extents behind the leading indices.
+        first: An offset that is added to the first index of a position.
     """
 
     __slots__ = ("_stored", "element", "first", "place", "shape", "value")
@@ -249,7 +249,7 @@ class Memory:
         )
         return flat.result, last.value
 
-    # What is stored ----------------------------------------------------------------------------
+    # Stored elements ----------------------------------------------------------------------------
 
     def _loaded(self, stored: Scalar) -> Scalar:
         return stored if self._stored is self.element else stored != 0

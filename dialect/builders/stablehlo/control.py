@@ -45,7 +45,7 @@ def if_(
 
 
 def optimization_barrier(values: Sequence[ir.Value] | ir.Value) -> list[ir.Value]:
-    """Returns the same values, none of which is computed after, or fused into, what uses them."""
+    """Returns the same values; none of them is computed after, or fused into, its uses."""
     operands = as_values(values)
     types = [value.type for value in operands]
     name = "optimization_barrier"

@@ -37,7 +37,7 @@ ResultAccuracyModeAttr = _words("ResultAccuracyModeAttr", "stablehlo<result_accu
 
 
 def _structure(name: str, **parts: Sequence[int] | int | bool | str) -> ir.Attribute:
-    """Returns an attribute of named parts, of which empty ones are left out."""
+    """Returns an attribute of named parts; leaves out empty ones."""
 
     def shown(value: Sequence[int] | int | bool | str) -> str:
         if isinstance(value, (str, bool)):
@@ -124,7 +124,7 @@ class ScatterDimensionNumbers:
 
 
 class ConvDimensionNumbers:
-    """What the axes of a convolution are."""
+    """The roles of the axes of a convolution."""
 
     @staticmethod
     def get(
@@ -176,7 +176,7 @@ class TypeExtensions:
 
 
 class TokenType:
-    """The type of what orders effects."""
+    """The type of tokens, which order effects."""
 
     @staticmethod
     def get(context: ir.Context | None = None) -> ir.Type:

@@ -29,7 +29,8 @@ def _truth_value(element: ir.Type) -> ir.Type:
     return ir.IntegerType.get_signless(1)
 
 
-# What MLIR infers of the element type, where it would lose what is known of an open shape.
+# The element types that MLIR infers. On open shapes its inference would lose the symbolic extents,
+# so this table replaces it.
 _INFERRED: dict[str, Callable[[ir.Type], ir.Type]] = {
     "abs": _real_part,
     "complex": lambda element: ir.ComplexType.get(element),
