@@ -3,8 +3,8 @@
 A vector of numbers is written like a single number: operations act lane by lane, and a single
 number beside a vector stands in each lane.
 
-Elsewhere: the common part of scalars and arrays (`expressions.py`), loops over them (`kernels.py`,
-`passes/legalize/elementwise_loops.py`).
+Elsewhere: the common part of scalars and arrays (`expressions.py`), loops over them
+(`kernels/control_flow.py`, `passes/legalize/elementwise_loops.py`).
 """
 
 from __future__ import annotations

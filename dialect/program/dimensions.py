@@ -7,8 +7,8 @@ without factors is needed whole. So a product of matrices has a factor for the r
 columns and one that is summed over. An elementwise op has a factor for each dimension. Reshaping
 (6, 4) to (24,) has two factors, and both stand in the dimension of the result.
 
-Elsewhere: the parts that each device holds (`layouts.py`), and the choice of the dimensions to cut
-(`passes/partition/`).
+Elsewhere: the parts that each device holds (`meshes/layouts.py`), and the choice of the dimensions
+to cut (`passes/partition/`).
 """
 
 from __future__ import annotations
