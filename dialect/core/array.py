@@ -57,7 +57,7 @@ class DeviceBuffer(Protocol):
 
     @property
     def is_deleted(self) -> bool:
-        """Whether the memory has been given back."""
+        """Whether the memory has been freed."""
         ...
 
     @property
@@ -70,19 +70,19 @@ class DeviceBuffer(Protocol):
         ...
 
     def block_until_ready(self) -> object:
-        """Waits until the contents are there."""
+        """Waits until the contents have been computed."""
         ...
 
     def delete(self) -> None:
-        """Gives the memory back."""
+        """Frees the memory."""
         ...
 
 
 class Array(_Interface):
-    """An array: of known elements, or a tracer, which stands for one inside a transformation.
+    """An array: either of known elements, or a tracer, which represents one in a transformation.
 
-    Nothing is of this very class: `isinstance(x, axir.Array)` holds for both kinds, and
-    `isinstance(x, axir.core.Tracer)` tells them apart. `axir.numpy.array` makes arrays.
+    No object has exactly this class: `isinstance(x, axir.Array)` holds for both kinds, and
+    `isinstance(x, axir.core.Tracer)` distinguishes them. `axir.numpy.array` makes arrays.
 
     Raises:
         TypeError: if it is called.
@@ -205,7 +205,7 @@ class ConcreteArray(Array):
         return host
 
     def check_alive(self) -> None:
-        """Raises `DeletedArrayError` if the memory has been given back or donated."""
+        """Raises `DeletedArrayError` if the memory has been freed or donated."""
         if self.is_deleted():
             raise DeletedArrayError(
                 f"This {self.type} array has been deleted or donated.",
@@ -235,7 +235,7 @@ class ConcreteArray(Array):
     def __buffer__(self, flags: int) -> memoryview:
         """Returns the elements as read-only, contiguous memory.
 
-        Python asks for it from 3.12 on; before, `memoryview(np.asarray(x))` gives the same.
+        Python calls it from 3.12 on; before, `memoryview(np.asarray(x))` gives the same.
         """
         if flags & _WRITABLE:
             raise BufferError("Arrays are immutable: their memory cannot be written to.")
@@ -252,7 +252,7 @@ class ConcreteArray(Array):
         return self.tobytes()
 
     def __dlpack__(self, **options: Options) -> Foreign:
-        # NumPy exports only writable memory unless the consumer knows of read-only tensors.
+        # NumPy exports only writable memory unless the consumer supports read-only tensors.
         return _writable_view(_contiguous(self._numbers())).__dlpack__(**options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -269,7 +269,7 @@ class ConcreteArray(Array):
     def remote_device(self) -> Foreign | None:
         """The device that the array is on, if the device has separate memory; else None.
 
-        Ops on such arrays are for that device, and not for NumPy.
+        Ops on such arrays run on that device, and not in NumPy.
         """
         if not Memories.has_remote:
             return None
@@ -286,13 +286,13 @@ class ConcreteArray(Array):
         return self._device is not None
 
     def delete(self) -> None:
-        """Gives the memory back; later uses raise `DeletedArrayError`."""
+        """Frees the memory; later uses raise `DeletedArrayError`."""
         if self._buffer is not None:
             self._buffer.delete()
         self._host = self._buffer = None
 
     def is_deleted(self) -> bool:
-        """Tells whether the memory has been given back or donated."""
+        """Tells whether the memory has been freed or donated."""
         return self._host is None and (self._buffer is None or self._buffer.is_deleted)
 
     def tolist(self) -> NestedNumbers:
@@ -426,7 +426,7 @@ def from_numpy(value: HostArray, weak_type: bool = False) -> ConcreteArray:
 
 
 def scalar(value: Scalar, dtype: Dtype | None = None, weak_type: bool = True) -> ConcreteArray:
-    """Returns a rank-0 array of a Python scalar; its dtype is weak unless told otherwise."""
+    """Returns a rank-0 array of a Python scalar; its dtype is weak by default."""
     if dtype is None:
         dtype = dtypes.scalar_dtype(value)
         weak_type = weak_type and dtype != dtypes.bool_
@@ -487,8 +487,8 @@ def _not_an_array(value: Foreign, what: str) -> NonArrayArgumentError:
 def as_value(value: UserObject, what: str = "operand") -> Array:
     """Returns an array or a tracer as it is, and anything else as `as_array` does.
 
-    What `__jax_array__` gives may be traced: a parameter of a model holds a tracer while the model
-    is differentiated.
+    The result of `__jax_array__` may be a tracer: a parameter of a model holds a tracer while the
+    model is differentiated.
     """
     if isinstance(value, Array):
         return value

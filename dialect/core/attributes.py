@@ -79,7 +79,7 @@ def _encoder_for(value: Param) -> Callable[[Param], ir.Attribute]:
         return lambda v: encode(int(v))
     if isinstance(value, np.floating):
         return lambda v: encode(float(v))
-    if hasattr(value, "symbol_name"):  # a Function, which stands to the left of this file
+    if hasattr(value, "symbol_name"):  # a Function; its room imports this one
         return lambda v: ir.FlatSymbolRefAttr.get(v.symbol_name)
     return _encode_opaque
 

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 def define_flags(config: Config) -> None:
-    """Makes every option a flag of absl's, which is looked at once `absl.app` runs the program."""
+    """Makes every option a flag of absl; axir reads the flags once `absl.app` runs the program."""
     app, flags = _absl()
     _define_missing(flags)
     app.call_after_init(lambda: adopt_flags(config))
 
 
 def parse_flags(config: Config) -> None:
-    """Makes every option a flag, and takes those that `sys.argv` has before `--`."""
+    """Makes every option a flag, and takes the flags in `sys.argv` before `--`."""
     _, flags = _absl()
     _define_missing(flags)
     flags.FLAGS(list(itertools.takewhile(lambda word: word != "--", sys.argv)), known_only=True)
@@ -32,7 +32,7 @@ def parse_flags(config: Config) -> None:
 
 
 def adopt_flags(config: Config) -> None:
-    """Gives the options the values of the flags that the command line has.
+    """Sets the options to the values of the flags on the command line.
 
     Raises:
         ConfigError: a flag has a value that its option cannot have.

@@ -168,7 +168,7 @@ class Config:
         return getattr(self, option_of_name(name).name)
 
     def config_with_absl(self) -> None:
-        """Makes every option a flag of absl's: the program's command line sets it.
+        """Makes every option a flag of absl, so that the program's command line sets it.
 
         Raises:
             ConfigError: absl is not installed.
@@ -326,7 +326,7 @@ def thread_guard(new_val: bool = True) -> AbstractContextManager[None]:
 
 
 class UserContext:
-    """A value of the user's own, with which compiled functions are traced anew.
+    """A value defined by the user; compiled functions are traced again for each value.
 
     Made by `make_user_context`.
     """
@@ -357,7 +357,7 @@ class UserContext:
 
 
 def make_user_context(default_value: OptionValue = None) -> UserContext:
-    """Makes a context of the user's own: for each value of it, compiled functions are traced.
+    """Makes a user's context; compiled functions are traced again for each of its values.
 
     >>> scale = make_user_context(1)
     >>> with scale(3):

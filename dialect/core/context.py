@@ -20,10 +20,10 @@ from iree.compiler import ir
 from . import dialect_modules
 from .state import state
 
-# A context with all dialects takes 10 ms to make; they come with the first module that is lowered.
+# A context with all dialects takes 10 ms to make; the first lowered module loads them.
 _CONTEXT = ir.Context(load_on_create_dialects=["builtin", "func"])
-# The wheel's MLIR cannot register a dialect from Python: our ops stay unregistered in process, the
-# verifier is ours, and `iree-opt --irdl-file` is the second one.
+# The wheel's MLIR cannot register a dialect from Python: axir's ops stay unregistered in this
+# process. axir verifies them, and `iree-opt --irdl-file` is a second verifier.
 _CONTEXT.allow_unregistered_dialects = True
 _CONTEXT.enable_multithreading(False)
 dialect_modules.offer()
@@ -39,7 +39,7 @@ def _cast_dense(attribute: ir.Attribute) -> ir.Attribute:
 
 
 def _register_dense_cast() -> None:
-    # The cast of the bindings knows integers and floats, and fails for complex numbers.
+    # The bindings' cast supports integers and floats, and fails for complex numbers.
     example = ir.Attribute.parse("dense<0> : tensor<i32>", _CONTEXT)
     ir.register_type_caster(ir.Attribute(example).typeid, replace=True)(_cast_dense)
 
@@ -155,7 +155,7 @@ def name_location(name: str) -> ir.Location:
 def current_location() -> ir.Location:
     """Returns the location that an op recorded now should carry.
 
-    That is the location of the op which a pass is rewriting, if any, else the user's line.
+    It is the location of the op that a pass is rewriting, if any, else the user's line.
     """
     origin = state.origin
     if origin is not None:
@@ -222,7 +222,7 @@ class SourceInfo:
     Attributes:
         line: The user's line, as `file:line in function: source`, or None.
         name_stack: The scopes around it.
-        traceback: Nothing: lines are kept, and not what called them.
+        traceback: Always None: only lines are kept, not their callers.
     """
 
     line: str | None

@@ -19,13 +19,13 @@ DEEPEST = 12_000
 
 
 class _DeepRecursion:
-    """A context in which Python recurses deeper; threads may enter it, and again inside."""
+    """A context in which Python recurses deeper; threads may enter it, also repeatedly."""
 
     def __init__(self) -> None:
         self.begin_anew()
 
     def begin_anew(self) -> None:
-        """Forgets other threads."""
+        """Resets the count, because a forked process has no other threads."""
         self._lock = threading.Lock()
         self._entered = 0
         self._before = 0

@@ -59,7 +59,7 @@ def tell_duration(event: str, seconds: float, **metadata: str | int) -> None:
 
 
 def tell_span(event: str, start: float, end: float, **metadata: str | int) -> None:
-    """Tells listeners from when to when something went on."""
+    """Tells listeners the start and the end of an activity."""
     for listener in tuple(span_listeners):
         listener(event, start, end, **metadata)
 
@@ -74,7 +74,7 @@ def tell_scalar(event: str, value: float, **metadata: str | int) -> None:
 def timed(event: str, fun_name: str) -> Iterator[None]:
     """Tells listeners, and the log under `jax_log_compiles`, how long a `with` block takes.
 
-    A block that raises is not told of. The timeline shows all of them.
+    It does not tell listeners of a block that raises. The timeline shows all blocks.
 
     Args:
         event: `TRACED`, `LOWERED` or `COMPILED`.

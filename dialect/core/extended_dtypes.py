@@ -40,7 +40,7 @@ class prng_key(extended):
 
 
 class PRNGImpl(NamedTuple):
-    """A generator of random bits: functions of the words of one key, which are traced.
+    """A generator of random bits: traceable functions of the words of one key.
 
     Attributes:
         key_shape: Shape of a key's uint32 words, of rank 1.

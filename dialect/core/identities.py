@@ -15,7 +15,7 @@ Value = TypeVar("Value")
 
 
 class ByIdentity(Generic[Owner, Value]):
-    """Values by the objects that they belong to, for as long as these live.
+    """Values by the objects that they belong to, while these live.
 
     >>> class Module:
     ...     __hash__ = None
@@ -29,7 +29,7 @@ class ByIdentity(Generic[Owner, Value]):
         self._kept: dict[int, tuple[weakref.ref[Owner], Value]] = {}
 
     def keep(self, owner: Owner, value: Value) -> None:
-        """Keeps a value of an object, instead of another one."""
+        """Keeps a value of an object; replaces the previous value."""
         number = id(owner)
 
         def forget(reference: weakref.ref[Owner]) -> None:

@@ -19,7 +19,7 @@ LIMIT = 256
 
 
 class Memo(dict[Hashable, Made]):
-    """Values that were derived from its owner, by the functions that made them and what these took.
+    """Values derived from its owner, by the functions that made them and the arguments of these.
 
     It lives as long as the owner, and holds at most `LIMIT` values.
     """
@@ -52,10 +52,10 @@ Value = TypeVar("Value")
 def derived(
     make: Callable[Concatenate[AnyOwner, Arguments], Value],
 ) -> Callable[Concatenate[AnyOwner, Arguments], Value]:
-    """Lets a function's results be kept with its first argument, under the others (a decorator).
+    """Keeps a function's results with its first argument, by the other arguments (a decorator).
 
-    Threads that ask at the same time share one making. The first argument may be a tuple of owners;
-    the first of them keeps the result.
+    Threads that call it at the same time share one computation. The first argument may be a tuple
+    of owners; the first of them keeps the result.
 
     Args:
         make: Takes hashable arguments, and never returns None.

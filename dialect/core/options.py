@@ -38,7 +38,7 @@ _KINDS: Mapping[type, str] = {
     float: "a number",
     str: "a string",
 }
-# JAX's names of options that axir has under its own.
+# JAX's names of options that have another name in axir.
 SYNONYMS = {
     "jax_compilation_cache_dir": "axir_cache_dir",
     "jax_compilation_cache_max_size": "axir_cache_max_bytes",
@@ -59,7 +59,7 @@ class Option:
         is_in_cache_key: whether a traced or compiled program depends on the value.
         choices: the legal values, when they can be listed.
         minimum: the least legal integer.
-        has_effect: whether axir does anything about it.
+        has_effect: whether the option has any effect in axir.
     """
 
     name: str
@@ -571,7 +571,7 @@ OPTIONS: Mapping[str, Option] = {option.name: option for option in (*_TABLE, *_W
 def option_of_name(name: str) -> Option:
     """Returns the row of an option; raises UnknownOptionError.
 
-    An option that JAX has, too, may be called by `axir_` instead of `jax_`, as in the environment.
+    An option of JAX may have the prefix `axir_` instead of `jax_`, as in the environment.
     """
     name = SYNONYMS.get(name, name)
     found = OPTIONS.get(name) or OPTIONS.get(name.replace("axir_", "jax_", 1))

@@ -71,13 +71,13 @@ class Quantization(NamedTuple):
 
     @property
     def uses_all_integers(self) -> bool:
-        """Whether every integer of the storage dtype is one of the type's."""
+        """Whether the type uses every integer of the storage dtype."""
         info = ml_dtypes.iinfo(self.storage)
         return (self.low, self.high) == (info.min, info.max)
 
     @property
     def reach(self) -> int:
-        """How far an integer of the storage dtype is from a zero point at most."""
+        """The largest distance of an integer of the storage dtype from a zero point."""
         info = ml_dtypes.iinfo(self.storage)
         return max(max(z - int(info.min), int(info.max) - z) for z in self.zero_points)
 

@@ -1,9 +1,9 @@
-"""What several threads want at once is made once: the others wait for the thread that makes it.
+"""Values that several threads want at once are made once: the other threads wait.
 
-Whoever comes while a thread makes a value gets that value, or the exception that ended the making.
-Making may run the user's code, which may want further values: a thread that would wait for itself,
-directly or through what other threads wait for, makes the value on its own instead, so that threads
-never wait in a circle.
+A thread that asks while another one makes the value gets that value, or the exception that ended
+its computation. The computation may run the user's code, which may ask for further values. A thread
+that would wait for itself, directly or through other waiting threads, makes the value itself
+instead, so threads never wait in a circle.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ _Key = TypeVar("_Key", bound=Hashable)
 
 
 class _Flight:
-    """The making of a value by a thread."""
+    """The computation of a value by a thread."""
 
     __slots__ = ("failure", "is_complete", "thread", "under_way", "value")
 
     def __init__(self, thread: int):
         self.thread = thread
-        # Held until the making ends. An event would cost more than the making of most values.
+        # Held until the computation ends. An event would cost more than most values.
         self.under_way = threading.Lock()
         self.under_way.acquire()
         self.value: Made = None
@@ -93,14 +93,14 @@ def made_once(
     make: Callable[[], _T],
     may_share: Callable[[_T], bool] | None = None,
 ) -> _T:
-    """Returns the entry of a table, which is made when first asked for, by one thread.
+    """Returns the entry of a table; one thread makes it at the first request.
 
     Args:
         table: Where values are kept.
-        key: Whose value to return.
-        make: Makes it; never None.
-        may_share: Tells whether a value is kept and serves other threads; each makes its own if
-            not.
+        key: The key of the entry.
+        make: Makes the value; never returns None.
+        may_share: Tells whether a value is kept and serves other threads; if not, each thread makes
+            its own.
 
     >>> table = {}
     >>> made_once(table, "six", lambda: 2 * 3), table

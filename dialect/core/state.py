@@ -110,7 +110,7 @@ def attributed(ops: Iterable[Op]) -> Iterator[Op]:
 
     The previous origin is restored however the loop ends.
     """
-    fields = state.__dict__  # of this thread: looking it up costs more than the rest of a step
+    fields = state.__dict__  # of this thread; the look-up costs more than the rest of a step
     before = fields["origin"]
     try:
         for op in ops:
@@ -130,12 +130,12 @@ def open_trace(trace: Trace, is_ambient: bool, is_branch: bool) -> Change:
 
 
 def around_trace(ambient: Trace | None, branch: Trace | None) -> Change:
-    """Lets code run as where a trace was opened, for which these two traces were the innermost."""
+    """Lets code run as before a trace was opened, with the given innermost traces."""
     return Change(origin=None, ambient=ambient, branch=branch)
 
 
 def outside_traces() -> Change:
-    """Lets code run as if no trace were going on: while a program runs, none is its own."""
+    """Lets code run as if no trace were open: a running program belongs to no trace."""
     return Change(
         ambient=None,
         branch=None,
@@ -153,7 +153,7 @@ def on_behalf_of(caller: str | None) -> Change:
 
 
 def keeping_origins() -> Change:
-    """Lets arrays that are computed be kept with the ops that computed them."""
+    """Keeps computed arrays with the ops that computed them."""
     return Change(keeps_origins=True)
 
 
@@ -163,12 +163,12 @@ def showing_captures() -> Change:
 
 
 def without_ambient_trace() -> Change:
-    """Lets ops that no operand ties to a trace be evaluated rather than recorded."""
+    """Lets ops without operands of a trace be evaluated instead of recorded."""
     return Change(ambient=None)
 
 
 def within_scope(name: str) -> Change:
-    """Lets ops carry the name of one more scope."""
+    """Adds the name of one more scope to ops."""
     return Change(scope=f"{state.scope}/{name}" if state.scope else name)
 
 
@@ -195,7 +195,7 @@ def standing_in(values: Mapping[Tracer, Value]) -> Change:
 
 
 def chosen_along(axes: frozenset[Hashable]) -> Change:
-    """Lets code run in a branch that not all places along some axes may have chosen."""
+    """Lets code run in a branch that only some positions along some axes may have chosen."""
     return Change(chosen_axes=state.chosen_axes | axes)
 
 

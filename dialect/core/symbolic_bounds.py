@@ -23,7 +23,7 @@ from .symbolic_dims import (
 from .symbolic_periods import periodic_bounds
 
 Bounds = tuple[float, float]
-# How often an extent is replaced by others before nothing is known of it.
+# The largest number of replacements of an extent; after that its bounds are unknown.
 _MOST_REPLACEMENTS = 12
 _ANY: Bounds = (-math.inf, math.inf)
 
@@ -95,7 +95,7 @@ class _Facts:
         return _Facts(positive, replaced)
 
     def _note(self, terms: Terms) -> None:
-        """Notes the bound that a constraint of a single atom is."""
+        """Notes the bound that a constraint with a single atom states."""
         rest = [product for product in terms if product]
         if len(rest) != 1 or len(rest[0]) != 1:
             return
@@ -253,7 +253,7 @@ class _Facts:
         return _quotient(first, second)
 
     def _of(self, extent: Extent) -> Bounds:
-        """Returns the bounds of an operand, which constraints may lead back to."""
+        """Returns the bounds of an operand; constraints may lead back to the same operand."""
         text, terms = str(extent), dict(terms_of(extent))
         if text in self._known:
             return self._known[text]
@@ -286,7 +286,7 @@ def _quotient(first: Bounds, second: Bounds) -> Bounds:
 
 
 def _replacement(left: Extent, right: Extent) -> Iterator[tuple[str, Extent]]:
-    """Yields the atom that an equality replaces by something without it."""
+    """Yields the atom that an equality replaces by an extent without it."""
     for one, other in ((left, right), (right, left)):
         terms = terms_of(one)
         if len(terms) == 1:

@@ -1,8 +1,8 @@
 """Symbolic dimensions: extents that are not known while a function is traced.
 
 `SymbolicDim` is a polynomial in names, with integers as coefficients; quotients, remainders, minima
-and maxima of such stand in it like names. A comparison is decided for all sizes that constraints
-allow, or it is an error: never by samples. Elsewhere: quotients and the like
+and maxima of extents stand in it like names. A comparison is decided for all sizes that constraints
+allow, or it is an error. It is never decided by samples. Elsewhere: quotients and the like
 (`symbolic_operations.py`), bounds (`symbolic_bounds.py`), texts (`symbolic_texts.py`).
 """
 
@@ -23,12 +23,12 @@ from .late_modules import late_module
 if TYPE_CHECKING:
     from .symbolic_texts import SymbolicScope
 
-# Names, and operations with their operands. A product has each as often as it is a factor.
+# Names, and operations with their operands. A product repeats each by its exponent.
 Atom: TypeAlias = "str | Applied"
 Product: TypeAlias = "tuple[Atom, ...]"
 Terms: TypeAlias = "dict[Product, int]"
 
-# late: both are found by arithmetic on extents, and that simplifies by them
+# late: simplification and bounds use the arithmetic of extents, which uses them
 _bounds = late_module("axir.dialect.core.symbolic_bounds")
 _operations = late_module("axir.dialect.core.symbolic_operations")
 
@@ -178,8 +178,8 @@ class SymbolicDim:
     def __eq__(self, other: object) -> bool:
         """Tells whether two extents are equal for all sizes.
 
-        axir's own code asks whether they are known to be equal (`is_same`): where sizes decide,
-        it has a way that is right for all of them, or refuses.
+        axir's own code asks whether they are known to be equal (`is_same`). If sizes decide, it
+        takes a way that is right for all sizes, or refuses.
 
         Raises:
             SymbolicDimError: if sizes decide, in code of users.
@@ -210,7 +210,7 @@ class SymbolicDim:
             raise error
         # Constraints distinguish types: results cached for one must not serve another.
         if self._hash is None:
-            # Of the text: the hashes of -1 and -2 are equal, and comparing may be an error.
+            # Hashes the text: the hashes of -1 and -2 are equal, and a comparison may be an error.
             self._hash = hash(("SymbolicDim", repr(self)))
         return hash((self._hash, self.constraints))
 
@@ -303,7 +303,7 @@ class SymbolicDim:
     __int__ = __index__ = __float__ = __complex__ = bit_length = _no_number
 
     def __jax_array__(self) -> UserObject:
-        """Returns it as an integer of the program that is being traced."""
+        """Returns it as an integer of the traced program."""
         return as_traced(self)
 
     def _as_value(self, other: UserObject) -> UserObject:
@@ -398,7 +398,7 @@ def as_traced(extent: UserObject) -> UserObject:
 
 
 def is_extent(x: object) -> TypeGuard[Extent]:
-    """Tells whether something is an integer, or a symbolic dimension.
+    """Tells whether an object is an integer, or a symbolic dimension.
 
     >>> is_extent(3), is_extent(SymbolicDim("b")), is_extent(1.0)
     (True, True, False)
@@ -420,9 +420,9 @@ def as_extent(x: UserObject) -> Extent:
 
 
 def is_same(a: object, b: object) -> bool:
-    """Tells whether two extents are known to be equal. Where sizes decide they are not.
+    """Tells whether two extents are known to be equal; False if sizes decide.
 
-    Rules of broadcasting ask so: an extent of 1 is stretched, also to one that may be 1.
+    Rules of broadcasting use it: an extent of 1 is stretched, also to an extent that may be 1.
 
     >>> b = SymbolicDim("b")
     >>> is_same(b, b), is_same(b, 1), is_same(2, 2)
@@ -451,7 +451,7 @@ def _equality(a: SymbolicDim, b: Extent) -> bool | None:
 
 
 def are_equal(shape: Sequence[Extent], other: Sequence[Extent]) -> bool:
-    """Tells whether two shapes are equal, which is an answer of the program's.
+    """Tells whether two shapes are equal, as an answer to the user's program.
 
     Raises:
         SymbolicDimError: if sizes decide.
@@ -531,7 +531,7 @@ def is_symbolic_dim(p: UserObject) -> bool:
 
 
 def symbolic_dim_bounds(dimension: Extent) -> tuple[float, float]:
-    """Returns between which numbers an extent lies: sizes are at least 1, and constraints hold.
+    """Returns the bounds of an extent, for sizes of at least 1 that satisfy the constraints.
 
     Args:
         dimension: An integer, or a symbolic extent.

@@ -14,7 +14,7 @@ from .annotations import Extent
 from .symbolic_dims import OPERATIONS, Applied, Product, Terms, terms_of
 
 Bounds = tuple[float, float]
-# So many sizes are computed for.
+# The largest number of sizes to evaluate.
 _MOST_SIZES = 64
 
 

@@ -1,6 +1,6 @@
 """Symbolic dimensions as texts, and the constraints on their names.
 
-An extent is written `2*b + 1`; where constraints hold of its names they stand behind a bar:
+An extent is written `2*b + 1`; constraints on its names stand behind a bar:
 `b | b >= 8, mod(t, 4) == 0`. Elsewhere: shapes as users write them, and the sizes of names in a
 call (`frontend/_arguments/symbolic_shapes.py`).
 """
@@ -69,7 +69,7 @@ class Constraint:
 
     @property
     def sign(self) -> str:
-        """How it compares."""
+        """The sign of the comparison."""
         return _SIGNS[self.comparison]
 
     @property
@@ -84,7 +84,7 @@ class Constraint:
         return [difference - (self.comparison in (ast.Gt, ast.Lt))]
 
     def holds(self, sizes: Mapping[str, int]) -> bool:
-        """Tells whether it does for sizes of the names."""
+        """Tells whether the comparison holds for sizes of the names."""
         compare = _COMPARISONS[self.comparison]
         return compare(value_of(self.left, sizes), value_of(self.right, sizes))
 
@@ -156,7 +156,7 @@ def expressions(text: str) -> list[ast.expr]:
     """Returns the expressions of a list of extents, perhaps in parentheses.
 
     Raises:
-        ParameterError: if a text is no list of them.
+        ParameterError: if a text is not a list of extents.
     """
     if len(text) > _MOST_LETTERS:
         raise _no_extent(f"{text[:20]}...", f"{text[:20]}...")
@@ -207,7 +207,7 @@ def _read(word: ast.expr, text: str, scope: SymbolicScope | None) -> Extent:
 
 
 def _is_small_power(base: Extent, power: Extent) -> bool:
-    """Tells whether a power may be computed: powers of powers are soon larger than memory."""
+    """Tells whether a power is small enough: powers of powers soon exceed the memory."""
     if not isinstance(power, int) or not 0 <= power <= _MOST_POWER:
         return False
     if isinstance(base, int):

@@ -1,4 +1,4 @@
-"""Symbolic values of differentiation: known zeros, and operands that are not known.
+"""Symbolic values of differentiation: known zeros, and unknown operands.
 
 `Zero` stands for a tangent or cotangent that is zero, so that rules never compute with it;
 `UndefinedPrimal` stands for a linear operand while a function is transposed. Marks tell which of
@@ -118,12 +118,12 @@ def inverted(marks: Iterable[bool]) -> Marks:
 
 
 def union(first: Sequence[bool], second: Sequence[bool]) -> Marks:
-    """Tells where either is marked."""
+    """Marks the places that either of two sequences marks."""
     return tuple([a or b for a, b in zip(first, second, strict=True)])
 
 
 def chosen(values: Sequence[_T | Symbolic | None], marks: Sequence[bool]) -> list[_T]:
-    """Returns the values that are marked, as no symbolic one is."""
+    """Returns the marked values; none of them is symbolic."""
     return [x for x, mark in zip(values, marks, strict=True) if mark]  # type: ignore[misc]
 
 

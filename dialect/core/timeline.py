@@ -17,16 +17,16 @@ Details: TypeAlias = Mapping[str, object]
 
 
 class Event(NamedTuple):
-    """Something that went on.
+    """An activity.
 
     Attributes:
-        name: What.
+        name: Its name.
         category: Its kind: `compiler`, `call`, `dispatch`, `collective`, `transfer`, `cache`,
             `annotation`, `python`.
-        start: When it began, in nanoseconds of `time.perf_counter_ns`.
-        duration: How long it took, in nanoseconds.
+        start: Its start, in nanoseconds of `time.perf_counter_ns`.
+        duration: Its duration, in nanoseconds.
         thread: Number of the thread (`threading.get_ident`), or of a track, which is negative.
-        details: What else is known of it, by name.
+        details: Further facts about it, by name.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Timeline:
         events: The activities, in the order of their ends.
         began: The start, in nanoseconds of `time.perf_counter_ns`.
         began_at: The same in seconds of `time.time()`.
-        thread_names: Names of the threads and tracks that added something.
+        thread_names: Names of the threads and tracks that added events.
     """
 
     def __init__(self) -> None:
@@ -61,13 +61,13 @@ class Timeline:
         self.began_at = time.time()
 
     def begin(self, shows_dispatches: bool) -> None:
-        """Looks from now on, and forgets what went on before."""
+        """Starts a recording; discards earlier events."""
         self._clear()
         self.shows_dispatches = shows_dispatches
         self.is_on = True
 
     def end(self) -> list[Event]:
-        """Looks no more; returns what went on."""
+        """Ends the recording; returns its events."""
         self.is_on = self.shows_dispatches = False
         return self.events
 
@@ -109,7 +109,7 @@ def on_track(number: int, name: str) -> Iterator[None]:
 
 
 class span:
-    """A `with` block that stands on the timeline, also if it raises.
+    """A `with` block that the timeline shows, also if it raises.
 
     >>> timeline.begin(shows_dispatches=False)
     >>> with span("lower", "compiler", function="f"):

@@ -1,8 +1,8 @@
 """Guards of transfers: the options `jax_transfer_guard...` log or refuse moves of arrays.
 
-A transfer is explicit where a function asks for it (`device_put`, `device_get`), and implicit where
-an operation needs an array elsewhere than it is. On the CPU a device's memory is the host's, so
-reading an array is no transfer.
+A transfer is explicit if a function requests it (`device_put`, `device_get`), and implicit if an
+operation needs an array on another device. On the CPU a device's memory is the host's, so reading
+an array is no transfer.
 """
 
 from __future__ import annotations

@@ -115,7 +115,7 @@ class ShapedArray:
     weak_type: bool
     varying: Axes
     ndim: int
-    # Whether extents are symbolic dimensions, which stand in `shape` for numbers.
+    # Whether `shape` has symbolic dimensions in place of numbers.
     is_open: bool
     _mlir: ir.Type | None
 
@@ -129,7 +129,7 @@ class ShapedArray:
         varying: Axes = NOWHERE,
         manual_axis_type: ManualAxisType | None = None,
     ) -> ShapedArray:
-        """Returns the one object of this type, making it on first sight."""
+        """Returns the only object of this type; makes it at the first request."""
         if sharding is not None:
             check_layout("ShapedArray", sharding)
         if manual_axis_type is not None:
@@ -148,7 +148,7 @@ class ShapedArray:
 
     @property
     def sharding(self) -> None:
-        """Where arrays of the type lie: types do not say."""
+        """The sharding: None, because types do not have it."""
         return None
 
     @property
@@ -183,7 +183,7 @@ class ShapedArray:
 
     @property
     def words(self) -> ShapedArray:
-        """The type of the words, where elements are random keys; else the type itself."""
+        """The type of the words, if elements are random keys; else the type itself."""
         dtype: AnyDtype = self.dtype
         if type(dtype) is not KeyDtype:
             return self

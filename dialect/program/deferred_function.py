@@ -46,7 +46,7 @@ class DeferredFunction:
         return self._function
 
     def surroundings(self) -> Change:
-        """Lets the user's code run as where the function was made."""
+        """Lets the user's code run as at the place where the function was made."""
         return user_code(*self._axes)
 
     def __repr__(self) -> str:

@@ -1,10 +1,10 @@
-"""Arrays from outside that a few numbers describe: a trace writes down how they are made.
+"""Arrays from outside that a few numbers describe: a trace records the ops that make them.
 
-Masks, positions and filled arrays of a program are mostly repeated or counted. Captured as they
-are, they would be arguments as large as the arrays that they are compared with; written down, they
-become part of the loops that use them.
+Masks, positions and filled arrays of a program are mostly repeated or counted. Captured, they would
+be arguments as large as the arrays that they are compared with. Recorded as ops, they become part
+of the loops that use them.
 
-Elsewhere: how captures are kept (`tracer.py`).
+Elsewhere: captures (`tracer.py`).
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from .rules import Operand
     from .tracer import Trace, Tracer
 
-# Shorter ones are as well captured.
+# Shorter arrays are captured.
 _FEWEST_COUNTED = 16
-# From how many elements on what would be a constant in the text is described instead.
+# The least number of elements for a description instead of a constant in the text.
 _FEWEST_EMBEDDED = 1024
 
 
@@ -65,7 +65,7 @@ def _counted(trace: Trace, array: ConcreteArray, host: HostArray) -> Tracer | No
         return None
     if host.dtype.kind not in "iu" or host.dtype.itemsize < 4:
         return None
-    # Steps of unsigned numbers wrap around: they are compared, and multiplied, as they are.
+    # Steps of unsigned numbers wrap around, so they are compared and multiplied with wrapping.
     steps = host[1:] - host[:-1]
     first, step = int(host[0]), int(host[1]) - int(host[0])
     if not step or int(host[-1]) != first + step * (host.size - 1) or (steps != steps[0]).any():

@@ -53,7 +53,7 @@ class LookUp(NamedTuple):
 
     Attributes:
         factor: The dimension's factor.
-        column: Where in the vectors of indices the position stands.
+        column: Place of the position in the vectors of indices.
         clips: Whether positions out of bounds mean the nearest position in bounds.
         fills: Whether the first part answers for positions out of bounds.
         batch: The dimensions of the result that belong to the indices, if elements are read. A part
@@ -130,7 +130,7 @@ def by_position(
         operands: Types of the operands.
         results: Types of the results.
         whole: Positions that are needed whole.
-        local_params: As of `Dimensions`.
+        local_params: As in `Dimensions`.
         stretches: Whether dimensions of extent 1 are stretched. Then only these are whole.
     """
     types = [*operands, *results]
@@ -239,7 +239,7 @@ def regrouped(
 def _groups(shape: Sequence[int], new: Sequence[int]) -> list[tuple[list[int], list[int]]]:
     """Splits the dimensions of two shapes into the shortest runs of equal products.
 
-    Those of extent 1 are in none.
+    Dimensions of extent 1 belong to no run.
     """
     ends = [_ends(extents) for extents in (shape, new)]
     groups: list[tuple[list[int], list[int]]] = []
@@ -262,7 +262,7 @@ def _ends(extents: Sequence[int]) -> dict[int, int]:
 
 
 def _common_factors(ours: Sequence[int], theirs: Sequence[int]) -> list[int] | None:
-    """Returns factors that the extents of both sides are products of, in order, if there are."""
+    """Returns common factors: the extents of both sides are products of them in order; or None."""
     cuts = set(_running_products(ours)) | set(_running_products(theirs))
     products = sorted(cuts | {1})
     if any(b % a for a, b in itertools.pairwise(products)):
@@ -307,14 +307,14 @@ def reduced_along(
 def position_wise(
     operands: Sequence[ShapedArray], results: Sequence[ShapedArray], **params: Param
 ) -> Dimensions:
-    """Returns the dimensions of ops that treat all positions alike, such as elementwise ones."""
+    """Returns the dimensions of ops that treat all positions equally, such as elementwise ops."""
     return by_position(operands, results, stretches=True)
 
 
 def except_along(
     operands: Sequence[ShapedArray], results: Sequence[ShapedArray], *, axis: int, **params: Param
 ) -> Dimensions:
-    """Returns the dimensions of ops that need one axis whole, and do the same along others."""
+    """Returns the dimensions of ops that need one axis whole, and treat others by position."""
     return by_position(operands, results, (axis,))
 
 

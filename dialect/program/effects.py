@@ -1,4 +1,4 @@
-"""Which ops have effects or wait for the run of a program, and functions that contain such."""
+"""Ops with effects, ops that wait for the run of a program, and functions that contain them."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def acts(function: Function) -> bool:
 def is_staged(function: Function) -> bool:
     """Tells whether a call of a function must be recorded while something is traced.
 
-    It must if any of its ops must, even on known operands: callbacks, which run when the program
-    does, and collectives.
+    It must if any of its ops must be recorded, even on known operands: callbacks, which run with
+    the program, and collectives.
     """
     return any(
         equation.primitive.is_staged or any(map(is_staged, functions_of(equation.params)))
@@ -51,8 +51,9 @@ def is_staged(function: Function) -> bool:
 def acts_where_it_stands(primitive: Primitive, params: Params) -> bool:
     """Tells whether an op must not move out of the code that applies it.
 
-    Such are ops with effects, which happen as often as that code runs, and ops that communicate,
-    over an axis that only the code within the map can name; also calls of functions with such.
+    Ops with effects must not move, because the effects happen as often as that code runs. Ops that
+    communicate must not move, because only code within the map can name the axis. Calls of
+    functions with such ops must not move, either.
     """
     if primitive.is_effectful or primitive.axis_names is not None:
         return True

@@ -27,7 +27,7 @@ class Var:
 
     Attributes:
         type: Shape, dtype and weak type.
-        value: The MLIR value; None of a variable that is to stand in a jaxpr made from equations.
+        value: The MLIR value; None for a variable of a jaxpr made from equations.
     """
 
     __slots__ = ("type", "value")
@@ -142,7 +142,7 @@ class Equation:
 
 
 class MadeEquation(Equation):
-    """An equation without an op, which is to stand in a jaxpr made of equations.
+    """An equation without an op, as part of a jaxpr made from equations.
 
     Attributes:
         location: The user's line.

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from .jaxprs.jaxpr import Jaxpr
     from .primitive import Primitive
 
-# Values of one kind, arrays or tracers, give values of that kind, as far as functions capture none
-# of another.
+# Values of one kind, arrays or tracers, give values of that kind, unless functions capture values
+# of the other kind.
 _Kind = TypeVar("_Kind", bound=Array)
 
 _symbol_counter = itertools.count()
@@ -164,7 +164,7 @@ class Function:
         return environment.values_of(self.outputs)  # type: ignore[return-value]
 
     def callees(self) -> Iterator[Function]:
-        """Yields the functions that parameters of this one's ops name."""
+        """Yields the functions that its ops refer to in their parameters."""
         for equation in self.equations:
             yield from functions_of(equation.params)
 

@@ -3,8 +3,8 @@
 An operation *uses* a key if it draws from it or splits it; `fold_in` and `clone` make new keys and
 use none. Only typed keys are followed: words of keys are ordinary numbers. In a program two values
 are the same key if they are made by the same moves, such as a slice, from the same key. If the body
-of a loop draws with a key from outside, the draw is moved in front of the loop, and uses the key
-once.
+of a loop draws with a key from outside, the draw is recorded in front of the loop, so it uses the
+key once.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Named axes: what code inside `vmap(..., axis_name="i")` may refer to.
+"""Named axes: the axes that code inside `vmap(..., axis_name="i")` may refer to.
 
-While a function is traced under a named axis, `axis_sizes` tells the extent. The ops that
+While a function is traced under a named axis, `axis_sizes` holds the extent. The ops that
 communicate over the axis keep its name; vectorizing over it (`BatchFrame`) resolves them.
 """
 
@@ -37,7 +37,7 @@ class BatchFrame:
 
 
 def named_axis(name: Hashable | None, size: int) -> Change:
-    """Lets the code traced inside name an axis; None names nothing."""
+    """Lets the code traced inside name an axis; None adds no name."""
     return with_axes(_axes_with(name, size), state.tracked_axes - {name})
 
 
@@ -62,7 +62,7 @@ def axis_extent(name: Hashable) -> int:
 
 
 def batching_over(frame: BatchFrame) -> Change:
-    """Tells the rules called inside over which axis they vectorize."""
+    """Sets the axis over which the rules called inside vectorize."""
     sizes = _axes_with(frame.name, frame.size)
     return vectorization(frame, sizes, state.tracked_axes - {frame.name})
 

@@ -79,7 +79,7 @@ def infer_narrow(infer: InferRule, types: tuple[ShapedArray, ...], params: Param
 def _result_type(
     first: ShapedArray, second: ShapedArray, params: Params, narrow: set[Dtype], error: AxirError
 ) -> ShapedArray:
-    """Returns the type of a result from what two choices of wide dtypes give."""
+    """Returns the type of a result from the results for two choices of wide dtypes."""
     named = [p for p in params.values() if is_narrow_parameter(p)]
     if first.dtype == second.dtype:
         follows = len(named) == 1 and first.dtype == dtypes.wide(named[0])

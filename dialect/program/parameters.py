@@ -25,7 +25,7 @@ AxisName = Hashable
 # A function that is first called by differentiation; it may contain the op itself.
 Deferrable = Function | DeferredFunction
 
-# A type in the notation of annotations, which type checkers have no type for.
+# A type in the notation of annotations; type checkers have no type for it.
 AnyKind: TypeAlias = Foreign
 
 Kind = TypeVar("Kind")
@@ -92,7 +92,7 @@ def fits(kind: AnyKind) -> Callable[[Param], bool]:
     if origin is tuple:
         return _fits_tuple(typing.get_args(kind))
     if kind in (int, float):
-        # Where an integer may stand, an extent may that is not known.
+        # An unknown extent may stand in place of an integer.
         numbers = (int, float) if kind is float else (int, SymbolicDim)
         return lambda value: isinstance(value, numbers) and not isinstance(value, bool)
     return lambda value: isinstance(value, origin or kind)

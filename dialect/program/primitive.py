@@ -76,7 +76,7 @@ from .tracer import Tracer
 
 
 class Unsupported:
-    """Stands where a rule cannot exist; calling it raises the reason.
+    """A placeholder for a rule that cannot exist; a call raises the reason.
 
     >>> Unsupported("transpose", "sort", "sort is not linear").reason
     'sort is not linear'
@@ -112,7 +112,7 @@ class Sample:
     invariants: Callable[[list[Value]], list[Value]] | None = None
 
 
-# Memoized inference: a primitive applied again to the same types costs one dictionary look-up.
+# Memoized inference: applying a primitive to the same types again costs one look-up.
 _APPLICATION_LIMIT = 8192
 
 
@@ -120,7 +120,7 @@ _APPLICATION_LIMIT = 8192
 class Rules:
     """The rules that every op has, `None` while absent.
 
-    An op of the table without one of them says why it cannot exist: it has `Unsupported` instead.
+    If an op of the table lacks one of them, it has an `Unsupported` with the reason instead.
     """
 
     # `(*types, **params) -> type(s)`; raises the user's error.
@@ -144,7 +144,7 @@ RULES = tuple(rule.name for rule in fields(Rules))
 
 @dataclass(repr=False, eq=False)
 class Primitive(Rules):
-    """An operation: its rules, and what else its declaration may say.
+    """An operation: its rules, and the other fields of its declaration.
 
     Args:
         name: The op's name in the dialect: `sin` becomes `jaxpr.sin`.
@@ -162,21 +162,21 @@ class Primitive(Rules):
     # `(primals, tangents, **params) -> outs, tangents`: in place of `jvp` for calls and users'
     # primitives, which compute both together.
     value_and_jvp: ValueAndJvpRule | None = None
-    # The same, where the known part must be split from the linear one; `jvp` serves where the
-    # results are known, if there is one, too.
+    # The same, if the known part must be split from the linear one. If the op also has a `jvp`,
+    # that serves where the results are known.
     linearize: ValueAndJvpRule | None = None
     # `(operands, axes, frame, **params) -> result(s), axis or axes`: the batched form of an op
     # that communicates over the axis which `frame` names.
     batch_named: BatchNamedRule | None = None
-    # `(operand types, result types, **params) -> Dimensions, a function, or None`: how the op works
-    # on parts of arrays. Without it, or with None, it gets whole ones.
+    # `(operand types, result types, **params) -> Dimensions, a function, or None`: the op's work on
+    # parts of arrays. Without it, or with None, the op gets whole arrays.
     dimensions: DimensionsRule | None = None
     # `(partitioner, equation, operands) -> results`: the op on parts, in place of `dimensions`.
     partition: PartitionRule | None = None
-    # `(**params) -> layout`: how the value that the op gives is said to lie.
+    # `(**params) -> layout`: the layout that the op declares for its result.
     fixed_layout: FixedLayoutRule | None = None
-    # `(axes of each operand, **params) -> axes of each result`: along which named axes they differ.
-    # By default results do along all axes along which an operand does.
+    # `(axes of each operand, **params) -> axes of each result`: the named axes along which they
+    # differ. By default, results differ along the axes of all operands.
     varying: VaryingRule | None = None
     # `(**params) -> names of the mapped axes over which the op communicates`.
     axis_names: AxisNamesRule | None = None
@@ -217,7 +217,7 @@ class Primitive(Rules):
     # the same op, batched over the words.
     moves_elements: bool = False
 
-    # What JAX asks of primitives that take functions: here these are parameters.
+    # JAX's question to primitives that take functions; here functions are parameters.
     call_primitive: ClassVar[bool] = False
     map_primitive: ClassVar[bool] = False
 
@@ -381,15 +381,15 @@ class Primitive(Rules):
     def _varying_results(
         self, types: Sequence[ShapedArray], given: Sequence[Axes], params: Params
     ) -> list[ShapedArray]:
-        """Returns types of results that say along which axes of a mesh these vary."""
+        """Returns types of results that state the mesh axes along which these vary."""
         found = varying_results(self, params, given)
         axes = [joined(given)] * len(types) if found is None else found
         return [t.update(varying=own) for t, own in zip(types, axes, strict=True)]
 
     def get_bind_params(self, params: Params) -> Params:
-        """Returns what `bind` takes for the parameters of an equation: the same.
+        """Returns the arguments of `bind` for the parameters of an equation: the same parameters.
 
-        Functions and rules among them are values that `bind` understands.
+        Functions and rules among them are values that `bind` accepts.
         """
         return dict(params)
 

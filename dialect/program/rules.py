@@ -145,7 +145,7 @@ class LoweringContext(Protocol):
 
     @property
     def allows_callbacks(self) -> bool:
-        """Whether the code may call functions of the user's; in C++ these are other ones."""
+        """Whether the code may call functions of the user's; in C++ these are C++ functions."""
         ...
 
     @property
@@ -165,7 +165,7 @@ class LoweringContext(Protocol):
         ...
 
     def call(self, function: Function, *values: ir.Value) -> list[ir.Value]:
-        """Calls a function, which is lowered once however often it is called."""
+        """Calls a function; it is lowered only once for all its calls."""
         ...
 
     def inline(self, function: Function, *values: ir.Value) -> list[ir.Value]:
@@ -221,7 +221,7 @@ class TransposeRule(Protocol):
 
 
 class BatchRule(Protocol):
-    """`batch(operands, axes, **params)`: results over an axis more, and where they have it."""
+    """`batch(operands, axes, **params)`: results over one more axis, and its place in each."""
 
     def __call__(
         self,
@@ -290,7 +290,7 @@ class BatchNamedRule(Protocol):
 
 
 class BodyRule(Protocol):
-    """`body(**params)`: the function that the op comes down to once nothing differentiates it."""
+    """`body(**params)`: an equivalent function, once differentiation is over."""
 
     def __call__(self, **params: Param) -> Function:
         """Returns the function of the operands."""
@@ -298,7 +298,7 @@ class BodyRule(Protocol):
 
 
 class ChosenBodyRule(Protocol):
-    """`chosen_body(*operands, **params)`: the call that the op comes down to, if values tell."""
+    """`chosen_body(*operands, **params)`: an equivalent call, if operand values determine it."""
 
     def __call__(
         self, *operands: Param, **params: Param
@@ -333,9 +333,9 @@ class SimplifyRule(Protocol):
 
 
 class DimensionsRule(Protocol):
-    """`dimensions(operands, results, **params)`: along which dimensions the op works on parts.
+    """`dimensions(operands, results, **params)`: the dimensions along which the op works on parts.
 
-    That is all that is needed to cut a program into the parts of several devices, for most ops.
+    Most ops need only this rule to cut a program into the parts of several devices.
     """
 
     def __call__(
@@ -348,7 +348,7 @@ class DimensionsRule(Protocol):
     ) -> Dimensions | Function | None:
         """Takes the types of whole operands and results.
 
-        Returns a function of the operands in place of dimensions if the op comes down to that, and
+        Returns an equivalent function of the operands in place of dimensions, if there is one, and
         None if all is needed whole.
         """
         ...
@@ -365,7 +365,7 @@ class PartitionRule(Protocol):
 
 
 class FixedLayoutRule(Protocol):
-    """`fixed_layout(**params)`: how the value that an op gives is said to lie."""
+    """`fixed_layout(**params)`: the layout that an op declares for its result."""
 
     def __call__(self, **params: Param) -> OpenLayout:
         """Reads it in the parameters."""
@@ -373,7 +373,7 @@ class FixedLayoutRule(Protocol):
 
 
 class VaryingRule(Protocol):
-    """`varying(given, **params)`: along which named axes the results of an op differ."""
+    """`varying(given, **params)`: the named axes along which the results of an op differ."""
 
     def __call__(
         self, given: Sequence[frozenset[Hashable]], **params: Param

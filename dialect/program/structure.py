@@ -14,15 +14,15 @@ from axir.dialect.core.annotations import HostArray, Param
 from .equation import Literal, Var
 from .function import Function
 
-# Arrays in a program that are larger are other ones each time: to compare them would take too long.
+# Larger arrays in a program count as different: comparing them would take too long.
 _LARGEST_LITERAL = 1 << 16
 
 
 def structure_of(function: Function) -> Hashable:
-    """Returns what two functions have equal that compute the same in the same way.
+    """Returns a key that is equal for two functions with the same computation.
 
-    That is the types, the ops with their parameters and lines, and how values go from one to
-    another; not the values captured.
+    It holds the types, the ops with their parameters and lines, and the flow of values between
+    them, but not the captured values.
 
     >>> from axir.dialect.core.types import ShapedArray
     >>> from axir.dialect.ops.elementwise.transcendental import cos, sin

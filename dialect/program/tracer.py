@@ -364,7 +364,7 @@ class Trace:
     def _record_by_value(
         self, primitive: Primitive, variables: list[Var], params: Params
     ) -> Results:
-        """Records a user's primitive without abstract evaluation: its values tell the types."""
+        """Records a user's primitive without abstract evaluation: its values give the types."""
         self.catch_up()
         assert self.environment is not None
         operands = self.environment.values_of(variables)
@@ -397,7 +397,7 @@ class Trace:
         return around_trace(*self._surroundings)
 
     def lift(self, value: Operand) -> Var:
-        """Brings a value from outside into the function: as a literal or as a capture."""
+        """Brings a value from outside into the function, as a literal or as a capture."""
         if type(value) is Tracer:
             if value.owner is self:
                 return value
@@ -429,8 +429,8 @@ class Trace:
     def capture(self, value: Value) -> Var:
         """Brings a value from outside into the function as a capture, once.
 
-        Into a branch that not all places choose it comes as one that varies: its derivative is
-        summed outside, where all of them are.
+        In a branch that only some positions choose, the capture is marked as varying: its
+        derivative is summed outside of the branch, where all positions take part.
         """
         if self._chosen_axes and type(value) is Tracer:
             names = in_order(self._chosen_axes - value.type.varying)
@@ -474,7 +474,7 @@ class Trace:
     def embed(self, array: ConcreteArray) -> None:
         """Makes later uses of an array a constant in the text, or few ops, instead of a capture.
 
-        Those of scalars other than keys are constants anyway.
+        Scalars other than keys are constants in any case.
         """
         if id(array) not in self._captured and (array.shape or is_key(array.dtype)):
             described = record_description(self, array, embeds=True)
@@ -522,8 +522,8 @@ class Trace:
         self.is_open = False
         if self._opening is not None:
             self._opening.__exit__()
-        # Tracers refer to their trace. It lets go of them, so that all of it is freed by reference
-        # counting: collecting the cycles would cost more than tracing.
+        # Tracers refer to their trace. It drops its references to them, so that reference counting
+        # frees all of it: collecting the cycles would cost more than tracing.
         self.inputs, self.captures, self.captured = [], [], []
         self.equations, self._kept = [], []
         self._captured, self._constants, self._more_varying = {}, {}, {}

@@ -55,7 +55,7 @@ class Environment(dict[Var, Value]):
         return [self[v] for v in variables]
 
     def store(self, equation: Equation, results: Results) -> None:
-        """Stores what applying an equation gave: a list, or the only result."""
+        """Stores the results of an equation: a list, or the only result."""
         if equation.primitive.multiple_results:
             for variable, result in zip(equation.results, results, strict=True):
                 self[variable] = result
@@ -131,7 +131,7 @@ def backward_slice(
 
 
 def dependents(equations: Iterable[Equation], variables: Iterable[Var]) -> set[Var]:
-    """Returns the variables that depend on given ones, and these."""
+    """Returns the variables that depend on given ones, and the given ones."""
     reached = set(variables)
     for equation in equations:
         if any([v in reached for v in equation.operands]):

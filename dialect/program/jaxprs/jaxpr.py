@@ -1,6 +1,6 @@
 """The jaxpr view of a function: its grammar, and the attributes that interpreters expect.
 
-A `Jaxpr` shows a `Function`, which is MLIR, or makes one of the equations that it is given.
+A `Jaxpr` shows a `Function`, which is MLIR, or makes one from given equations.
 """
 
 from __future__ import annotations
@@ -193,11 +193,11 @@ class Jaxpr:
         name_stack: bool = False,
         use_color: bool = False,
     ) -> str:
-        """Returns the text, with as much in it as is asked for.
+        """Returns the text, with the requested details.
 
         Args:
             source_info: Whether the user's line stands behind each equation.
-            print_shapes: Whether the types of variables are said.
+            print_shapes: Whether the types of variables are shown.
             name_stack: Whether the scopes of the user stand behind each equation.
             use_color: Whether words and types have colors, by escape sequences of terminals.
 
@@ -333,7 +333,7 @@ class _Printer:
     def __init__(self, fresh: Iterator[str], detail: Detail) -> None:
         self.detail = detail
         self.names: dict[Var, str] = {}
-        # Functions within share it, so that a name means one thing in the whole text.
+        # Inner functions share it, so that a name has one meaning in the whole text.
         self.fresh = fresh
 
     def bind(self, variable: Var) -> str:

@@ -89,7 +89,7 @@ def _check_results(equation: Equation, results: Results) -> None:
 
 
 def _param(value: Param) -> Param:
-    """Returns a parameter as a primitive takes it: functions in place of jaxprs."""
+    """Returns a parameter in a primitive's form: functions in place of jaxprs."""
     if isinstance(value, later_modules.jaxpr.ClosedJaxpr):
         return _without_captures(value.function)
     if isinstance(value, later_modules.jaxpr.Jaxpr):
@@ -100,7 +100,7 @@ def _param(value: Param) -> Param:
 
 
 def _without_captures(function: Function) -> Function:
-    """Returns a function with the values that it captured as constants in its text."""
+    """Returns a function with its captured values as constants in its text."""
     if not function.captures:
         return function
     with Trace(function.name, "Jaxpr") as trace:

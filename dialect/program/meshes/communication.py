@@ -38,7 +38,7 @@ class Collective:
         concat_dimension: The dimension along which `all_to_all` joins parts.
         is_tiled: Whether parts of `all_gather` and `reduce_scatter` are slices of a dimension. Else
             they are the entries of a dimension that only the whole array has.
-        permutation: Pairs of sender and receiver, as places in a group, for `ppermute`.
+        permutation: Pairs of sender and receiver in `ppermute`, as places in a group.
 
     >>> from axir.dialect.core.types import ShapedArray
     >>> part = ShapedArray((2,), "float32")
@@ -75,11 +75,11 @@ class Collective:
 
 
 class Channel(Protocol):
-    """How the thread that runs a program for one device reaches the others."""
+    """The connection from the thread that runs a program for one device to the others."""
 
     @property
     def position(self) -> int:
-        """Where in the mesh the device is, counted along its last axis first."""
+        """The position of the device in the mesh; the last axis varies fastest."""
         ...
 
     def communicate(self, collective: Collective, operand: HostArray) -> HostArray:

@@ -31,11 +31,11 @@ class LayoutError(AxirError, ValueError):
 
 
 class MeshMismatchError(AxirError, ValueError):
-    """Parts of one program name meshes that do not go together."""
+    """Parts of one program name incompatible meshes."""
 
 
 def replicated(ndim: int) -> Layout:
-    """Returns the layout of an array that every device holds all of.
+    """Returns the layout of an array that every device holds as a whole.
 
     >>> replicated(2)
     ((), ())
@@ -132,12 +132,12 @@ def global_shape(part: Sequence[int], layout: Layout, axes: MeshAxes) -> tuple[i
 
 
 def check_mesh(what: str, axes: MeshAxes, devices: DeviceNames) -> None:
-    """Raises `ParameterError` if names repeat, or there is not one device for each place.
+    """Raises `ParameterError` for repeated names, or a wrong number of devices.
 
     Args:
         what: The owner of the mesh, as named in the message.
         axes: Names and extents.
-        devices: The devices in the order of the mesh; none if it is abstract.
+        devices: The devices in the order of the mesh; empty if it is abstract.
     """
     names = [name for name, _ in axes]
     if len(set(names)) != len(names) or any(size < 1 for _, size in axes):

@@ -1,8 +1,8 @@
-"""Along which named axes the values of a function differ, given those along which its inputs do.
+"""The named axes along which the values of a function differ, given the axes of its inputs.
 
-Each op says so of its results by the rule `varying`; without one they differ along all axes along
-which an operand does. The answer is safe: where no axis is named, all places along it hold the
-same. Types carry it while a function of parts is traced (`ShapedArray.varying`).
+The rule `varying` of each op gives the axes of its results; without a rule, results differ along
+the axes of all operands. The answer is safe: along an axis that it does not name, all positions
+hold the same. Types carry it while a function of parts is traced (`ShapedArray.varying`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @derived
 def varying_axes(function: Function, given: tuple[Axes, ...]) -> list[Axes]:
-    """Returns along which axes each output of a function differs.
+    """Returns the axes along which each output of a function differs.
 
     Args:
         function: The function.
@@ -72,7 +72,7 @@ def varying_results(
 
 
 def missing_axes(given: Sequence[Axes]) -> list[tuple[Hashable, ...]] | None:
-    """Returns for each of several values the axes along which others differ, and it does not.
+    """Returns for each of several values the axes along which only others differ.
 
     >>> missing_axes([frozenset("ij"), frozenset("j")])
     [(), ('i',)]
@@ -85,7 +85,7 @@ def missing_axes(given: Sequence[Axes]) -> list[tuple[Hashable, ...]] | None:
 
 
 def joined(axes: Sequence[Axes]) -> Axes:
-    """Returns the axes along which something differs that is made of several values."""
+    """Returns the axes along which a combination of several values differs."""
     return NOWHERE.union(*axes)
 
 
