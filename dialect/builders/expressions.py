@@ -1,10 +1,10 @@
-"""Formulas: Python's operators, and functions beside them, on whatever a formula is applied to.
+"""Formulas: Python's operators, and further functions, on the operands of a formula.
 
 A formula is a Python function of `+ - * /`, comparisons, and the functions of this file. Applied to
-NumPy arrays it computes. Applied to `Expression`s it builds MLIR: to `Scalar`s the operations of
-`arith` and `math` on single numbers (`scalars.py`), to `Term`s StableHLO on arrays (`formula.py`).
-Elsewhere: what only scalars have (bits, conversions), and the formulas, which stand with the ops
-and in the passes that use them.
+NumPy arrays it computes. Applied to `Expression`s it builds MLIR: from `Scalar`s, operations of
+`arith` and `math` on single numbers (`scalars.py`); from `Term`s, StableHLO on arrays
+(`formula.py`). Elsewhere: operations of scalars only (bits, conversions), and the formulas, which
+stand with the ops and in the passes that use them.
 """
 
 from __future__ import annotations

@@ -80,14 +80,14 @@ def iterate(
 ) -> list[Number]:
     """Repeats a step while any element is active, at most about `limit` times.
 
-    Steps are made in groups, and for all elements: one that has converged must bear more of them.
+    Steps run in groups, and for all elements: further steps must not change a converged element.
 
     Args:
         step: Takes the state, numbers of one shape, and returns the next one.
         is_active: Takes the state and tells for each element whether it needs another step; False
             for nan.
-        state: Where to begin.
-        limit: The most steps.
+        state: The initial state.
+        limit: The largest number of steps.
     """
     groups = -(-limit // _STEPS_PER_TEST)
 
@@ -123,7 +123,7 @@ def sum_over(
 ) -> Number:
     """Returns the sum of a function over constants, such as the nodes of a quadrature.
 
-    They lie along a further axis, so the function is written once, however many there are.
+    The constants lie along a further axis, so the function is written once for all of them.
 
     Args:
         function: Takes a number of each of the constants, and the operands.

@@ -86,7 +86,7 @@ class Reader:
         return int.from_bytes(taken, "little") >> (count + 1)
 
     def taken(self, count: int) -> memoryview:
-        """Reads so many bytes, where they lie."""
+        """Reads a number of bytes, without a copy."""
         end = self.position + count
         if end > len(self.data):
             raise ValueError("the bytecode ends too early")
@@ -200,7 +200,7 @@ def _replaced(
 
 
 def groups_of(reader: Reader, count: int) -> Iterator[tuple[int, list[int]]]:
-    """Yields dialects, and of each entry the size and whether its dialect encoded it."""
+    """Yields dialects with the size of each entry, and whether its dialect encoded it."""
     while count > 0:
         dialect, size = reader.number(), reader.number()
         yield dialect, [reader.number() for _ in range(size)]

@@ -29,11 +29,11 @@ _STRING = rb'"([^"\\\n]*(?:\\.[^"\\\n]*)*)"'
 _QUOTED = re.compile(_STRING)
 _VALUE_NAME = re.compile(r"%[\w$.-]+")
 _COLUMN = re.compile(r":(\d+)\)$")
-# So much tells whether a file is of another format, which may hold bytecode.
+# The bytes that determine whether a file has another format, which may hold bytecode.
 _TOLD_BY = 256
-# So much of a file tells whether it is text.
+# The bytes of a file that determine whether it is text.
 _BEGINNING = 1 << 20
-# So much of a line is shown with an error.
+# The part of a line that is shown with an error.
 _SHOWN = 90
 _ESCAPED = re.compile(rb"\\([0-9A-F]{2})")
 # The parser calls itself for each bracket and prefix sign that is open: 5,000 overflow its stack.
@@ -42,7 +42,7 @@ _NO_TOKEN = re.compile(_STRING + rb"|//[^\n]*|->")
 _NO_BRACKET = bytes(set(range(256)) - set(b"()[]{}<>"))
 _STEPS = np.zeros(256, np.int8)
 _STEPS[list(b"([{<")], _STEPS[list(b")]}>")] = 1, -1
-# What to do about the mistakes that editing makes, by what MLIR says of them.
+# The ways out of mistakes of editing, by MLIR's messages.
 _WAYS_OUT = {
     "undeclared SSA value": "Define the value above its use, in the same function, or correct its "
     "name.",
@@ -57,9 +57,9 @@ _WAYS_OUT = {
     "does not reference a valid function": "Correct the name, or add the function.",
     "expected": "Correct the text there: a bracket, a comma or a quote may be missing.",
 }
-# A type in what MLIR says, as it writes them.
+# A type in MLIR's messages.
 _QUANTIZED = re.compile(r"'(tensor<[^']*!quant\.[^']*>)'")
-# Which name that is, MLIR does not say.
+# MLIR does not give the name.
 _UNDECLARED = "use of undeclared SSA value name"
 _WAY_OUT = "Correct the text there, or export the module again."
 
@@ -149,7 +149,7 @@ def _check_readable(text: Content, name: str) -> None:
     tokens = _NO_TOKEN.sub(b"", text)
     brackets = np.frombuffer(tokens.translate(None, _NO_BRACKET), np.uint8)
     level = np.cumsum(_STEPS[brackets], dtype=np.int64)
-    # A bracket that was never opened makes nothing less deep.
+    # A closing bracket without an opening one does not reduce the depth.
     depth = int((level - np.minimum.accumulate(np.minimum(level, 0))).max(initial=0))
     signs = b"-" * _DEEPEST
     if depth > _DEEPEST or (signs in tokens.translate(None, b" \t\r\n")):
@@ -165,7 +165,7 @@ def _parsed(parse: Callable[[], ir.Module], name: str, text: Content) -> ir.Modu
         module = parse()
     except ir.MLIRError as error:
         raise _syntax_error(error, name, text) from None
-    except (ValueError, RuntimeError) as error:  # the latter of names that are not UTF-8
+    except (ValueError, RuntimeError) as error:  # the latter for names that are not UTF-8
         raise ParseError(f"{name} is neither MLIR text nor bytecode: {error}", where=name) from None
     check_names(module)
     return module
@@ -261,7 +261,7 @@ def check_names(module: ir.Module) -> None:
     """Refuses a module with names that are not valid UTF-8.
 
     Raises:
-        ParseError: if there is one.
+        ParseError: if it has such a name.
     """
     # The bindings abort the process if a walk meets an op name that Python cannot represent.
     text = module.operation.get_asm(binary=True, large_elements_limit=1, enable_debug_info=True)
@@ -303,7 +303,7 @@ def read_file(path: str | Path) -> ir.Module:
 
 
 def refuse_other_kinds(data: Content, name: str) -> None:
-    """Raises if content is known to be something else than a module.
+    """Raises an error if content is known not to be a module.
 
     Raises:
         ParseError: for such content, with its kind.

@@ -48,7 +48,7 @@ __all__ = [
 _HANDLE = re.compile(r'dense_resource<"?axir\.(\d+)\.(\d+)"?> : (.*)$', re.DOTALL)
 _ELIDED = "__elided__"
 _ALIGNMENT_BYTES = 4
-# So many bytes of weights are compared before all of them are.
+# The number of bytes of weights that are compared before all of them are.
 _COMPARED_FIRST = 64
 _numbers = itertools.count()
 
@@ -225,7 +225,7 @@ def remember_resources(module: ir.Module, resources: Resources) -> None:
 
 
 def resources_of(module: ir.Module) -> Resources | None:
-    """Returns the weights of a module, None if it names none."""
+    """Returns the weights of a module; None if it names no weights."""
     return _of_modules.get(module)
 
 
@@ -236,10 +236,10 @@ def resource_name(attribute: ir.Attribute) -> str | None:
 
 
 def resource_array(attribute: ir.Attribute) -> HostArray | None:
-    """Returns the weights that an attribute stands for, None if it is another one.
+    """Returns the weights that an attribute stands for; None for other attributes.
 
     Raises:
-        WeightsError: if they are not there, or of another size or type.
+        WeightsError: if they are missing, or of another size or type.
     """
     found = _weights_of(attribute)
     if found is None:
@@ -256,10 +256,10 @@ def _weights_of(attribute: ir.Attribute) -> tuple[Resources, int, str] | None:
 
 
 def write_out(op: ir.Operation) -> None:
-    """Writes weights into an operation and those in it, for programs that know no handles.
+    """Writes weights into an operation and its inner operations, for programs without handles.
 
     Raises:
-        WeightsError: if they are not there, or of another size or type.
+        WeightsError: if they are missing, or of another size or type.
     """
     failures: list[WeightsError] = []
 
@@ -332,7 +332,7 @@ def name_constants(
             if name is not None:
                 named[name] = attribute
             elif found is not None and found[0].is_unnamed(found[1]):
-                pass  # it is known which one it is, and that it has no name
+                pass  # it is known already, and has no name
             elif isinstance(op.results[0].type, ir.RankedTensorType):
                 constants.append(op)
         return ir.WalkResult.ADVANCE
@@ -340,7 +340,7 @@ def name_constants(
     with context():
         module.operation.walk(visit)
         own = {name: x for name, x in weights.items() if name not in without_names}
-        # Those that have no constant yet come first: biases of zeros are equal.
+        # Weights without a constant come first: biases of zeros are equal.
         alike = _Alike({name: own[name] for name in sorted(own, key=lambda name: name in named)})
         for op in constants:
             name = alike.name(op.attributes["value"], op.results[0].type)

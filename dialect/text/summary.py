@@ -1,4 +1,4 @@
-"""The contents of a module, without its meaning, as shown by `axir inspect`."""
+"""The contents of a module, counted without interpreting it, as shown by `axir inspect`."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _holds_quantized(op: ir.Operation) -> bool:
 
 
 def _leaves_extents_open(module: ir.Module) -> bool:
-    """Tells whether arguments have types that do not say what their open extents are."""
+    """Tells whether arguments have types that do not give their open extents."""
     kinds = [
         kind
         for view in module.body.operations

@@ -1,8 +1,8 @@
 """Weights in the text of a module, taken out of it before MLIR reads it: they stay where they are.
 
 These are resources, which stand in sections behind the operations, and large constants in
-hexadecimal digits, which become resources. Elsewhere: bytecode (`bytecode_weights.py`), what
-weights are (`resources.py`).
+hexadecimal digits, which become resources. Elsewhere: bytecode (`bytecode_weights.py`), the weights
+(`resources.py`).
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def weights_in_text(
         if found[1].startswith(_CONSTANT):
             place = constants.get(found[1])
             if place is None:
-                return found[0]  # no name of a resource: MLIR's parser says so
+                return found[0]  # not the name of a resource: MLIR's parser reports it
             number = place
         else:
             label = _unescaped(found[1])
@@ -140,7 +140,7 @@ def _section_start(data: Content, position: int) -> int:
 
 
 def _section_end(data: Content, position: int) -> int:
-    """Returns where a section ends, negative if it does not; its strings may have gigabytes."""
+    """Returns the end of a section, negative if absent; its strings may have gigabytes."""
     while True:
         quote = data.find(b'"', position)
         end = data.find(_SECTION_END, position, quote if quote >= 0 else len(data))
@@ -190,7 +190,7 @@ def _written(
 
 
 def _end_of_string(data: Content, position: int, end: int) -> int:
-    """Returns where a string ends, negative if it does not."""
+    """Returns the end of a string, negative if absent."""
     close = data.find(b'"', position, end)
     while close >= 0:
         before = close
@@ -208,7 +208,7 @@ def _unescaped(word: bytes) -> str:
 
 
 def _text_of(content: bytes) -> str:
-    """Returns what MLIR writes in a string; it writes bytes that are not ASCII as digits."""
+    """Returns the text of one of MLIR's strings, which write bytes beyond ASCII as digits."""
 
     def plain(found: re.Match[bytes]) -> bytes:
         if found[1] is not None:

@@ -22,7 +22,7 @@ Numbers: TypeAlias = tuple[Scalar, ...]
 Combine: TypeAlias = Callable[[Sequence[Scalar], Sequence[Scalar]], Sequence[Scalar]]
 Extents: TypeAlias = Sequence[tuple[int, int, int]]  # from, to, stride
 
-# Steps after which a block ends, and the most that are taken without blocks.
+# The steps of a block, and the largest number of steps without blocks.
 _BLOCK = 64
 LONGEST = 256
 
@@ -177,7 +177,7 @@ def scan_in_blocks(
 
 
 def _block_steps(most: int, weight: int) -> int:
-    """Returns how many steps a block has, of a loop of so many."""
+    """Returns the number of steps of a block, given the steps of a loop."""
     inner = max(1, _BLOCK // weight)
     while inner * _BLOCK < most:
         inner *= _BLOCK

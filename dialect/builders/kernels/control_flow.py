@@ -82,14 +82,15 @@ def repeat_while(
 
     Args:
         carried: A scalar or vector that changes, or a tuple of such.
-        condition: Gives a truth value.
-        step: Gives the next value, or a tuple of them.
+        condition: Returns a truth value.
+        step: Returns the next value, or a tuple of values.
 
     Returns:
         The last value, or a tuple of them.
 
     Raises:
-        KernelCarryError: if `step` returns other numbers than it gets, or `condition` none.
+        KernelCarryError: if `step` returns other numbers than it gets, or `condition` no truth
+            value.
     """
     starts = _many(carried)
     types = [x.value.type for x in starts]

@@ -21,7 +21,7 @@ from .functions import declare_outside
 from .memory import Memory, aligned, bytes_of, memref_type
 from .packing import MOST_BINDINGS, grouped, packed, packed_type, unpacked
 
-# Numbers of the arrays that lie in a binding, one behind the other, and their types.
+# Numbers of the arrays in a binding, one behind the other, and their types.
 _Binding: TypeAlias = Sequence[tuple[int, ir.Type]]
 
 
@@ -63,8 +63,9 @@ def dispatch(
     _check_arrays([x.type for x in operands], result_types, tied)
     arrays = [hlo.bitcast_convert(x, signless(x.type.element_type)) for x in operands]
     if not any(map(_varies, arrays)):
-        # IREE would run the kernel once, when the program is loaded, and then read the first of
-        # several results where another one is meant: one operand is hidden from it.
+        # With constant operands, IREE would run the kernel once, when the program is loaded, and
+        # then read the first of several results in place of another one. So one operand is hidden
+        # from it.
         kernel = _without_argument(kernel, len(arrays) + (workgroups is not None))
         arrays = [*arrays, *hlo.optimization_barrier(hlo.constant(np.int32(0)))]
     results = [hlo.tensor_type(x.shape, signless(x.element_type)) for x in result_types]
@@ -95,12 +96,12 @@ def dispatch(
 
 
 def dispatch_outside(symbol: str, operands: Sequence[ir.Value], result_type: ir.Type) -> ir.Value:
-    """Runs a kernel of one workgroup that is there when the program is linked.
+    """Runs an external kernel of one workgroup that is linked to the program.
 
     Args:
         symbol: The kernel.
         operands: The arrays that it reads.
-        result_type: The type of the one that it writes.
+        result_type: The type of the array that it writes.
 
     Returns:
         The result.
@@ -166,7 +167,7 @@ def workspace(shape: Sequence[int], like: Memory | ir.Type) -> Memory:
 def rows_of(workgroup: Scalar, rows: int, workgroups: int) -> tuple[Scalar, Scalar]:
     """Returns the first row of a workgroup, and the end of its rows.
 
-    The shares of all workgroups differ by one row at most.
+    The shares of workgroups differ by one row at most.
     """
     if workgroups == 1:
         return Scalar(index_value(0)), Scalar(index_value(rows))  # known to the compiler
@@ -252,8 +253,8 @@ def _executable(
 ) -> tuple[str, list[ir.Type]]:
     """Puts an executable with the kernel at the head of the module.
 
-    If the module has an equal one already, that serves. Returns its name, and the type of its
-    workspace if it has one.
+    If the module already has an equal executable, that one is used. Returns its name, and the type
+    of its workspace if it has one.
     """
     module = _module_block()
     taken = _symbols(module)
@@ -378,7 +379,7 @@ def _equal_executable(
     codes = state.kernel_codes
     if codes is None:
         codes = {}
-    codes.pop(symbol, None)  # of one that was equal to another, and is gone
+    codes.pop(symbol, None)  # of a removed executable that was equal to another one
     text = None
     bound = _bound_types(executable)
     for other in block:
@@ -393,7 +394,7 @@ def _equal_executable(
             codes[symbol] = hash(text)
         if found not in codes:
             codes[found] = hash(_code(other.operation, found))
-        # What changed since then is compared anew, or counts as other code.
+        # A kernel that changed since then is compared again, or counts as other code.
         if codes[found] == codes[symbol] and _code(other.operation, found) == text:
             return found
     return None

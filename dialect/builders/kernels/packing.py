@@ -14,7 +14,7 @@ from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
 
-# Two are left for what `dispatch` adds: a workspace, and an operand that hides constants.
+# Two are reserved for additions of `dispatch`: a workspace, and an operand that hides constants.
 MOST_BINDINGS = 30
 
 Group: TypeAlias = list[int]

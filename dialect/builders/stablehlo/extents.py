@@ -82,7 +82,7 @@ class ExtentValues:
         return _binary("subtract", a, _binary("multiply", self._floor(a, b), b))
 
     def _floor(self, a: ir.Value, b: ir.Value) -> ir.Value:
-        """Returns a quotient rounded down, which StableHLO's is not."""
+        """Returns a quotient rounded down, unlike StableHLO's."""
         quotient, rest = _binary("divide", a, b), _binary("remainder", a, b)
         zero, one = self.of(0), self.of(1)
         has_rest = compared(rest, zero, "NE")

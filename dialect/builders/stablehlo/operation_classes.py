@@ -35,7 +35,7 @@ class Field:
     Attributes:
         name: Its name.
         role: `result`, `operand`, `attribute` or `regions`.
-        kind: Of an attribute: see the table.
+        kind: The kind of an attribute; see the table.
         is_many: Whether it is a sequence of types or operands.
         is_optional: Whether it may be left out.
         by_keyword: Whether it goes by keyword.
