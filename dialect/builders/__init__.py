@@ -3,5 +3,5 @@
 `expressions.py` is the notation of arithmetic that scalars (`scalars.py`) and arrays (`formula.py`)
 share.
 
-Elsewhere: which operations to build; rules and passes decide that.
+Elsewhere: the choice of the operations to build, in rules and passes.
 """

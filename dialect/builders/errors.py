@@ -1,4 +1,4 @@
-"""The errors of code that builds kernels: what does not fit together is found while it is built.
+"""The errors of code that builds kernels: mismatches are found while a kernel is built.
 
 Elsewhere: errors of programs (`dialect/core/errors.py`).
 """
@@ -13,7 +13,7 @@ _BUILDERS = __name__.rpartition(".")[0]
 
 
 class KernelError(AxirError):
-    """A kernel is made of parts that do not fit together; `where` is the line of the kernel."""
+    """The parts of a kernel do not fit together; `where` is the line of the kernel."""
 
     def __init__(self, message: str, way_out: str):
         super().__init__(message, way_out, _line_of_kernel())
@@ -28,19 +28,19 @@ class KernelTypeError(KernelError, TypeError):
 
 
 class KernelCarryError(KernelError, TypeError):
-    """A loop or branch in a kernel hands on other numbers than it must."""
+    """A loop or branch in a kernel passes on other numbers than it must."""
 
 
 class KernelVectorError(KernelError, ValueError):
-    """A vector in a kernel has a width that no register has, or reaches over the end of a row."""
+    """A vector in a kernel has an impossible width, or reaches over the end of a row."""
 
 
 class KernelStackError(KernelError, ValueError):
-    """The memory of its own that a kernel wants does not fit on the stack."""
+    """The private memory that a kernel wants does not fit on the stack."""
 
 
 class KernelArrayError(KernelError, ValueError):
-    """A kernel is given an array, or a place for its result, that it cannot work on."""
+    """A kernel gets an array, or a place for its result, that it cannot use."""
 
 
 def _line_of_kernel() -> str:

@@ -1,10 +1,10 @@
-"""Formulas: Python's operators, and functions beside them, on whatever a formula is applied to.
+"""Formulas: Python's operators, and further functions, on the operands of a formula.
 
 A formula is a Python function of `+ - * /`, comparisons, and the functions of this file. Applied to
-NumPy arrays it computes. Applied to `Expression`s it builds MLIR: to `Scalar`s the operations of
-`arith` and `math` on single numbers (`scalars.py`), to `Term`s StableHLO on arrays (`formula.py`).
-Elsewhere: what only scalars have (bits, conversions), and the formulas, which stand with the ops
-and in the passes that use them.
+NumPy arrays it computes. Applied to `Expression`s it builds MLIR: from `Scalar`s, operations of
+`arith` and `math` on single numbers (`scalars.py`); from `Term`s, StableHLO on arrays
+(`formula.py`). Elsewhere: operations of scalars only (bits, conversions), and the formulas, which
+stand with the ops and in the passes that use them.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ Self = TypeVar("Self", bound="Expression")
 class Expression(abc.ABC):
     """Numbers or truth values in the code that is being built, with Python's arithmetic.
 
-    Python numbers beside it become constants of its type. A subclass tells how an operation is
-    built; names of operations are those of Python's operators and of this file's functions.
+    Python numbers beside it become constants of its type. A subclass builds the operations. Their
+    names are the names of Python's operators and of this file's functions.
     """
 
     __slots__ = ("value",)
@@ -54,7 +54,7 @@ class Expression(abc.ABC):
         """Returns one of two by this truth value."""
 
     def operand(self: Self, other: Self | complex) -> Self:
-        """Returns what stands beside it, a constant if it is a Python number."""
+        """Returns the other operand; a Python number becomes a constant."""
         return other if isinstance(other, Expression) else self.constant(other)
 
     def __add__(self: Self, other: Self | complex) -> Self:

@@ -1,8 +1,8 @@
-"""Formulas of real numbers that NumPy evaluates and StableHLO is written from.
+"""Formulas of real numbers: NumPy evaluates them, and StableHLO is written from them.
 
-A special function without a StableHLO op of its own is a formula (`expressions.py`). Applied to
-NumPy arrays it computes; applied to `Term`s it writes StableHLO, accurate alike, so an exported
-program needs nothing beyond StableHLO.
+A special function without a StableHLO op is a formula (`expressions.py`). Applied to NumPy arrays
+it computes; applied to `Term`s it writes StableHLO of the same accuracy, so an exported program
+needs only StableHLO.
 
 Elsewhere: the formulas (`dialect/ops/special/gamma_formulas.py` ...) and the ops made of them
 (`dialect/ops/special/special_functions.py`).
@@ -80,14 +80,14 @@ def iterate(
 ) -> list[Number]:
     """Repeats a step while any element is active, at most about `limit` times.
 
-    Steps are made in groups, and for all elements: one that has converged must bear more of them.
+    Steps run in groups, and for all elements: further steps must not change a converged element.
 
     Args:
         step: Takes the state, numbers of one shape, and returns the next one.
         is_active: Takes the state and tells for each element whether it needs another step; False
             for nan.
-        state: Where to begin.
-        limit: The most steps.
+        state: The initial state.
+        limit: The largest number of steps.
     """
     groups = -(-limit // _STEPS_PER_TEST)
 
@@ -123,7 +123,7 @@ def sum_over(
 ) -> Number:
     """Returns the sum of a function over constants, such as the nodes of a quadrature.
 
-    They lie along a further axis, so the function is written once, however many there are.
+    The constants lie along a further axis, so the function is written once for all of them.
 
     Args:
         function: Takes a number of each of the constants, and the operands.
@@ -145,7 +145,7 @@ def sum_over(
 
 
 class _Context(Protocol):
-    """What a formula asks of the context in which an op is lowered."""
+    """The part of a lowering context that formulas use."""
 
     types_out: list[ShapedArray]
     platform: str
@@ -154,8 +154,8 @@ class _Context(Protocol):
 def lower_formula(formula: Callable[..., Number]) -> Returning[ir.Value]:
     """Returns the `lower` rule that writes a formula.
 
-    Its accuracy is that of double precision, rounded to the dtype of the op; on Vulkan, where
-    double precision is rare, that of single precision.
+    It computes in double precision, and rounds to the dtype of the op. On Vulkan, where double
+    precision is rare, it computes results other than float64 in single precision.
     """
 
     def lower(context: _Context, *values: ir.Value, **params: Param) -> ir.Value:

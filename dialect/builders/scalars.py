@@ -1,10 +1,10 @@
 """Scalars: single numbers in kernels and in loops over arrays, built of `arith` and `math`.
 
-A vector of numbers is written as one of them is: everything acts lane by lane, and a single number
-beside a vector is in each lane.
+A vector of numbers is written like a single number: operations act lane by lane, and a single
+number beside a vector stands in each lane.
 
-Elsewhere: what scalars have in common with arrays (`expressions.py`), loops over them
-(`kernels.py`, `passes/legalize/elementwise_loops.py`).
+Elsewhere: the common part of scalars and arrays (`expressions.py`), loops over them
+(`kernels/control_flow.py`, `passes/legalize/elementwise_loops.py`).
 """
 
 from __future__ import annotations
@@ -29,8 +29,7 @@ _PREDICATES_INTEGER = {"EQ": 0, "NE": 1, "LT": 2, "LE": 3, "GT": 4, "GE": 5}  # 
 class Scalar(Expression):
     """A real number, integer, truth value or index; or a vector of such.
 
-    Integers are signed, except that `>>` shifts in zeros, and that `//` and `%` take no negative
-    ones.
+    Integers are signed, but `>>` shifts in zeros, and `//` and `%` take no negative numbers.
     """
 
     __slots__ = ()
@@ -73,7 +72,7 @@ class Scalar(Expression):
         return constant(number, self.type)
 
     def apply(self, name: str, *others: Scalar) -> Scalar:
-        """Returns an operation of `math` or, for floats and integers, of `arith`."""
+        """Returns an operation of `math`, or of `arith` with a variant per kind of number."""
         operands = _of_one_type(self, *others) if others else (self,)
         if name in _FUNCTIONS:
             return operation(_FUNCTIONS[name], operands)
@@ -160,7 +159,7 @@ def integer(width: int) -> ir.Type:
 
 
 def signless(element: ir.Type) -> ir.Type:
-    """Returns the type that elements of an array have as numbers: integers have no sign."""
+    """Returns the type of an array's elements as numbers: integers lose their sign."""
     return integer(element.width) if isinstance(element, ir.IntegerType) else element
 
 
@@ -199,14 +198,14 @@ def element_of(kind: ir.Type) -> ir.Type:
 
 
 def broadcast(x: Scalar, lanes: int | None) -> Scalar:
-    """Returns a vector of so many times the same number; a vector, or for None, `x` itself."""
+    """Returns a vector that repeats a number; a vector `x`, or `lanes` of None, returns `x`."""
     if lanes is None or x.lanes is not None:
         return x
     return operation("vector.broadcast", (x,), ir.VectorType.get([lanes], x.type))
 
 
 def index(number: Scalar | int) -> Scalar:
-    """Returns an index, also one that is known while the code is built."""
+    """Returns an index as a scalar, also a Python integer."""
     return number if isinstance(number, Scalar) else constant(number, ir.IndexType.get())
 
 
@@ -236,7 +235,7 @@ def convert_float(x: Scalar, kind: ir.Type) -> Scalar:
     if x.element == kind:
         return x
     if x.width == kind.width or (x.width == 64 and kind.width == 16):
-        # Between f16 and bf16; and from f64, of which IREE flushes what is denormal as f16.
+        # Between f16 and bf16; and from f64, because IREE flushes values that are denormal in f16.
         return convert_float(convert_float(x, float32()), kind)
     name = "arith.extf" if kind.width > x.width else "arith.truncf"
     return operation(name, (x,), x.like(kind))

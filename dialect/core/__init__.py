@@ -1,4 +1,4 @@
-"""What everything stands on: types, dtypes, arrays, options, errors, the MLIR context.
+"""The basis of all other rooms: types, dtypes, arrays, options, errors, the MLIR context.
 
-Nothing here knows of functions, tracers or operations.
+This room does not know functions, tracers or operations.
 """

@@ -1,8 +1,8 @@
 """Names for types that annotations in all rooms share.
 
-Python objects of users pass through axir without being looked at, and some libraries have no types.
-The names that stand for such objects are declared here, once, as `Any` with a reason: the only such
-names. Elsewhere: the types of what rules of primitives take and give (`dialect/program/rules.py`).
+Python objects of users pass through axir unread, and some libraries have no types. The names for
+such objects are declared here, once, as `Any` with a reason; no other names are `Any`. Elsewhere:
+the types of arguments and results of primitives' rules (`dialect/program/rules.py`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 if TYPE_CHECKING:
     from .array import Array
 
-# What passes through ------------------------------------------------------------------------------
+# Objects that pass through ------------------------------------------------------------------------
 
 UserObject: TypeAlias = Any
 """A Python object of the user's, of which nothing is known: what a function of the user's takes and
@@ -65,7 +65,7 @@ Extent: TypeAlias = Any
 """How large an array is along an axis: an int, or a `SymbolicDim` where it is not known. Rules are
 written for integers, and hold for what has their operators."""
 
-# What users write ---------------------------------------------------------------------------------
+# Values that users write --------------------------------------------------------------------------
 
 Scalar: TypeAlias = bool | int | float | complex
 """A Python number."""

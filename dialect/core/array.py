@@ -1,10 +1,10 @@
-"""`Array`: what users call an array, and `ConcreteArray`: one whose elements are known.
+"""`Array`: the type of all arrays for users, and `ConcreteArray`: an array with known elements.
 
 The other kind of array, a `Tracer`, stands in `dialect/program/tracer.py`. A concrete array is
 immutable, on the host, on a device, or both. The host side is a NumPy array, the device side any
-object with `to_numpy()`; each is made from the other when it is first asked for. Operators and
-methods are the functions of `axir.numpy`, installed on `Array` by the frontend, which this file
-knows nothing of.
+object with `to_numpy()`; each is made from the other at its first use. Operators and methods are
+functions of `axir.numpy`. The frontend installs them on `Array`; this file does not know the
+frontend.
 """
 
 from __future__ import annotations
@@ -48,16 +48,16 @@ else:
 
 
 class DeviceBuffer(Protocol):
-    """What a device must offer for its memory to be seen as an `Array`."""
+    """The interface that a device must offer to use its memory as an `Array`."""
 
     @property
     def device(self) -> Foreign:
-        """The device whose memory this is."""
+        """The device that owns this memory."""
         ...
 
     @property
     def is_deleted(self) -> bool:
-        """Whether the memory has been given back."""
+        """Whether the memory has been freed."""
         ...
 
     @property
@@ -70,19 +70,19 @@ class DeviceBuffer(Protocol):
         ...
 
     def block_until_ready(self) -> object:
-        """Waits until the contents are there."""
+        """Waits until the contents have been computed."""
         ...
 
     def delete(self) -> None:
-        """Gives the memory back."""
+        """Frees the memory."""
         ...
 
 
 class Array(_Interface):
-    """An array: of known elements, or a tracer, which stands for one inside a transformation.
+    """An array: either of known elements, or a tracer, which represents one in a transformation.
 
-    Nothing is of this very class: `isinstance(x, axir.Array)` holds for both kinds, and
-    `isinstance(x, axir.core.Tracer)` tells them apart. `axir.numpy.array` makes arrays.
+    No object has exactly this class: `isinstance(x, axir.Array)` holds for both kinds, and
+    `isinstance(x, axir.core.Tracer)` distinguishes them. `axir.numpy.array` makes arrays.
 
     Raises:
         TypeError: if it is called.
@@ -95,7 +95,7 @@ class Array(_Interface):
     """
 
     __slots__ = ()
-    # As users name it; types are part of what they read.
+    # The public module, because users read the names of types.
     __module__ = "axir"
     # NumPy's operators leave mixed expressions to ours.
     __array_priority__ = 100
@@ -161,8 +161,8 @@ class Memories:
     """Which memories the arrays of this process may be in.
 
     Attributes:
-        has_remote: Whether there is a device with a memory of its own. Until one has been made, no
-            op looks for one: that would take a fifth of the time of a small one.
+        has_remote: Whether a device with separate memory exists. Before that, no op searches for
+            such a device: the search would take a fifth of the time of a small op.
     """
 
     has_remote = False
@@ -171,7 +171,7 @@ class Memories:
 class ConcreteArray(Array):
     """An immutable array of known elements."""
 
-    # What spreads the array over a mesh is set for arrays that were put there, and else missing.
+    # `_sharding` is set only for arrays that were put on a mesh.
     __slots__ = ("__weakref__", "_buffer", "_device", "_host", "_sharding", "type")
     _sharding: Foreign
     _host: HostArray | None
@@ -205,7 +205,7 @@ class ConcreteArray(Array):
         return host
 
     def check_alive(self) -> None:
-        """Raises `DeletedArrayError` if the memory has been given back or donated."""
+        """Raises `DeletedArrayError` if the memory has been freed or donated."""
         if self.is_deleted():
             raise DeletedArrayError(
                 f"This {self.type} array has been deleted or donated.",
@@ -235,7 +235,7 @@ class ConcreteArray(Array):
     def __buffer__(self, flags: int) -> memoryview:
         """Returns the elements as read-only, contiguous memory.
 
-        Python asks for it from 3.12 on; before, `memoryview(np.asarray(x))` gives the same.
+        Python calls it from 3.12 on; before, `memoryview(np.asarray(x))` gives the same.
         """
         if flags & _WRITABLE:
             raise BufferError("Arrays are immutable: their memory cannot be written to.")
@@ -252,7 +252,7 @@ class ConcreteArray(Array):
         return self.tobytes()
 
     def __dlpack__(self, **options: Options) -> Foreign:
-        # NumPy exports only writable memory unless the consumer knows of read-only tensors.
+        # NumPy exports only writable memory unless the consumer supports read-only tensors.
         return _writable_view(_contiguous(self._numbers())).__dlpack__(**options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -267,9 +267,9 @@ class ConcreteArray(Array):
 
     @property
     def remote_device(self) -> Foreign | None:
-        """The device that the array is on, if it is one with a memory of its own; else None.
+        """The device that the array is on, if the device has separate memory; else None.
 
-        Ops on such arrays are for that device, and not for NumPy.
+        Ops on such arrays run on that device, and not in NumPy.
         """
         if not Memories.has_remote:
             return None
@@ -286,13 +286,13 @@ class ConcreteArray(Array):
         return self._device is not None
 
     def delete(self) -> None:
-        """Gives the memory back; later uses raise `DeletedArrayError`."""
+        """Frees the memory; later uses raise `DeletedArrayError`."""
         if self._buffer is not None:
             self._buffer.delete()
         self._host = self._buffer = None
 
     def is_deleted(self) -> bool:
-        """Tells whether the memory has been given back or donated."""
+        """Tells whether the memory has been freed or donated."""
         return self._host is None and (self._buffer is None or self._buffer.is_deleted)
 
     def tolist(self) -> NestedNumbers:
@@ -387,7 +387,7 @@ def _unpickled(array_type: ShapedArray, host: HostArray) -> ConcreteArray:
     return ConcreteArray(array_type, host)
 
 
-# What a consumer of a buffer asks for (PyBUF_WRITABLE).
+# The flag of a consumer that requests a writable buffer (PyBUF_WRITABLE).
 _WRITABLE = 1
 
 
@@ -421,12 +421,12 @@ class _Memory:
 
 
 def from_numpy(value: HostArray, weak_type: bool = False) -> ConcreteArray:
-    """Wraps a NumPy array, whose memory nobody may write to from now on."""
+    """Wraps a NumPy array; its memory must not be written from now on."""
     return ConcreteArray(ShapedArray(value.shape, value.dtype, weak_type), value)
 
 
 def scalar(value: Scalar, dtype: Dtype | None = None, weak_type: bool = True) -> ConcreteArray:
-    """Returns a rank-0 array of a Python scalar; its dtype is weak unless told otherwise."""
+    """Returns a rank-0 array of a Python scalar; its dtype is weak by default."""
     if dtype is None:
         dtype = dtypes.scalar_dtype(value)
         weak_type = weak_type and dtype != dtypes.bool_
@@ -487,8 +487,8 @@ def _not_an_array(value: Foreign, what: str) -> NonArrayArgumentError:
 def as_value(value: UserObject, what: str = "operand") -> Array:
     """Returns an array or a tracer as it is, and anything else as `as_array` does.
 
-    What `__jax_array__` gives may be traced: a parameter of a model holds a tracer while the model
-    is differentiated.
+    The result of `__jax_array__` may be a tracer: a parameter of a model holds a tracer while the
+    model is differentiated.
     """
     if isinstance(value, Array):
         return value

@@ -79,7 +79,7 @@ def _encoder_for(value: Param) -> Callable[[Param], ir.Attribute]:
         return lambda v: encode(int(v))
     if isinstance(value, np.floating):
         return lambda v: encode(float(v))
-    if hasattr(value, "symbol_name"):  # a Function, which stands to the left of this file
+    if hasattr(value, "symbol_name"):  # a Function; its room imports this one
         return lambda v: ir.FlatSymbolRefAttr.get(v.symbol_name)
     return _encode_opaque
 
@@ -118,9 +118,9 @@ def decode(attribute: ir.Attribute, functions: Symbols, fields: type | None = No
     """Returns the parameter that an attribute encodes.
 
     Args:
-        attribute: What `encode` returned, or what was parsed.
+        attribute: A result of `encode`, or a parsed attribute.
         functions: The functions of the module by symbol name.
-        fields: The named tuple class, where the parameter is one.
+        fields: The named tuple class, if the parameter is a named tuple.
 
     Raises:
         SerializationError: for opaque parameters and attributes that encode nothing.

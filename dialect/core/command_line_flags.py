@@ -1,7 +1,7 @@
 """Options as flags of a program's command line, through absl: `--jax_enable_x64=true`.
 
-Here: what `config.config_with_absl` and `config.parse_flags_with_absl` do. absl is what the program
-brings along; axir itself does not need it.
+Here: the work of `config.config_with_absl` and `config.parse_flags_with_absl`. The program provides
+absl; axir itself does not need it.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 def define_flags(config: Config) -> None:
-    """Makes every option a flag of absl's, which is looked at once `absl.app` runs the program."""
+    """Makes every option a flag of absl; axir reads the flags once `absl.app` runs the program."""
     app, flags = _absl()
     _define_missing(flags)
     app.call_after_init(lambda: adopt_flags(config))
 
 
 def parse_flags(config: Config) -> None:
-    """Makes every option a flag, and takes those that `sys.argv` has before `--`."""
+    """Makes every option a flag, and takes the flags in `sys.argv` before `--`."""
     _, flags = _absl()
     _define_missing(flags)
     flags.FLAGS(list(itertools.takewhile(lambda word: word != "--", sys.argv)), known_only=True)
@@ -32,7 +32,7 @@ def parse_flags(config: Config) -> None:
 
 
 def adopt_flags(config: Config) -> None:
-    """Gives the options the values of the flags that the command line has.
+    """Sets the options to the values of the flags on the command line.
 
     Raises:
         ConfigError: a flag has a value that its option cannot have.

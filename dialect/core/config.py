@@ -68,7 +68,7 @@ _CACHE_KEY_NAMES = tuple(option.name for option in OPTIONS.values() if option.is
 class CacheKey:
     """The values of all options on which a traced or compiled program depends.
 
-    There is one object for equal values, so that looking up what depends on them hashes an address.
+    There is one object for equal values, so that looking up dependent values hashes an address.
 
     Attributes:
         values: The values, by the names of the options.
@@ -98,8 +98,8 @@ class Config:
     """The options' values: `config.<name>` reads one, `update` and `config(...)` set them.
 
     Values are instance attributes, so that a read on a hot path is a plain attribute read. Only
-    while some thread is inside a `with config(...)` does the object belong to `_OverriddenConfig`,
-    whose properties ask the thread's overrides first.
+    while some thread is inside a `with config(...)`, the object belongs to `_OverriddenConfig`. The
+    properties of that class ask the thread's overrides first.
     """
 
     cache_key: CacheKey
@@ -121,7 +121,7 @@ class Config:
         A `with config(...)` that is active keeps its value until it ends.
 
         Raises:
-            UnknownOptionError: there is no such option.
+            UnknownOptionError: no option has this name.
             ConfigError: the value is not legal.
 
         >>> config.update("axir_opt_level", 3)
@@ -139,12 +139,12 @@ class Config:
             _set_logging_level(checked)
 
     def fix(self, name: str, value: OptionValue, reason: str) -> None:
-        """Lets an option have a value from now on.
+        """Fixes the value of an option from now on.
 
         Args:
             name: The option.
             value: The value.
-            reason: What has been done with it, as a sentence for those who try to set another.
+            reason: Why the value is fixed, as a sentence in the error for another value.
         """
         with self._lock:
             self.__dict__[name] = value
@@ -168,7 +168,7 @@ class Config:
         return getattr(self, option_of_name(name).name)
 
     def config_with_absl(self) -> None:
-        """Makes every option a flag of absl's: the program's command line sets it.
+        """Makes every option a flag of absl, so that the program's command line sets it.
 
         Raises:
             ConfigError: absl is not installed.
@@ -176,7 +176,7 @@ class Config:
         command_line_flags.define_flags(self)
 
     def parse_flags_with_absl(self) -> None:
-        """Makes every option a flag of absl's, and takes those of this program's command line.
+        """Makes every option a flag of absl, and sets options from this program's command line.
 
         Raises:
             ConfigError: absl is not installed, or a flag has a value that is not legal.
@@ -306,7 +306,7 @@ def auto_pcast(new_val: bool = True) -> AbstractContextManager[None]:
 
 
 def enable_checks(new_val: bool = True) -> AbstractContextManager[None]:
-    """Overrides `jax_enable_checks` in this thread: what it checks is always checked."""
+    """Overrides `jax_enable_checks` in this thread; its checks always run, so it has no effect."""
     return config(jax_enable_checks=new_val)
 
 
@@ -326,7 +326,7 @@ def thread_guard(new_val: bool = True) -> AbstractContextManager[None]:
 
 
 class UserContext:
-    """A value of the user's own, with which compiled functions are traced anew.
+    """A value defined by the user; compiled functions are traced again for each value.
 
     Made by `make_user_context`.
     """
@@ -357,7 +357,7 @@ class UserContext:
 
 
 def make_user_context(default_value: OptionValue = None) -> UserContext:
-    """Makes a context of the user's own: for each value of it, compiled functions are traced.
+    """Makes a user's context; compiled functions are traced again for each of its values.
 
     >>> scale = make_user_context(1)
     >>> with scale(3):

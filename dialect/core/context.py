@@ -1,8 +1,8 @@
 """The process-wide MLIR context, and the locations that tie every op to the user's source line.
 
 One context serves the whole process: types, attributes and locations are uniqued in it and never
-freed, so array data never becomes an attribute here (constants travel as constvars). Elsewhere:
-what a thread is doing (`state.py`), types (`types.py`) and the building of ops
+freed, so array data never becomes an attribute here (constants travel as constvars). Elsewhere: the
+state of a thread (`state.py`), types (`types.py`) and the building of ops
 (`dialect/program/tracer.py`).
 """
 
@@ -20,10 +20,10 @@ from iree.compiler import ir
 from . import dialect_modules
 from .state import state
 
-# A context with all dialects takes 10 ms to make; they come with the first module that is lowered.
+# A context with all dialects takes 10 ms to make; the first lowered module loads them.
 _CONTEXT = ir.Context(load_on_create_dialects=["builtin", "func"])
-# The wheel's MLIR cannot register a dialect from Python: our ops stay unregistered in process, the
-# verifier is ours, and `iree-opt --irdl-file` is the second one.
+# The wheel's MLIR cannot register a dialect from Python: axir's ops stay unregistered in this
+# process. axir verifies them, and `iree-opt --irdl-file` is a second verifier.
 _CONTEXT.allow_unregistered_dialects = True
 _CONTEXT.enable_multithreading(False)
 dialect_modules.offer()
@@ -39,7 +39,7 @@ def _cast_dense(attribute: ir.Attribute) -> ir.Attribute:
 
 
 def _register_dense_cast() -> None:
-    # The cast of the bindings knows integers and floats, and fails for complex numbers.
+    # The bindings' cast supports integers and floats, and fails for complex numbers.
     example = ir.Attribute.parse("dense<0> : tensor<i32>", _CONTEXT)
     ir.register_type_caster(ir.Attribute(example).typeid, replace=True)(_cast_dense)
 
@@ -48,10 +48,10 @@ _register_dense_cast()
 
 
 def internal_folders(base: Path) -> tuple[str, ...]:
-    """Returns the folders whose files are axir's own, of the folder in which the rooms lie.
+    """Returns the folders of axir's own files, given the folder that contains the rooms.
 
-    A clone, whatever its name, has them beside tests and examples, whose lines are a user's. In an
-    installed package, which is the public room, all others lie below it.
+    A clone of any name also contains tests and examples; their lines count as a user's. In an
+    installed package, all other rooms lie below the public room.
     """
     if not (base / "frontend").is_dir():
         return (f"{base}/",)
@@ -65,9 +65,9 @@ _is_internal: dict[str, bool] = {}
 
 
 class HiddenPaths(list[str]):
-    """Beginnings of the paths of files that are not the user's, though they are not axir's.
+    """Beginnings of the paths of files that belong neither to the user nor to axir.
 
-    Libraries add their own, so that errors name the line of whoever calls them.
+    Libraries add their own paths, so that errors name the line of the library's caller.
     """
 
     def append(self, path: str) -> None:
@@ -86,7 +86,7 @@ _locations: dict[tuple[str, int, str], ir.Location] = {}
 
 
 def bare_context() -> ir.Context:
-    """Returns that context for what needs no dialects but `builtin` and `func`: what is traced."""
+    """Returns the context for traced programs; they need only the dialects `builtin` and `func`."""
     return _CONTEXT
 
 
@@ -120,15 +120,14 @@ def user_frame() -> FrameType | None:
     return None
 
 
-# Whose functions stand between what a user writes and the operands that promote.
+# Modules with functions between a user's code and the promotion of operands.
 _OPERATORS = ("axir.numpy", "axir.dtypes", "axir.dialect.")
 
 
 def is_written_by_user() -> bool:
     """Tells whether the innermost call of NumPy's functions and operators is the user's own.
 
-    What other modules of axir compute with them is not for options to judge that are strict with
-    what users write.
+    Options that are strict with users' code must not judge computations of axir's other modules.
     """
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_globals.get("__name__", "").startswith(_OPERATORS):
@@ -156,7 +155,7 @@ def name_location(name: str) -> ir.Location:
 def current_location() -> ir.Location:
     """Returns the location that an op recorded now should carry.
 
-    That is the location of the op which a pass is rewriting, if any, else the user's line.
+    It is the location of the op that a pass is rewriting, if any, else the user's line.
     """
     origin = state.origin
     if origin is not None:
@@ -223,7 +222,7 @@ class SourceInfo:
     Attributes:
         line: The user's line, as `file:line in function: source`, or None.
         name_stack: The scopes around it.
-        traceback: Nothing: lines are kept, and not what called them.
+        traceback: Always None: only lines are kept, not their callers.
     """
 
     line: str | None

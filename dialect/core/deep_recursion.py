@@ -1,9 +1,9 @@
-"""Room for deep nesting: programs in programs take Python frames of axir's own for each level.
+"""Room for deep nesting: nested programs take some of axir's Python frames for each level.
 
-A `jit` in a `jit` is traced by ten calls of Python, and Python counts to 1,000: functions nested
-a hundred times would end in a `RecursionError` that has nothing to do with their depth. While
-programs are made the limit is higher. It is that of the process, so the last thread that makes one
-puts it back. Elsewhere: what is made (`single_flight.py` raises the limit for all).
+Tracing a `jit` in a `jit` takes ten Python calls, and Python's limit is 1,000: functions nested a
+hundred times would raise a `RecursionError` that their depth does not justify. While programs are
+made the limit is higher. The limit belongs to the process, so the last thread that makes a program
+restores it. Elsewhere: the making of programs (`single_flight.py` raises the limit for all).
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ import sys
 import threading
 from types import TracebackType
 
-# The frames of a thousand levels. What calls back through C takes some 200 bytes of C's stack for
-# each frame, of 8 MB that a thread has.
+# The frames of a thousand levels. A callback through C takes some 200 bytes of C's stack for each
+# frame; a thread has 8 MB.
 DEEPEST = 12_000
 
 
 class _DeepRecursion:
-    """A context in which Python recurses deeper; threads may enter it, and again inside."""
+    """A context in which Python recurses deeper; threads may enter it, also repeatedly."""
 
     def __init__(self) -> None:
         self.begin_anew()
 
     def begin_anew(self) -> None:
-        """Forgets other threads."""
+        """Resets the count, because a forked process has no other threads."""
         self._lock = threading.Lock()
         self._entered = 0
         self._before = 0
@@ -46,7 +46,7 @@ class _DeepRecursion:
     ) -> None:
         with self._lock:
             self._entered -= 1
-            # A limit that somebody else has set meanwhile stays.
+            # A limit that other code has set meanwhile stays.
             if not self._entered and sys.getrecursionlimit() == DEEPEST:
                 sys.setrecursionlimit(self._before)
 

@@ -1,6 +1,6 @@
-"""dtypes: which there are, how they promote, and the 64-bit switch.
+"""dtypes: the list of them, their promotion, and the 64-bit switch.
 
-The promotion lattice is JAX's: Python scalars are *weak* and take the dtype of what they meet;
+The promotion lattice is JAX's: Python scalars are *weak* and take the dtype of the other operand;
 integers never widen floats; bfloat16 and float16 meet in float32. Elsewhere: MLIR types
 (`types.py`).
 """
@@ -30,8 +30,8 @@ complex64, complex128 = np.dtype("complex64"), np.dtype("complex128")
 # The tangent type of integers and booleans: carries no information.
 float0 = np.dtype([("float0", np.void, 0)])
 
-# Dtypes of fewer than 16 bits that arrays may have, but no arithmetic is done in: operations widen
-# them, and round what comes out (`dialect/program/narrow_elements.py`).
+# Dtypes of fewer than 16 bits that arrays may have, but without arithmetic: operations widen them,
+# and round the results (`dialect/program/narrow_elements.py`).
 NARROW_SIGNED = tuple(np.dtype(getattr(ml_dtypes, f"int{bits}")) for bits in (2, 4))
 NARROW_UNSIGNED = tuple(np.dtype(getattr(ml_dtypes, f"uint{bits}")) for bits in (2, 4))
 NARROW_FLOATS = tuple(
@@ -78,7 +78,7 @@ _EDGES: dict[_Node, tuple[_Node, ...]] = {
     complex: (complex64,),
     complex64: (complex128,),
     complex128: (),
-    **dict.fromkeys(NARROW, ()),  # they never widen by themselves
+    **dict.fromkeys(NARROW, ()),  # they never widen implicitly
 }
 
 
@@ -120,7 +120,7 @@ def wide(dtype: Dtype) -> Dtype:
 
 
 def is_key(dtype: object) -> bool:
-    """Tells whether the dtype is that of typed random keys."""
+    """Tells whether the dtype is a dtype of typed random keys."""
     return type(dtype) is KeyDtype
 
 
@@ -130,7 +130,7 @@ def storage(dtype: AnyDtype) -> Dtype:
 
 
 def is_inexact(dtype: Dtype) -> bool:
-    """Tells whether the dtype is a float or complex type, thus differentiable."""
+    """Tells whether the dtype is a float or complex type, and so differentiable."""
     return _KIND.get(dtype) in ("f", "c")
 
 
@@ -170,12 +170,12 @@ def real_dtype(dtype: Dtype) -> Dtype:
 
 
 def complex_dtype(dtype: Dtype) -> Dtype:
-    """Returns the complex dtype whose parts have (at least) this dtype."""
+    """Returns the complex dtype with parts of (at least) this dtype."""
     return _COMPLEX_OF.get(dtype, dtype)
 
 
 def as_dtype(dtype: UserObject) -> Dtype:
-    """Turns what users write for a dtype (class, name, Python type) into a `numpy.dtype`."""
+    """Turns a user's notation of a dtype (class, name, Python type) into a `numpy.dtype`."""
     if type(dtype) is type and dtype in _PYTHON_DTYPES:
         return _PYTHON_DTYPES[dtype]
     if type(dtype) is KeyDtype:
@@ -197,7 +197,7 @@ def as_dtype(dtype: UserObject) -> Dtype:
 def canonicalize_dtype(dtype: UserObject) -> Dtype:
     """Truncates 64-bit dtypes to 32 bits unless `jax_enable_x64` is on.
 
-    Not for the rules of an operation that was recorded while it was on, and is not any more.
+    It does not truncate in the rules of an operation that was recorded while the option was on.
 
     >>> canonicalize_dtype("float64")
     dtype('float32')
@@ -218,7 +218,7 @@ def _has_wide_origin() -> bool:
 
 
 def scalar_dtype(value: Scalar) -> Dtype:
-    """Returns the canonical dtype of a Python scalar (whose type is weak, save for bool)."""
+    """Returns the canonical dtype of a Python scalar (its type is weak, except for bool)."""
     dtype = _PYTHON_DTYPES.get(type(value))
     if dtype is None:
         for python_type in (bool, int, float, complex):

@@ -1,4 +1,4 @@
-"""The errors axir raises: one class per cause, each telling what happened, where, and the way out.
+"""The errors that axir raises: one class per cause, with the fault, the line, and the way out.
 
 Every class derives from `AxirError` and from the built-in exception that a NumPy or JAX user would
 catch. Elsewhere: errors of the compiler and devices (`runtime/errors.py`) and of pass pipelines
@@ -18,7 +18,7 @@ from .state import state
 def user_line() -> str | None:
     """Describes the user's line as `file:line in function: source`, if there is one.
 
-    While a pass works on an op that is the line which the op came from, else the innermost line
+    While a pass works on an op, it is the line that the op came from; else it is the innermost line
     outside axir.
     """
     if state.origin is not None:
@@ -49,8 +49,8 @@ class AxirError(Exception):
     """Base of all errors that axir raises on its own account.
 
     Args:
-        message: What happened.
-        way_out: What to do about it, as a sentence.
+        message: The fault.
+        way_out: The remedy, as a sentence.
         where: The user's line; by default the innermost frame outside axir.
     """
 
@@ -71,7 +71,7 @@ class ShapeError(AxirError, TypeError, ValueError):
 
 
 class MatrixShapeError(ShapeError):
-    """An operand holds no matrices, or none of the shape that linear algebra asks for."""
+    """An operand holds no matrices, or not of the shape that a function of linear algebra needs."""
 
 
 class DTypeError(AxirError, TypeError):
@@ -95,7 +95,7 @@ class ParameterError(AxirError, ValueError):
 
 
 class NonArrayArgumentError(AxirError, TypeError):
-    """Something that is not an array was passed where an array is needed."""
+    """An argument that must be an array is something else."""
 
 
 class RefArgumentError(NonArrayArgumentError, ValueError):
@@ -117,7 +117,7 @@ class RefScopeError(AxirError, ValueError):
 
     Attributes:
         ref: The ref.
-        needs: What the traced functions inside turned out to use, by their code.
+        needs: The refs that the traced functions inside use, by their code.
     """
 
     def __init__(self, ref: UserObject):
@@ -140,7 +140,7 @@ class JaxRuntimeError(AxirError, RuntimeError):
 
 
 class TransferGuardError(JaxRuntimeError):
-    """An array was to be moved, which the options `jax_transfer_guard...` do not allow."""
+    """The options `jax_transfer_guard...` do not allow the move of an array."""
 
 
 class IncompatibleDevicesError(AxirError, ValueError):
@@ -180,7 +180,7 @@ class TracerArrayConversionError(ConcretizationTypeError):
 
 
 class NonConcreteBooleanIndexError(ConcretizationTypeError, JAXIndexError):
-    """A mask of which only the type is known was used as an index, but its values decide shapes."""
+    """A mask without known values was used as an index, but its values decide shapes."""
 
 
 class UnexpectedTracerError(JAXTypeError, RuntimeError):
@@ -192,7 +192,7 @@ class MissingRuleError(AxirError, NotImplementedError):
 
 
 class UnsupportedRuleError(AxirError, NotImplementedError):
-    """A primitive declares that a rule cannot exist, and says what to use instead."""
+    """A primitive declares that a rule cannot exist, and names the alternative."""
 
 
 class CallbackError(AxirError, ValueError, RuntimeError):
@@ -204,15 +204,15 @@ class HostCallNeededError(AxirError, NotImplementedError):
 
 
 class UnsupportedByDeviceError(AxirError, NotImplementedError):
-    """A program does what the device that it is compiled for cannot do, or does wrong."""
+    """A program has an operation that its device cannot do, or does wrong."""
 
 
 class ReverseModeError(UnsupportedRuleError, ValueError):
-    """A loop whose number of passes is unknown was differentiated in reverse mode."""
+    """A loop with an unknown number of passes was differentiated in reverse mode."""
 
 
 class KernelScopeError(AxirError, RuntimeError):
-    """What only a kernel can do was asked for outside of one."""
+    """An operation of kernels was called outside of a kernel."""
 
 
 class UndefinedRuleError(AxirError, AttributeError):
@@ -269,7 +269,7 @@ class KeyReuseError(AxirError, RuntimeError):
 
 
 class ProfileError(AxirError, RuntimeError):
-    """A trace that is recorded already, or not at all; a file that is no trace."""
+    """A profiler trace is already being recorded, or not started; or a file is no such trace."""
 
 
 class UnboundAxisNameError(AxirError, NameError):

@@ -1,7 +1,7 @@
-"""What happens while programs run, told to those who listen: `axir.monitoring` has the names.
+"""Events of running programs, told to listeners: `axir.monitoring` has the names.
 
-Where something is timed, and whoever wants to know of it or sees it in the log, is one mechanism:
-`timed`. As long as nobody listens it reads one list.
+One mechanism, `timed`, measures times, tells them to listeners and writes them to the log. Without
+listeners it reads one list.
 """
 
 from __future__ import annotations
@@ -59,13 +59,13 @@ def tell_duration(event: str, seconds: float, **metadata: str | int) -> None:
 
 
 def tell_span(event: str, start: float, end: float, **metadata: str | int) -> None:
-    """Tells listeners from when to when something went on."""
+    """Tells listeners the start and the end of an activity."""
     for listener in tuple(span_listeners):
         listener(event, start, end, **metadata)
 
 
 def tell_scalar(event: str, value: float, **metadata: str | int) -> None:
-    """Tells listeners what was measured."""
+    """Tells listeners a measured number."""
     for listener in tuple(scalar_listeners):
         listener(event, value, **metadata)
 
@@ -74,7 +74,7 @@ def tell_scalar(event: str, value: float, **metadata: str | int) -> None:
 def timed(event: str, fun_name: str) -> Iterator[None]:
     """Tells listeners, and the log under `jax_log_compiles`, how long a `with` block takes.
 
-    A block that raises is not told of. The timeline shows all of them.
+    It does not tell listeners of a block that raises. The timeline shows all blocks.
 
     Args:
         event: `TRACED`, `LOWERED` or `COMPILED`.

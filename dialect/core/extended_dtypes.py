@@ -1,10 +1,10 @@
-"""Dtypes beyond NumPy's: those of typed random keys.
+"""Dtypes beyond NumPy's: the dtypes of typed random keys.
 
-A key is one opaque element: to shapes and indices an array of keys is like any other. On the host
-it is a NumPy array of a structured dtype, whose one field holds the key's words, so NumPy moves
-keys as whole elements. In MLIR the element type is `!jaxpr.key<"tag">`. Compiled code sees the
-words, uint32 along one more axis at the end (`passes/transforms/key_words.py`). Elsewhere: how keys
-are made and used (`dialect/ops/random/random_keys.py`).
+A key is one opaque element: for shapes and indices an array of keys is like any other. On the host
+it is a NumPy array of a structured dtype. Its only field holds the key's words, so NumPy moves keys
+as whole elements. In MLIR the element type is `!jaxpr.key<"tag">`. Compiled code sees the words,
+uint32 along one more axis at the end (`passes/transforms/key_words.py`). Elsewhere: the ops that
+make and use keys (`dialect/ops/random/random_keys.py`).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class prng_key(extended):
 
 
 class PRNGImpl(NamedTuple):
-    """A generator of random bits: functions of the words of one key, which are traced.
+    """A generator of random bits: traceable functions of the words of one key.
 
     Attributes:
         key_shape: Shape of a key's uint32 words, of rank 1.
@@ -48,8 +48,8 @@ class PRNGImpl(NamedTuple):
         split: `(words, shape) -> words of new keys`, of shape `(*shape, *key_shape)`.
         random_bits: `(words, bit_width, shape) -> unsigned integers` of 8, 16, 32 or 64 bits.
         fold_in: `(words, uint32 scalar) -> words` of another key.
-        name: What users call it.
-        tag: What stands in the dtype of its keys: `key<tag>`.
+        name: Its name for users.
+        tag: The tag in the dtype of its keys: `key<tag>`.
     """
 
     key_shape: tuple[int, ...]
@@ -139,7 +139,7 @@ def generator_names() -> list[str]:
 
 
 def dtype_of_generator(name: str) -> KeyDtype | None:
-    """Returns the dtype of the keys of a generator by its name, None if there is none."""
+    """Returns the dtype of the keys of a generator by its name; None for unknown names."""
     return _by_name.get(name)
 
 

@@ -1,8 +1,8 @@
-"""What is known of objects that compare by what they hold, and change: kept by their identities.
+"""Data about mutable objects that compare by content; it is kept by their identities.
 
-MLIR's modules are such: their hash is one of their attributes and location, so that it changes with
-these, and two modules without any have the same. Elsewhere: what is derived from something of ours
-(`memo.py`).
+MLIR's modules are such objects. Their hash depends on their attributes and location, so it changes
+with these, and two modules without any have the same hash. Elsewhere: values derived from axir's
+own objects (`memo.py`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Value = TypeVar("Value")
 
 
 class ByIdentity(Generic[Owner, Value]):
-    """Values by the objects that they belong to, for as long as these live.
+    """Values by the objects that they belong to, while these live.
 
     >>> class Module:
     ...     __hash__ = None
@@ -29,7 +29,7 @@ class ByIdentity(Generic[Owner, Value]):
         self._kept: dict[int, tuple[weakref.ref[Owner], Value]] = {}
 
     def keep(self, owner: Owner, value: Value) -> None:
-        """Keeps a value of an object, instead of another one."""
+        """Keeps a value of an object; replaces the previous value."""
         number = id(owner)
 
         def forget(reference: weakref.ref[Owner]) -> None:
@@ -39,6 +39,6 @@ class ByIdentity(Generic[Owner, Value]):
         self._kept[number] = weakref.ref(owner, forget), value
 
     def get(self, owner: Owner) -> Value | None:
-        """Returns what is kept of an object, None if nothing is."""
+        """Returns the data kept of an object; None if absent."""
         reference, value = self._kept.get(id(owner), (None, None))
         return value if reference is not None and reference() is owner else None

@@ -1,8 +1,8 @@
 """Modules that are imported when one of their names is first used.
 
-Imports point one way, from a room to the rooms before it, and none closes a circle. Where a
-definition needs a later room all the same, it names that room through `late_module`, and in a file
-that says why (`dialect/ops/later_ops.py`); imports inside functions hide such needs.
+Imports point one way, from a room to the rooms before it, and form no circle. If a definition needs
+a later room nevertheless, it names that room through `late_module`, in a file that states the
+reason (`dialect/ops/later_ops.py`). Imports inside functions would hide such needs.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .annotations import Foreign
 class LateModule:
     """Stands for a module that need not have been imported yet.
 
-    A name is looked up once and then is an attribute, as fast to read as one of the module.
+    A name is looked up once and then is an attribute, as fast to read as the module's.
     """
 
     def __init__(self, name: str):
@@ -34,7 +34,7 @@ class LateModule:
 
 
 def late_module(name: str) -> Foreign:
-    """Returns what stands for the module of that name.
+    """Returns an object that stands for the module of that name.
 
     >>> late_module("math").floor(2.5)
     2

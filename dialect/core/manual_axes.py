@@ -1,7 +1,7 @@
-"""Along which axes of a mesh devices may hold different values, within `shard_map`.
+"""The axes of a mesh along which devices may hold different values, within `shard_map`.
 
-That is part of a value's type (`types.py`), and in MLIR the encoding of its tensor type. How ops
-change it is told by their rules `varying` (`dialect/program/meshes/varying_axes.py`).
+They are part of a value's type (`types.py`), and in MLIR the encoding of its tensor type. The rules
+`varying` of ops determine the axes of results (`dialect/program/meshes/varying_axes.py`).
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ NOWHERE: Axes = frozenset()
 
 @dataclass(frozen=True, kw_only=True)
 class ManualAxisType:
-    """How parts of an array relate along manual axes of a mesh.
+    """The relation of an array's parts along manual axes of a mesh.
 
     Attributes:
-        varying: Names of the axes along which they differ.
-        unreduced: Of those along which they are yet to be summed.
-        reduced: Of those along which they have been.
+        varying: Names of the axes along which the parts differ.
+        unreduced: Names of the axes along which the parts are not summed yet.
+        reduced: Names of the axes along which the parts have been summed.
     """
 
     varying: Axes = NOWHERE
@@ -42,7 +42,7 @@ def in_order(axes: Iterable[Hashable]) -> tuple[Hashable, ...]:
 
 
 def as_encoding(axes: Axes) -> ir.Attribute:
-    """Returns the encoding of a tensor type whose values differ along axes.
+    """Returns the encoding of a tensor type with values that differ along axes.
 
     >>> print(as_encoding(frozenset(["i", 0])))
     [0, "i"]

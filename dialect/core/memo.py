@@ -1,7 +1,7 @@
-"""What is derived from something is made once and kept with it: `Memo`, and functions `@derived`.
+"""Values derived from an object, made once and kept with it: `Memo`, and functions `@derived`.
 
-A function that is marked so is asked for by calling it; nobody names keys. Elsewhere: that several
-threads wait for one that makes a value (`single_flight.py`).
+Calling a function that is marked so returns the kept value; callers do not name keys. Elsewhere:
+threads that wait for one that makes a value (`single_flight.py`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LIMIT = 256
 
 
 class Memo(dict[Hashable, Made]):
-    """Values that were derived from its owner, by the functions that made them and what these took.
+    """Values derived from its owner, by the functions that made them and the arguments of these.
 
     It lives as long as the owner, and holds at most `LIMIT` values.
     """
@@ -36,11 +36,11 @@ class Memo(dict[Hashable, Made]):
 
 
 class Owner(Protocol):
-    """What others are derived from."""
+    """An object that other values are derived from."""
 
     @property
     def derived(self) -> Memo:
-        """What has been derived so far."""
+        """The values derived so far."""
         ...
 
 
@@ -52,10 +52,10 @@ Value = TypeVar("Value")
 def derived(
     make: Callable[Concatenate[AnyOwner, Arguments], Value],
 ) -> Callable[Concatenate[AnyOwner, Arguments], Value]:
-    """Lets a function's results be kept with its first argument, under the others (a decorator).
+    """Keeps a function's results with its first argument, by the other arguments (a decorator).
 
-    Threads that ask at the same time share one making. The first argument may be a tuple of owners;
-    the first of them keeps the result.
+    Threads that call it at the same time share one computation. The first argument may be a tuple
+    of owners; the first of them keeps the result.
 
     Args:
         make: Takes hashable arguments, and never returns None.
@@ -77,15 +77,15 @@ def derived(
 def quickly_derived(
     make: Callable[Concatenate[AnyOwner, Arguments], Value],
 ) -> Callable[Concatenate[AnyOwner, Arguments], Value]:
-    """Lets results be kept as `derived` does, but threads make their own (a decorator).
+    """Keeps results as `derived` does, but each thread makes its own (a decorator).
 
-    For what takes no longer to make than to share.
+    It is meant for values that take no longer to make than to share.
     """
     return _kept(make, _make)
 
 
 def _make(memo: Memo, key: Hashable, make: Callable[[], Made]) -> Made:
-    with deep_recursion:  # what is kept of a function rests on what is kept of those it calls
+    with deep_recursion:  # kept values of a function need the kept values of its callees
         value = memo[key] = make()
     return value
 

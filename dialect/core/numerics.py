@@ -2,7 +2,8 @@
 
 axir's arithmetic is IEEE's: divisions by zero and overflows give infinities, silently, in eager
 mode as in compiled code. `numpy.errstate` does this too, but costs more than a small operation; the
-context variable behind it costs a tenth. Where a NumPy release lacks it, `errstate` serves.
+context variable behind it costs a tenth. If a NumPy release lacks that variable, `errstate` takes
+its place.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ if _VARIABLE is not None:
         return _VARIABLE.set(_IGNORE_ALL)
 
     def restore_warnings(token: Foreign) -> None:
-        """Ends what `ignore_floating_point_warnings` began."""
+        """Ends the effect of `ignore_floating_point_warnings`."""
         _VARIABLE.reset(token)
 
 else:
@@ -38,5 +39,5 @@ else:
         return manager
 
     def restore_warnings(token: Foreign) -> None:
-        """Ends what `ignore_floating_point_warnings` began."""
+        """Ends the effect of `ignore_floating_point_warnings`."""
         token.__exit__(None, None, None)

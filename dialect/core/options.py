@@ -1,7 +1,7 @@
 """The table of axir's options: one row each, from which every way to set and read it follows.
 
-Here: what an option is, which values are legal, how the environment spells them. What does not: the
-current values (`config.py`), and what an option does, which stands in the code that reads it.
+Here: the attributes of an option, its legal values, and their spelling in the environment.
+Elsewhere: the current values (`config.py`), and the effect of an option, in the code that reads it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _KINDS: Mapping[type, str] = {
     float: "a number",
     str: "a string",
 }
-# JAX's names of options that axir has under its own.
+# JAX's names of options that have another name in axir.
 SYNONYMS = {
     "jax_compilation_cache_dir": "axir_cache_dir",
     "jax_compilation_cache_max_size": "axir_cache_max_bytes",
@@ -54,12 +54,12 @@ class Option:
     Attributes:
         name: starts with `jax_` when JAX has the option too, else with `axir_`.
         type: bool, int, str or object; a default of None makes None a legal value as well.
-        default: the value when nobody says otherwise.
+        default: the value when nothing sets another.
         help: one or two sentences for the documentation.
         is_in_cache_key: whether a traced or compiled program depends on the value.
         choices: the legal values, when they can be listed.
         minimum: the least legal integer.
-        has_effect: whether axir does anything about it.
+        has_effect: whether the option has any effect in axir.
     """
 
     name: str
@@ -571,7 +571,7 @@ OPTIONS: Mapping[str, Option] = {option.name: option for option in (*_TABLE, *_W
 def option_of_name(name: str) -> Option:
     """Returns the row of an option; raises UnknownOptionError.
 
-    An option that JAX has, too, may be called by `axir_` instead of `jax_`, as in the environment.
+    An option of JAX may have the prefix `axir_` instead of `jax_`, as in the environment.
     """
     name = SYNONYMS.get(name, name)
     found = OPTIONS.get(name) or OPTIONS.get(name.replace("axir_", "jax_", 1))

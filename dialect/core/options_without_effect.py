@@ -1,8 +1,8 @@
-"""Options of JAX that axir takes and does nothing about, since programs and scripts set them.
+"""Options of JAX that axir accepts without effect, because programs and scripts set them.
 
-They choose among implementations of XLA, or switch on what axir does anyway. Whoever sets one that
-asks for another behaviour than axir's gets that of axir: none of them changes what is computed.
-Elsewhere: options that do something (`options.py`).
+They choose among implementations of XLA, or switch on axir's normal behaviour. A setting that asks
+for another behaviour has no effect: none of them changes the computed values. Elsewhere: options
+with effect (`options.py`).
 """
 
 from __future__ import annotations

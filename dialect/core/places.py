@@ -1,8 +1,8 @@
-"""Where arrays are committed to lie, and where what is computed from them lies.
+"""The devices that arrays are committed to, and the devices of results computed from them.
 
-The place of an array (`ConcreteArray._device`) is a device, or the devices of a mesh and what each
-of them holds (`is_spread`), or None: then it goes wherever a computation is. Elsewhere: devices and
-memory (`runtime/`), and the shardings that users write (`frontend/_devices/`).
+The place of an array (`ConcreteArray._device`) is a device, or the devices of a mesh with the parts
+of each (`is_spread`), or None: then the array moves to the place of a computation. Elsewhere:
+devices and memory (`runtime/`), and the shardings that users write (`frontend/_devices/`).
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ def common_place(
     arrays: Sequence[ConcreteArray],
     name_of: Callable[[int], str] = "operand {}".format,
 ) -> Foreign:
-    """Returns the place that arrays are committed to, None if there is none.
+    """Returns the place that arrays are committed to, or None without a commitment.
 
     Of several placements on the same devices it is the first one.
 
     Args:
-        what: The computation in which they meet, for the error.
+        what: The computation that uses them all, as named in the error.
         arrays: The arrays.
-        name_of: What to call an array, by its number.
+        name_of: Returns the name of an array, given its number.
 
     Raises:
         IncompatibleDevicesError: if their devices differ.
@@ -66,9 +66,9 @@ def _named(place: Foreign) -> str:
 def place_of_result(
     place: Foreign, arrays: Sequence[ConcreteArray], shape: tuple[int, ...]
 ) -> Foreign:
-    """Returns where a result lies that was computed from arrays whose common place is known.
+    """Returns the place of a result, given its operands and their common place.
 
-    On a mesh it is cut as an operand of its shape is, or else whole on every device.
+    On a mesh it is cut like an operand of its shape; without one, it is whole on every device.
     """
     if place is None or not place.is_spread:
         return place
@@ -89,5 +89,5 @@ def settled(array: ConcreteArray) -> ConcreteArray:
 
 
 def place_of_part(array: ConcreteArray, shape: tuple[int, ...]) -> Foreign:
-    """Returns where an array of a shape lies that was made from another one."""
+    """Returns the place of an array of a shape that was made from another array."""
     return place_of_result(array._device, (array,), shape)

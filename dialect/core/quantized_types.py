@@ -1,7 +1,7 @@
-"""Quantized element types of MLIR, `!quant.uniform<i8:f32, 0.5:3>`: what their integers stand for.
+"""Quantized element types of MLIR, `!quant.uniform<i8:f32, 0.5:3>`: the meaning of their integers.
 
 An integer q stands for the number (q - zero point) * scale. axir has no type for such numbers: it
-computes with the integers, whose dtype `numpy_dtype` gives for a quantized type. Elsewhere: that
+computes with the integers. `numpy_dtype` of a quantized type returns their dtype. Elsewhere: that
 arithmetic (`axir.passes.raising`).
 """
 
@@ -49,16 +49,16 @@ _LONGEST = 120
 
 
 class Quantization(NamedTuple):
-    """What the integers of a quantized type stand for.
+    """The meaning of the integers of a quantized type.
 
     Attributes:
         storage: The dtype of the integers.
         low: The least integer.
         high: The greatest integer.
         expressed: The dtype of the numbers that they stand for.
-        axis: Along which axis scales and zero points change; None if there is one for all.
-        scales: How far apart neighbours are.
-        zero_points: Which integers stand for zero.
+        axis: The axis along which scales and zero points change; None if all elements share them.
+        scales: The differences between neighbouring numbers.
+        zero_points: The integers that stand for zero.
     """
 
     storage: Dtype
@@ -71,13 +71,13 @@ class Quantization(NamedTuple):
 
     @property
     def uses_all_integers(self) -> bool:
-        """Whether every integer of the storage dtype is one of the type's."""
+        """Whether the type uses every integer of the storage dtype."""
         info = ml_dtypes.iinfo(self.storage)
         return (self.low, self.high) == (info.min, info.max)
 
     @property
     def reach(self) -> int:
-        """How far an integer of the storage dtype is from a zero point at most."""
+        """The largest distance of an integer of the storage dtype from a zero point."""
         info = ml_dtypes.iinfo(self.storage)
         return max(max(z - int(info.min), int(info.max) - z) for z in self.zero_points)
 
@@ -90,7 +90,7 @@ class Quantization(NamedTuple):
 
 def is_quantized(kind: ir.Type) -> bool:
     """Tells whether a type is a tensor of quantized numbers."""
-    # Quantized types have no class of their own in Python, and nearly all others have one.
+    # Quantized types have no specific class in Python, and nearly all others have one.
     if not isinstance(kind, ir.ShapedType):
         return False
     element = kind.element_type
@@ -98,15 +98,15 @@ def is_quantized(kind: ir.Type) -> bool:
 
 
 def is_quantized_text(text: str) -> bool:
-    """Tells whether an element type is that of quantized numbers, from its text."""
+    """Tells from its text whether an element type is quantized."""
     return text.startswith(_PREFIX)
 
 
 def quantization(kind: ir.Type) -> Quantization | None:
-    """Returns what the integers of a tensor type stand for; None for types of other numbers.
+    """Returns the meaning of a tensor type's integers; None for types of other numbers.
 
     Raises:
-        DTypeError: if the type makes no sense, or is of a kind that StableHLO does not have.
+        DTypeError: if the type is inconsistent, or of a kind that StableHLO does not have.
     """
     if not is_quantized(kind):
         return None
@@ -133,10 +133,10 @@ def quantization(kind: ir.Type) -> Quantization | None:
 
 @lru_cache(maxsize=256)
 def quantization_of_text(text: str) -> Quantization:
-    """Returns what a quantized element type says.
+    """Returns the meaning of a quantized element type's integers.
 
     Raises:
-        DTypeError: if it makes no sense, or is of a kind that StableHLO does not have.
+        DTypeError: if it is inconsistent, or of a kind that StableHLO does not have.
     """
     shown = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
     match = _TEXT.fullmatch(text)

@@ -1,9 +1,9 @@
-"""What several threads want at once is made once: the others wait for the thread that makes it.
+"""Values that several threads want at once are made once: the other threads wait.
 
-Whoever comes while a thread makes a value gets that value, or the exception that ended the making.
-Making may run the user's code, which may want further values: a thread that would wait for itself,
-directly or through what other threads wait for, makes the value on its own instead, so that threads
-never wait in a circle.
+A thread that asks while another one makes the value gets that value, or the exception that ended
+its computation. The computation may run the user's code, which may ask for further values. A thread
+that would wait for itself, directly or through other waiting threads, makes the value itself
+instead, so threads never wait in a circle.
 """
 
 from __future__ import annotations
@@ -21,41 +21,41 @@ _Key = TypeVar("_Key", bound=Hashable)
 
 
 class _Flight:
-    """The making of a value by a thread."""
+    """The computation of a value by a thread."""
 
     __slots__ = ("failure", "is_complete", "thread", "under_way", "value")
 
     def __init__(self, thread: int):
         self.thread = thread
-        # Held until the making ends. An event would cost more than the making of most values.
+        # Held until the computation ends. An event would cost more than most values.
         self.under_way = threading.Lock()
         self.under_way.acquire()
         self.value: Made = None
-        # Neither is set if the thread was interrupted: then somebody else makes the value.
+        # Neither is set if the thread was interrupted: then another thread makes the value.
         self.failure: Exception | None = None
         self.is_complete = False
 
 
 _flights: dict[Hashable, _Flight] = {}
-# What threads wait for, by their number; written under the lock.
+# The flights that threads wait for, by thread number; written under the lock.
 _waiting: dict[int, _Flight] = {}
 _lock = threading.Lock()
 
 
 def single_flight(key: Hashable, make: Callable[[], _T]) -> tuple[_T, bool]:
-    """Returns what `make` returns, made once for all threads that ask for it at the same time.
+    """Returns the result of `make`, made once for all threads that ask for it at the same time.
 
     Args:
-        key: What the value is known by, while it is made.
-        make: Makes it. Called by one of the threads, which looks first whether another one has just
-            stored it.
+        key: Identifies the value while it is made.
+        make: Makes it. One of the threads calls it, after checking whether another one has just
+            stored the value.
 
     Returns:
         The value, and whether this thread made it.
 
     Raises:
-        Exception: what `make` raised, in all these threads. Only an interrupt, which is no
-            `Exception`, concerns one thread alone.
+        Exception: the exception of `make`, in all these threads. An interrupt, which is no
+            `Exception`, only concerns one thread.
 
     >>> single_flight("six", lambda: 2 * 3)
     (6, True)
@@ -76,7 +76,7 @@ def single_flight(key: Hashable, make: Callable[[], _T]) -> tuple[_T, bool]:
         finally:
             if _flights.get(key) is mine:
                 mine.under_way.release()
-                _flights.pop(key, None)  # unless one who waited has just taken it away
+                _flights.pop(key, None)  # unless a waiting thread has just removed it
         if not _wait(flight, thread):
             return make(), True
         if _flights.get(key) is flight:  # interrupted before it was taken away
@@ -93,14 +93,14 @@ def made_once(
     make: Callable[[], _T],
     may_share: Callable[[_T], bool] | None = None,
 ) -> _T:
-    """Returns the entry of a table, which is made when first asked for, by one thread.
+    """Returns the entry of a table; one thread makes it at the first request.
 
     Args:
         table: Where values are kept.
-        key: Whose value to return.
-        make: Makes it; never None.
-        may_share: Tells whether a value is kept and serves other threads; each makes its own if
-            not.
+        key: The key of the entry.
+        make: Makes the value; never returns None.
+        may_share: Tells whether a value is kept and serves other threads; if not, each thread makes
+            its own.
 
     >>> table = {}
     >>> made_once(table, "six", lambda: 2 * 3), table

@@ -1,7 +1,7 @@
-"""What a thread is doing: the open traces, on whose behalf ops are recorded, what is in scope.
+"""The state of a thread: the open traces, the origin of recorded ops, the names in scope.
 
-The fields of `state` are read anywhere. They change here alone, for a while: by context managers
-that change them back, and by `attributed`, which does so when its loop ends.
+The fields of `state` are read anywhere. Only this module changes them, temporarily: by context
+managers that restore them, and by `attributed`, which restores them when its loop ends.
 """
 
 from __future__ import annotations
@@ -26,32 +26,32 @@ class _State(threading.local):
 
     Attributes:
         level: How many traces are open.
-        origin: While a pass rewrites an op, that op: what its rules record inherits its location.
-        ambient: The trace in which code runs now: it records ops that no operand ties to a trace
+        origin: The op that a pass rewrites now; ops that its rules record inherit its location.
+        ambient: The trace in which code runs now; it records ops without operands of a trace
             (effects).
-        branch: The innermost open trace of a branch, which records whatever code does in it; None
+        branch: The innermost open trace of a branch, which records all ops of the branch; None
             outside.
         scope: Names of the scopes in which ops are recorded now, joined by slashes.
         batching: The axis over which a pass vectorizes now, a `BatchFrame`; None outside
             vectorization.
-        axis_sizes: Extents of the named axes that the code which is traced now may name.
-        tracked_axes: Those of them along which types say whether values vary.
-        chosen_axes: Those of the tracked axes along which places may be in different branches now.
+        axis_sizes: Extents of the named axes that the code traced now may name.
+        tracked_axes: The named axes along which types say whether values vary.
+        chosen_axes: The tracked axes along which positions may be in different branches now.
         kernel: The kernel that is being built; None outside.
-        kernel_codes: Hashes of the code of a module's kernels, by name, as it was when a pass that
-            runs compared them first; None outside of passes.
-        formulas: How many loops each formula has in the module that is being legalized, if those of
-            one formula may share a function; else None.
-        grid: Where in its grid a kernel on blocks is that is traced now, how large the grid is, and
-            the names of its axes; None outside.
-        needed_refs: What functions turned out to use of refs from outside, by their code, while
-            transformations trace them again; None outside.
+        kernel_codes: Hashes of the code of a module's kernels, by name, from the first comparison
+            in the running pass; None outside of passes.
+        formulas: How many loops each formula has in the module that is being legalized, if the
+            loops of one formula may share a function; else None.
+        grid: The position in its grid of the kernel on blocks that is traced now, the size of the
+            grid, and the names of its axes; None outside.
+        needed_refs: The refs from outside that functions use, by their code, while transformations
+            trace them again; None outside.
         caller: In a thread that works for another one, the user's line there; else None.
-        stand_ins: Values that code gets for tracers that it closes over, whose traces have ended.
-        keeps_origins: Whether arrays that are computed are kept with the ops that computed them,
-            and traces hold them as they are.
-        shows_captures: Whether `keeps_origins` serves those traces alone that are to tell what was
-            computed meanwhile from what a function closes over.
+        stand_ins: Values that replace tracers of ended traces in closures.
+        keeps_origins: Whether computed arrays are kept with the ops that computed them, and traces
+            hold them as they are.
+        shows_captures: Whether `keeps_origins` only serves traces that must distinguish arrays
+            computed meanwhile from captured arrays.
     """
 
     def __init__(self) -> None:
@@ -106,11 +106,11 @@ class Change:
 
 
 def attributed(ops: Iterable[Op]) -> Iterator[Op]:
-    """Yields ops in turn; what is recorded until the next one inherits the location of each.
+    """Yields ops in turn; ops recorded until the next one inherit the location of each.
 
-    However the loop over them ends, what was the origin before is so again.
+    The previous origin is restored however the loop ends.
     """
-    fields = state.__dict__  # of this thread: looking it up costs more than the rest of a step
+    fields = state.__dict__  # of this thread; the look-up costs more than the rest of a step
     before = fields["origin"]
     try:
         for op in ops:
@@ -130,12 +130,12 @@ def open_trace(trace: Trace, is_ambient: bool, is_branch: bool) -> Change:
 
 
 def around_trace(ambient: Trace | None, branch: Trace | None) -> Change:
-    """Lets code run as where a trace was opened, for which these two traces were the innermost."""
+    """Lets code run as before a trace was opened, with the given innermost traces."""
     return Change(origin=None, ambient=ambient, branch=branch)
 
 
 def outside_traces() -> Change:
-    """Lets code run as if no trace were going on: while a program runs, none is its own."""
+    """Lets code run as if no trace were open: a running program belongs to no trace."""
     return Change(
         ambient=None,
         branch=None,
@@ -153,22 +153,22 @@ def on_behalf_of(caller: str | None) -> Change:
 
 
 def keeping_origins() -> Change:
-    """Lets arrays that are computed be kept with the ops that computed them."""
+    """Keeps computed arrays with the ops that computed them."""
     return Change(keeps_origins=True)
 
 
 def showing_captures() -> Change:
-    """Lets traces tell arrays that were computed meanwhile from those of before."""
+    """Lets traces distinguish arrays that were computed meanwhile from earlier arrays."""
     return Change(keeps_origins=True, shows_captures=True)
 
 
 def without_ambient_trace() -> Change:
-    """Lets ops that no operand ties to a trace be evaluated rather than recorded."""
+    """Lets ops without operands of a trace be evaluated instead of recorded."""
     return Change(ambient=None)
 
 
 def within_scope(name: str) -> Change:
-    """Lets ops carry the name of one more scope."""
+    """Adds the name of one more scope to ops."""
     return Change(scope=f"{state.scope}/{name}" if state.scope else name)
 
 
@@ -178,7 +178,7 @@ def with_axes(axis_sizes: dict[Hashable, int], tracked: frozenset[Hashable]) -> 
 
 
 def user_code(axis_sizes: dict[Hashable, int], tracked: frozenset[Hashable]) -> Change:
-    """Lets a user's function run that a pass calls: it has lines of its own, and may name axes."""
+    """Lets a pass call a user's function, which has its own lines and may name axes."""
     return Change(origin=None, axis_sizes=axis_sizes, tracked_axes=tracked)
 
 
@@ -190,15 +190,15 @@ def vectorization(
 
 
 def standing_in(values: Mapping[Tracer, Value]) -> Change:
-    """Lets code use tracers whose traces have ended: it gets these values instead."""
+    """Lets code use tracers of ended traces: these values replace them."""
     return Change(stand_ins={**state.stand_ins, **values})
 
 
 def chosen_along(axes: frozenset[Hashable]) -> Change:
-    """Lets code run in a branch that not all places along some axes may have chosen."""
+    """Lets code run in a branch that only some positions along some axes may have chosen."""
     return Change(chosen_axes=state.chosen_axes | axes)
 
 
 def axes_in_scope() -> Hashable:
-    """Returns what is equal where code may name the same axes."""
+    """Returns a key that is equal wherever code may name the same axes."""
     return tuple(state.axis_sizes.items()), state.tracked_axes, state.chosen_axes

@@ -1,7 +1,7 @@
-"""Bounds of symbolic dimensions: between which numbers an extent lies, for all sizes.
+"""Bounds of symbolic dimensions: the least and the greatest value of an extent, for all sizes.
 
-Every step holds for all sizes that the constraints allow, so what bounds decide is true. They need
-not be tight: what they leave open is an error for whoever asks.
+Every step holds for all sizes that the constraints allow, so decisions by bounds are correct.
+Bounds need not be tight: an undecided comparison is an error for the caller.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from .symbolic_dims import (
 from .symbolic_periods import periodic_bounds
 
 Bounds = tuple[float, float]
-# How often an extent is replaced by others before nothing is known of it.
+# The largest number of replacements of an extent; after that its bounds are unknown.
 _MOST_REPLACEMENTS = 12
 _ANY: Bounds = (-math.inf, math.inf)
 
 
 def bounds(extent: SymbolicDim) -> Bounds:
-    """Returns between which numbers an extent lies; infinite where nothing is known.
+    """Returns the bounds of an extent; infinite where nothing is known.
 
     Algorithm:
-        1. Names that constraints say are equal to something are replaced by that.
+        1. Names that a constraint equates to an extent are replaced by that extent.
         2. A quotient by a number m is replaced by (a - mod(a, m)) / m, the extent times m.
         3. A maximum is bounded from both of its operands, and so is a minimum.
-        4. What is left is a polynomial in names and atoms, each in an interval. Each is written as
-           its lower end plus a number that is not negative: then the bounds of all terms add up.
+        4. The rest is a polynomial in names and atoms, each in an interval. Each is written as its
+           lower end plus a number that is not negative: then the bounds of all terms add up.
         5. Constraints, added with a factor that cancels a term, may give better bounds.
-        6. So may it that quotients of a single number repeat themselves (`symbolic_periods.py`).
+        6. The periods of quotients of a single number may, too (`symbolic_periods.py`).
     """
     return _bounds_of(extent, extent.constraints)
 
@@ -61,7 +61,7 @@ def _rounded(x: float, rounding: object) -> float:
 
 
 class _Facts:
-    """What constraints say.
+    """The facts that constraints state.
 
     Attributes:
         positive: Extents that are not negative.
@@ -73,7 +73,7 @@ class _Facts:
         self.positive = positive
         self.replaced = replaced
         self.intervals: dict[str, Bounds] = {}
-        # Bounds of operands; those that are being looked for; whether one of these was asked again.
+        # Bounds of operands; the operands in progress; whether one of these was requested again.
         self._known: dict[str, Bounds] = {}
         self._asked: set[str] = set()
         self._is_cut = False
@@ -95,7 +95,7 @@ class _Facts:
         return _Facts(positive, replaced)
 
     def _note(self, terms: Terms) -> None:
-        """Notes the bound that a constraint of a single atom is."""
+        """Notes the bound that a constraint with a single atom states."""
         rest = [product for product in terms if product]
         if len(rest) != 1 or len(rest[0]) != 1:
             return
@@ -136,7 +136,7 @@ class _Facts:
         return terms
 
     def _without_atom(self, terms: Terms, atom: Applied, left: int) -> Bounds | None:
-        """Returns bounds by what an operation means; None if it is an atom like a name."""
+        """Returns bounds from the meaning of an operation; None if it is an atom like a name."""
         name, (a, b) = atom.name, atom.operands
         if name == "floordiv" and type(b) is int and b > 0:
             return self._without_quotient(terms, atom, a, b, left)
@@ -174,7 +174,7 @@ class _Facts:
                 _add(made, part)
             cases.append(self.bounds(made, left - 2))
         low, high = min(c[0] for c in cases), max(c[1] for c in cases)
-        if list(map(len, within)) == [1]:  # it stands alone, with a factor
+        if list(map(len, within)) == [1]:  # it is the only one, with a factor
             (factor,) = within.values()
             if (factor > 0) == (name == "max"):
                 low = max(c[0] for c in cases)
@@ -202,7 +202,7 @@ class _Facts:
         return low, high
 
     def _of_remainders(self, terms: Terms) -> Iterator[Terms]:
-        """Yields what is not negative: remainders are smaller than what they are divided by."""
+        """Yields polynomials that are not negative: remainders are smaller than their divisors."""
         for atom in dict.fromkeys(x for product in terms for x in product):
             if isinstance(atom, Applied) and atom.name == "mod":
                 divisor = atom.operands[1]
@@ -212,7 +212,7 @@ class _Facts:
                     yield positive
 
     def _interval(self, terms: Terms) -> Bounds:
-        """Returns bounds of a polynomial whose atoms lie in intervals, each on its own."""
+        """Returns bounds of a polynomial with its atoms in independent intervals."""
         widths: dict[str, float] = {}
         shifted: Terms = {}
         for product, factor in terms.items():
@@ -253,7 +253,7 @@ class _Facts:
         return _quotient(first, second)
 
     def _of(self, extent: Extent) -> Bounds:
-        """Returns the bounds of an operand, which constraints may lead back to."""
+        """Returns the bounds of an operand; constraints may lead back to the same operand."""
         text, terms = str(extent), dict(terms_of(extent))
         if text in self._known:
             return self._known[text]
@@ -271,7 +271,7 @@ class _Facts:
 
 
 def _quotient(first: Bounds, second: Bounds) -> Bounds:
-    """Returns the bounds of a quotient by what is at least 1."""
+    """Returns the bounds of a quotient with a divisor of at least 1."""
     low, high = first
     least, most = second
     if low < 0:
@@ -286,7 +286,7 @@ def _quotient(first: Bounds, second: Bounds) -> Bounds:
 
 
 def _replacement(left: Extent, right: Extent) -> Iterator[tuple[str, Extent]]:
-    """Yields the atom that an equality replaces by something without it."""
+    """Yields the atom that an equality replaces by an extent without it."""
     for one, other in ((left, right), (right, left)):
         terms = terms_of(one)
         if len(terms) == 1:

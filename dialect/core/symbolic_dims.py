@@ -1,8 +1,8 @@
 """Symbolic dimensions: extents that are not known while a function is traced.
 
 `SymbolicDim` is a polynomial in names, with integers as coefficients; quotients, remainders, minima
-and maxima of such stand in it like names. A comparison is decided for all sizes that constraints
-allow, or it is an error: never by samples. Elsewhere: quotients and the like
+and maxima of extents stand in it like names. A comparison is decided for all sizes that constraints
+allow, or it is an error. It is never decided by samples. Elsewhere: quotients and the like
 (`symbolic_operations.py`), bounds (`symbolic_bounds.py`), texts (`symbolic_texts.py`).
 """
 
@@ -23,12 +23,12 @@ from .late_modules import late_module
 if TYPE_CHECKING:
     from .symbolic_texts import SymbolicScope
 
-# Names, and operations with their operands. A product has each as often as it is a factor.
+# Names, and operations with their operands. A product repeats each by its exponent.
 Atom: TypeAlias = "str | Applied"
 Product: TypeAlias = "tuple[Atom, ...]"
 Terms: TypeAlias = "dict[Product, int]"
 
-# late: both are found by arithmetic on extents, and that simplifies by them
+# late: simplification and bounds use the arithmetic of extents, which uses them
 _bounds = late_module("axir.dialect.core.symbolic_bounds")
 _operations = late_module("axir.dialect.core.symbolic_operations")
 
@@ -41,7 +41,7 @@ OPERATIONS: Mapping[str, Callable[[int, int], int]] = {
 
 
 class Applied(tuple[Extent, ...]):
-    """One of `OPERATIONS` with its operands: equal to what is written alike.
+    """One of `OPERATIONS` with its operands; equal to others with the same text.
 
     Comparing the operands themselves may be an error.
     """
@@ -61,7 +61,7 @@ class Applied(tuple[Extent, ...]):
 
     @property
     def operands(self) -> tuple[Extent, Extent]:
-        """What it is applied to."""
+        """The operands of the operation."""
         _, a, b = self
         assert not isinstance(a, str)
         assert not isinstance(b, str)
@@ -89,7 +89,7 @@ class SymbolicDimError(AxirError, ValueError):
     """A symbolic dimension was used as a number, or compared where sizes decide.
 
     Attributes:
-        is_choice_of_user: Whether it was compared, by code of the user's and not that of axir.
+        is_choice_of_user: Whether the user's code compared it, and not axir's.
     """
 
     is_choice_of_user = False
@@ -98,17 +98,17 @@ class SymbolicDimError(AxirError, ValueError):
 class SymbolicLookupError(SymbolicDimError, TypeError):
     """A symbolic dimension was looked up in a set or dictionary, which compares by hashes.
 
-    It is a `TypeError` as that of all that cannot be hashed, which libraries reckon with.
+    It is a `TypeError`, because libraries expect this error for objects that cannot be hashed.
     """
 
 
 class SymbolicDim:
-    """An extent that is not known; equal to those that are the same for all sizes.
+    """An unknown extent; equal to extents with the same value for all sizes.
 
     Args:
-        name: What it is called, of a single one.
+        name: The name of a single dimension.
         terms: Otherwise the polynomial: coefficients of products.
-        scope: Where constraints on its names stand, if there are some.
+        scope: The constraints on its names, if there are any.
 
     >>> b, t = SymbolicDim("b"), SymbolicDim("t")
     >>> 2 * b * t + b - 1, b + t == t + b, (b + 1) * (b - 1)
@@ -134,12 +134,12 @@ class SymbolicDim:
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """Its text."""
         return repr(self)
 
     @property
     def is_name(self) -> bool:
-        """Whether it is a name alone."""
+        """Whether it is only a name."""
         return [*self.terms.values()] == [1] and all(
             len(product) == 1 and isinstance(product[0], str) for product in self.terms
         )
@@ -160,7 +160,7 @@ class SymbolicDim:
                         yield from names_of(operand)
 
     def value(self, sizes: Mapping[str, Extent]) -> Extent:
-        """Returns what it is for sizes of its names; names without one stay."""
+        """Returns its value for sizes of its names; names without a size stay."""
         found: Extent = 0
         for product, factor in self.terms.items():
             part: Extent = factor
@@ -178,8 +178,8 @@ class SymbolicDim:
     def __eq__(self, other: object) -> bool:
         """Tells whether two extents are equal for all sizes.
 
-        axir's own code asks whether they are known to be equal (`is_same`): where sizes decide,
-        it has a way that is right for all of them, or refuses.
+        axir's own code asks whether they are known to be equal (`is_same`). If sizes decide, it
+        takes a way that is right for all sizes, or refuses.
 
         Raises:
             SymbolicDimError: if sizes decide, in code of users.
@@ -194,11 +194,11 @@ class SymbolicDim:
         raise self._undecided("==", other)
 
     def __hash__(self) -> int:
-        """Returns what is equal for extents that are known to be equal.
+        """Returns equal hashes for extents that are known to be equal.
 
         Raises:
-            SymbolicLookupError: in code of users: what has another hash is never compared, though
-                it may be equal for some sizes.
+            SymbolicLookupError: in code of users, because extents with different hashes are never
+                compared, although they may be equal for some sizes.
         """
         if not _is_called_by_axir():
             error = SymbolicLookupError(
@@ -208,9 +208,9 @@ class SymbolicDim:
             )
             error.is_choice_of_user = True
             raise error
-        # Types are kept apart by constraints: what is remembered of one must not serve another.
+        # Constraints distinguish types: results cached for one must not serve another.
         if self._hash is None:
-            # Of the text: the hashes of -1 and -2 are equal, and comparing may be an error.
+            # Hashes the text: the hashes of -1 and -2 are equal, and a comparison may be an error.
             self._hash = hash(("SymbolicDim", repr(self)))
         return hash((self._hash, self.constraints))
 
@@ -303,7 +303,7 @@ class SymbolicDim:
     __int__ = __index__ = __float__ = __complex__ = bit_length = _no_number
 
     def __jax_array__(self) -> UserObject:
-        """Returns it as an integer of the program that is being traced."""
+        """Returns it as an integer of the traced program."""
         return as_traced(self)
 
     def _as_value(self, other: UserObject) -> UserObject:
@@ -367,7 +367,7 @@ class SymbolicDim:
 
 
 def _is_called_by_axir() -> bool:
-    """Tells whether what asks this file for something is code of axir."""
+    """Tells whether the caller of this file is code of axir."""
     frame = sys._getframe(1)
     while frame.f_back is not None and _is_between(str(frame.f_globals.get("__name__"))):
         frame = frame.f_back
@@ -375,7 +375,7 @@ def _is_called_by_axir() -> bool:
 
 
 def _is_between(module: str) -> bool:
-    """Tells whether a module is this one, or one of Python's, which asks for somebody else."""
+    """Tells whether a module is this one, or one of Python's, which calls for other code."""
     return module == __name__ or module.partition(".")[0] in sys.stdlib_module_names
 
 
@@ -383,12 +383,12 @@ def _rebuilt(terms: Terms, scope: SymbolicScope | None) -> SymbolicDim:
     return SymbolicDim(terms=terms, scope=scope)
 
 
-# What makes a value of the running trace of an extent; `dialect/ops/shape` sets it.
+# Turns an extent into a value of the running trace; `dialect/ops/shape` sets it.
 _tracing: list[Callable[[SymbolicDim], UserObject]] = []
 
 
 def trace_extents_by(make: Callable[[SymbolicDim], UserObject]) -> None:
-    """Sets what makes an extent an integer of the program that is being traced."""
+    """Sets the function that turns an extent into an integer of the traced program."""
     _tracing[:] = [make]
 
 
@@ -398,7 +398,7 @@ def as_traced(extent: UserObject) -> UserObject:
 
 
 def is_extent(x: object) -> TypeGuard[Extent]:
-    """Tells whether something is an integer, or a symbolic dimension.
+    """Tells whether an object is an integer, or a symbolic dimension.
 
     >>> is_extent(3), is_extent(SymbolicDim("b")), is_extent(1.0)
     (True, True, False)
@@ -420,9 +420,9 @@ def as_extent(x: UserObject) -> Extent:
 
 
 def is_same(a: object, b: object) -> bool:
-    """Tells whether two extents are known to be equal. Where sizes decide they are not.
+    """Tells whether two extents are known to be equal; False if sizes decide.
 
-    Rules of broadcasting ask so: an extent of 1 is stretched, also to one that may be 1.
+    Rules of broadcasting use it: an extent of 1 is stretched, also to an extent that may be 1.
 
     >>> b = SymbolicDim("b")
     >>> is_same(b, b), is_same(b, 1), is_same(2, 2)
@@ -451,7 +451,7 @@ def _equality(a: SymbolicDim, b: Extent) -> bool | None:
 
 
 def are_equal(shape: Sequence[Extent], other: Sequence[Extent]) -> bool:
-    """Tells whether two shapes are equal, which is an answer of the program's.
+    """Tells whether two shapes are equal, as an answer to the user's program.
 
     Raises:
         SymbolicDimError: if sizes decide.
@@ -516,7 +516,7 @@ def names_of(extent: object) -> Iterator[str]:
 
 
 def value_of(extent: Extent, sizes: Mapping[str, Extent]) -> Extent:
-    """Returns what an extent is for sizes of its names."""
+    """Returns the value of an extent for sizes of its names."""
     return extent.value(sizes) if isinstance(extent, SymbolicDim) else extent
 
 
@@ -531,7 +531,7 @@ def is_symbolic_dim(p: UserObject) -> bool:
 
 
 def symbolic_dim_bounds(dimension: Extent) -> tuple[float, float]:
-    """Returns between which numbers an extent lies: sizes are at least 1, and constraints hold.
+    """Returns the bounds of an extent, for sizes of at least 1 that satisfy the constraints.
 
     Args:
         dimension: An integer, or a symbolic extent.
@@ -575,7 +575,7 @@ def multiplied(a: Mapping[Product, int], b: Mapping[Product, int]) -> Terms:
 
 
 def joined_scope(a: object, b: object) -> SymbolicScope | None:
-    """Returns the scope of what is computed of two extents.
+    """Returns the scope of a result computed from two extents.
 
     Raises:
         SymbolicDimError: if they have different constraints.

@@ -1,6 +1,6 @@
 """Quotients, remainders, minima and maxima of symbolic dimensions, simplified.
 
-What is simplified is so for all sizes: terms that divide, common factors, and what bounds decide.
+Simplifications hold for all sizes: terms that divide, common factors, and decisions by bounds.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def _cancelled(a: Extent, b: Extent) -> tuple[Extent, Extent, Extent]:
     if not terms_of(a):
         return a, b, 1
     number = math.gcd(*terms_of(a).values(), *terms_of(b).values())
-    # Names are sizes of at least 1; what else stands in a product may be zero.
+    # Names are sizes of at least 1; other factors of a product may be zero.
     common = [atom for atom in products[0] if isinstance(atom, str)]
     kept: list[Atom] = []
     for atom in dict.fromkeys(common):
@@ -94,9 +94,9 @@ def _without_factor(extent: Extent, atoms: list[Atom], number: int) -> Extent:
 
 
 def _divided(a: Extent, b: Extent) -> tuple[Extent, Extent]:
-    """Returns a quotient and what is left, such that a = quotient * b + rest.
+    """Returns a quotient and a rest, such that a = quotient * b + rest.
 
-    By division of the terms of `a` by the leading one of `b`, which is exact where `b` divides.
+    Divides the terms of `a` by the leading term of `b`, which is exact where `b` divides.
     """
     divisor, scope = terms_of(b), joined_scope(a, b)
     leading = max(divisor, key=_degree)
@@ -122,7 +122,7 @@ def _divided(a: Extent, b: Extent) -> tuple[Extent, Extent]:
             left = left - of_terms({product: kept}, scope)
     remainder = of_terms(rest, scope) + left
     if len(divisor) > 1 and not (isinstance(remainder, int) and remainder == 0):
-        return 0, a  # only exact ones are of use
+        return 0, a  # only exact quotients are useful
     return quotient, remainder
 
 
@@ -134,7 +134,7 @@ def _degree(product: Product) -> tuple[int, str]:
 
 
 def _without(product: Product, factor: Product) -> Product | None:
-    """Returns a product without some factors, or None if it has not all of them."""
+    """Returns a product without some factors, or None if it lacks any of them."""
     left = list(product)
     for atom in factor:
         if atom not in left:

@@ -1,8 +1,8 @@
 """Bounds of extents that are quotients and remainders of one number: they repeat themselves.
 
-`2*b - floordiv(b, 2)` of b + 2 is what it is of b, and three more: so it is known for all sizes
-when it is known for two. The least and the greatest are exact, where intervals of its parts,
-which hang together, are not. Elsewhere: other extents (`symbolic_bounds.py`).
+`2*b - floordiv(b, 2)` of b + 2 is its value of b plus three: so its values for two sizes determine
+all values. The least and the greatest value are exact, unlike intervals of its parts, because the
+parts depend on each other. Elsewhere: other extents (`symbolic_bounds.py`).
 """
 
 from __future__ import annotations
@@ -14,21 +14,22 @@ from .annotations import Extent
 from .symbolic_dims import OPERATIONS, Applied, Product, Terms, terms_of
 
 Bounds = tuple[float, float]
-# So many sizes are computed for.
+# The largest number of sizes to evaluate.
 _MOST_SIZES = 64
 
 
 def periodic_bounds(terms: Terms, bounds_of: Callable[[Product], Bounds]) -> Bounds | None:
-    """Returns the bounds of a polynomial; None if it is not one of a single number.
+    """Returns the bounds of a polynomial of a single number; None for other polynomials.
 
     Algorithm:
-        1. All names stand in one product n, alone and within quotients and remainders by numbers.
+        1. All names stand in one product n, directly or within quotients and remainders by numbers.
         2. With L the product of these numbers, f(n + L) = f(n) + c, where c is a number.
-        3. The least of f is that of the first L sizes if c is not negative, else it has none.
+        3. The least value of f is among the first L sizes if c is not negative, else f is
+           unbounded.
 
     Args:
         terms: The polynomial.
-        bounds_of: Returns between which numbers a product of names lies.
+        bounds_of: Returns the bounds of a product of names.
     """
     products = set(_products(terms))
     if len(products) != 1 or None in products or not _has_operations(terms):
@@ -52,7 +53,7 @@ def periodic_bounds(terms: Terms, bounds_of: Callable[[Product], Bounds]) -> Bou
 
 
 def _products(terms: Terms) -> Iterator[Product | None]:
-    """Yields products of names, and None for what is not of the form."""
+    """Yields products of names, and None for terms of another form."""
     for product in terms:
         if len(product) == 1 and isinstance(product[0], Applied):
             operands = product[0].operands
@@ -78,7 +79,7 @@ def _divisors(terms: Terms) -> Iterator[int]:
 
 
 def _value(terms: Terms, size: int) -> int:
-    """Returns what a polynomial is where its product of names is a number."""
+    """Returns the value of a polynomial for a value of its product of names."""
     total = 0
     for product, factor in terms.items():
         if not product:

@@ -1,8 +1,8 @@
 """Symbolic dimensions as texts, and the constraints on their names.
 
-An extent is written `2*b + 1`; where constraints hold of its names they stand behind a bar:
-`b | b >= 8, mod(t, 4) == 0`. Elsewhere: shapes as users write them, and what names are in a call
-(`frontend/_arguments/symbolic_shapes.py`).
+An extent is written `2*b + 1`; constraints on its names stand behind a bar:
+`b | b >= 8, mod(t, 4) == 0`. Elsewhere: shapes as users write them, and the sizes of names in a
+call (`frontend/_arguments/symbolic_shapes.py`).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _ARITHMETIC: Mapping[type[ast.operator], Callable[[Extent, Extent], Extent]] = {
 }
 
 
-# Texts come from files of others: powers and texts are of the size that somebody writes.
+# Texts come from other people's files: without limits, powers and texts may have any size.
 _MOST_POWER = 16
 _MOST_LETTERS = 2000
 _MOST_BITS = 64
@@ -64,17 +64,17 @@ class Constraint:
 
     @property
     def names(self) -> set[str]:
-        """The names of which it says something."""
+        """The names in the constraint."""
         return {*names_of(self.left), *names_of(self.right)}
 
     @property
     def sign(self) -> str:
-        """How it compares."""
+        """The sign of the comparison."""
         return _SIGNS[self.comparison]
 
     @property
     def positive(self) -> list[Extent]:
-        """The extents of which it says that they are not negative."""
+        """The extents that are not negative according to the constraint."""
         if self.is_equality:
             return [self.left - self.right, self.right - self.left]
         if self.comparison in (ast.GtE, ast.Gt):
@@ -84,23 +84,24 @@ class Constraint:
         return [difference - (self.comparison in (ast.Gt, ast.Lt))]
 
     def holds(self, sizes: Mapping[str, int]) -> bool:
-        """Tells whether it does for sizes of the names."""
+        """Tells whether the comparison holds for sizes of the names."""
         compare = _COMPARISONS[self.comparison]
         return compare(value_of(self.left, sizes), value_of(self.right, sizes))
 
 
 class SymbolicScope:
-    """Constraints on symbolic dimensions, which `symbolic_shape(..., scope=...)` adds to.
+    """Constraints on symbolic dimensions; `symbolic_shape(..., scope=...)` adds to them.
 
     Args:
         constraints_str: Comparisons such as `"b >= 8"`, `"mod(t, 4) == 0"`, `"m == 2*n"`.
 
     Attributes:
-        constraints: What they are.
-        is_shared: Whether it stands for all with these constraints, so that it never gets others.
+        constraints: The constraints.
+        is_shared: Whether all extents with these constraints share it, so that it never gets
+            others.
 
     Raises:
-        ParameterError: if a text is no comparison.
+        ParameterError: if a text is not a comparison.
 
     >>> SymbolicScope(["b >= 8"]).constraints[0].text
     'b >= 8'
@@ -117,10 +118,10 @@ class SymbolicScope:
         return tuple([c.text for c in self.constraints])
 
     def adding(self, constraints_str: Sequence[str]) -> SymbolicScope:
-        """Adds constraints; returns what has them: itself, or a new scope if it is shared.
+        """Adds constraints; returns the scope with them: itself, or a new scope if it is shared.
 
         Raises:
-            ParameterError: if a text is no comparison.
+            ParameterError: if a text is not a comparison.
         """
         if not constraints_str:
             return self
@@ -131,10 +132,10 @@ class SymbolicScope:
 
 
 def constraint(text: str) -> Constraint:
-    """Returns the comparison that a text is.
+    """Parses a text as a comparison.
 
     Raises:
-        ParameterError: if it is none.
+        ParameterError: if the text does not have this form.
     """
     try:
         (found,) = expressions(text)
@@ -155,7 +156,7 @@ def expressions(text: str) -> list[ast.expr]:
     """Returns the expressions of a list of extents, perhaps in parentheses.
 
     Raises:
-        ParameterError: if a text is no list of them.
+        ParameterError: if a text is not a list of extents.
     """
     if len(text) > _MOST_LETTERS:
         raise _no_extent(f"{text[:20]}...", f"{text[:20]}...")
@@ -172,15 +173,15 @@ def expressions(text: str) -> list[ast.expr]:
 
 
 def read_expression(word: ast.expr, text: str, scope: SymbolicScope | None = None) -> Extent:
-    """Returns the extent that an expression is.
+    """Evaluates an expression as an extent.
 
     Args:
         word: The expression.
-        text: Where it stands, for the error.
+        text: The text that contains it, as shown in the error.
         scope: The constraints on its names.
 
     Raises:
-        ParameterError: if it is no extent.
+        ParameterError: if it is not an extent.
     """
     try:
         return _read(word, text, scope)
@@ -206,7 +207,7 @@ def _read(word: ast.expr, text: str, scope: SymbolicScope | None) -> Extent:
 
 
 def _is_small_power(base: Extent, power: Extent) -> bool:
-    """Tells whether a power may be computed: powers of powers are soon larger than memory."""
+    """Tells whether a power is small enough: powers of powers soon exceed the memory."""
     if not isinstance(power, int) or not 0 <= power <= _MOST_POWER:
         return False
     if isinstance(base, int):
@@ -249,10 +250,10 @@ def write_extent(dimension: Extent) -> str:
 
 @functools.lru_cache(4096)
 def read_extent(text: str) -> Extent:
-    """Returns the extent that a text is, which `write_extent` made.
+    """Parses an extent that `write_extent` wrote.
 
     Raises:
-        ParameterError: if it is none.
+        ParameterError: if the text does not have this form.
     """
     written, _, conditions = text.partition("|")
     texts = tuple(map(ast.unparse, expressions(conditions))) if conditions.strip() else ()
@@ -263,7 +264,7 @@ def read_extent(text: str) -> Extent:
 
 
 def with_constraints(dimension: Extent, texts: tuple[str, ...]) -> Extent:
-    """Returns an extent under given constraints instead of its own.
+    """Returns an extent with its constraints replaced by given ones.
 
     >>> with_constraints(SymbolicDim("b"), ("b >= 8",)) >= 8
     True

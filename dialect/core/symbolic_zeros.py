@@ -1,4 +1,4 @@
-"""Symbolic values of differentiation: known zeros, and operands that are not known.
+"""Symbolic values of differentiation: known zeros, and unknown operands.
 
 `Zero` stands for a tangent or cotangent that is zero, so that rules never compute with it;
 `UndefinedPrimal` stands for a linear operand while a function is transposed. Marks tell which of
@@ -24,7 +24,7 @@ _T = TypeVar("_T")
 
 
 class Symbolic:
-    """Stands for a value of which only the type is known.
+    """Stands for a value with only its type known.
 
     Attributes:
         aval: The type.
@@ -84,7 +84,7 @@ class Zero(Symbolic):
 
 @final
 class UndefinedPrimal(Symbolic):
-    """An operand in which a function is linear, and whose value a transpose rule cannot know."""
+    """An operand in which a function is linear; a transpose rule cannot know its value."""
 
     __slots__ = ()
 
@@ -108,22 +108,22 @@ def unknown(operands: Iterable[object]) -> Marks:
 
 
 def inexact(types: Iterable[ShapedArray]) -> Marks:
-    """Tells which types have tangents of their own kind: float and complex ones."""
+    """Tells which types have tangents of the same type: float and complex ones."""
     return tuple([dtypes.is_inexact(t.dtype) for t in types])
 
 
 def inverted(marks: Iterable[bool]) -> Marks:
-    """Marks what was not marked."""
+    """Inverts marks."""
     return tuple([not mark for mark in marks])
 
 
 def union(first: Sequence[bool], second: Sequence[bool]) -> Marks:
-    """Tells where either is marked."""
+    """Marks the places that either of two sequences marks."""
     return tuple([a or b for a, b in zip(first, second, strict=True)])
 
 
 def chosen(values: Sequence[_T | Symbolic | None], marks: Sequence[bool]) -> list[_T]:
-    """Returns the values that are marked, as no symbolic one is."""
+    """Returns the marked values; none of them is symbolic."""
     return [x for x, mark in zip(values, marks, strict=True) if mark]  # type: ignore[misc]
 
 

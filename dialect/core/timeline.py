@@ -1,8 +1,8 @@
-"""The timeline: what goes on in this process from when to when, kept while somebody wants to see.
+"""The timeline: activities in this process with their times, kept while a user records it.
 
-`span` is put around what takes time: phases of the compiler, calls, transfers. As long as nobody
-looks it reads one attribute. Elsewhere: listeners to events (`events.py`), the files that timelines
-are written to (`axir.profiler`).
+`span` is put around activities that take time: phases of the compiler, calls, transfers. Without a
+recording it reads one attribute. Elsewhere: listeners to events (`events.py`), the files of
+timelines (`axir.profiler`).
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ Details: TypeAlias = Mapping[str, object]
 
 
 class Event(NamedTuple):
-    """Something that went on.
+    """An activity.
 
     Attributes:
-        name: What.
+        name: Its name.
         category: Its kind: `compiler`, `call`, `dispatch`, `collective`, `transfer`, `cache`,
             `annotation`, `python`.
-        start: When it began, in nanoseconds of `time.perf_counter_ns`.
-        duration: How long it took, in nanoseconds.
+        start: Its start, in nanoseconds of `time.perf_counter_ns`.
+        duration: Its duration, in nanoseconds.
         thread: Number of the thread (`threading.get_ident`), or of a track, which is negative.
-        details: What else is known of it, by name.
+        details: Further facts about it, by name.
     """
 
     name: str
@@ -38,15 +38,15 @@ class Event(NamedTuple):
 
 
 class Timeline:
-    """What has gone on since `begin`; threads add to it side by side.
+    """The activities since `begin`; threads add to it concurrently.
 
     Attributes:
-        is_on: Whether anybody looks.
+        is_on: Whether activities are recorded.
         shows_dispatches: Whether compiled programs are to mark their dispatches.
-        events: What went on, in the order of its ends.
-        began: When, in nanoseconds of `time.perf_counter_ns`.
+        events: The activities, in the order of their ends.
+        began: The start, in nanoseconds of `time.perf_counter_ns`.
         began_at: The same in seconds of `time.time()`.
-        thread_names: Names of the threads and tracks that added something.
+        thread_names: Names of the threads and tracks that added events.
     """
 
     def __init__(self) -> None:
@@ -61,20 +61,20 @@ class Timeline:
         self.began_at = time.time()
 
     def begin(self, shows_dispatches: bool) -> None:
-        """Looks from now on, and forgets what went on before."""
+        """Starts a recording; discards earlier events."""
         self._clear()
         self.shows_dispatches = shows_dispatches
         self.is_on = True
 
     def end(self) -> list[Event]:
-        """Looks no more; returns what went on."""
+        """Ends the recording; returns its events."""
         self.is_on = self.shows_dispatches = False
         return self.events
 
     def add(
         self, name: str, category: str, start: int, end: int, details: Details | None = None
     ) -> None:
-        """Adds what the running thread did between two times, in nanoseconds."""
+        """Adds an activity of the running thread between two times, in nanoseconds."""
         track = _of_thread.track
         thread = threading.get_ident() if track is None else -1 - track[0]
         if thread not in self.thread_names:
@@ -93,7 +93,7 @@ timeline = Timeline()
 
 @contextlib.contextmanager
 def on_track(number: int, name: str) -> Iterator[None]:
-    """Lets what this thread does stand on a track of its own, whichever threads share it.
+    """Records the activities of this thread on a separate track, which threads may share.
 
     >>> timeline.begin(shows_dispatches=False)
     >>> with on_track(3, "cpu:3"), span("step", "call"):
@@ -109,7 +109,7 @@ def on_track(number: int, name: str) -> Iterator[None]:
 
 
 class span:
-    """A `with` block that stands on the timeline, also if it raises.
+    """A `with` block that the timeline shows, also if it raises.
 
     >>> timeline.begin(shows_dispatches=False)
     >>> with span("lower", "compiler", function="f"):

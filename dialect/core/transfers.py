@@ -1,8 +1,8 @@
-"""Guards of transfers: what the options `jax_transfer_guard...` say of moving arrays about.
+"""Guards of transfers: the options `jax_transfer_guard...` log or refuse moves of arrays.
 
-A transfer is explicit where a function asks for it (`device_put`, `device_get`), and implicit where
-an operation needs an array elsewhere than it is. On the CPU a device's memory is the host's: to
-look at an array there is none.
+A transfer is explicit if a function requests it (`device_put`, `device_get`), and implicit if an
+operation needs an array on another device. On the CPU a device's memory is the host's, so reading
+an array is no transfer.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _of_thread = _OfThread()
 
 @contextlib.contextmanager
 def explicit_transfers() -> Iterator[None]:
-    """Marks the transfers of a block as those that somebody asked for."""
+    """Marks the transfers of a block as explicit."""
     before, _of_thread.is_explicit = _of_thread.is_explicit, True
     try:
         yield
@@ -43,7 +43,7 @@ def check_transfer(direction: str, what: object) -> None:
 
     Args:
         direction: `host_to_device`, `device_to_device` or `device_to_host`.
-        what: What is moved, for the message.
+        what: The moved object, as named in the message.
 
     Raises:
         TransferGuardError: it is not allowed.

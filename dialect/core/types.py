@@ -80,7 +80,7 @@ def element_type(dtype: AnyDtype) -> ir.Type:
 
 
 def numpy_dtype(element: ir.Type) -> Dtype:
-    """Returns the dtype of an MLIR element type; of quantized numbers that of their integers."""
+    """Returns the dtype of an MLIR element type; for quantized numbers, their integers' dtype."""
     try:
         return _DTYPES[str(element)]
     except KeyError:
@@ -115,7 +115,7 @@ class ShapedArray:
     weak_type: bool
     varying: Axes
     ndim: int
-    # Whether extents are symbolic dimensions, which stand in `shape` for numbers.
+    # Whether `shape` has symbolic dimensions in place of numbers.
     is_open: bool
     _mlir: ir.Type | None
 
@@ -129,7 +129,7 @@ class ShapedArray:
         varying: Axes = NOWHERE,
         manual_axis_type: ManualAxisType | None = None,
     ) -> ShapedArray:
-        """Returns the one object of this type, making it on first sight."""
+        """Returns the only object of this type; makes it at the first request."""
         if sharding is not None:
             check_layout("ShapedArray", sharding)
         if manual_axis_type is not None:
@@ -148,7 +148,7 @@ class ShapedArray:
 
     @property
     def sharding(self) -> None:
-        """Where arrays of the type lie: types do not say."""
+        """The sharding: None, because types do not have it."""
         return None
 
     @property
@@ -183,7 +183,7 @@ class ShapedArray:
 
     @property
     def words(self) -> ShapedArray:
-        """The type of the words, where elements are random keys; else the type itself."""
+        """The type of the words, if elements are random keys; else the type itself."""
         dtype: AnyDtype = self.dtype
         if type(dtype) is not KeyDtype:
             return self
@@ -243,7 +243,7 @@ def _of_parts(shape: tuple[int, ...], dtype: Dtype, weak_type: bool, varying: Ax
 
 
 _DYNAMIC = ir.ShapedType.get_dynamic_size()
-# Where the encoding of a tensor type holds what stands for `?`, and where its values vary.
+# The keys in the encoding of a tensor type: the texts of `?`, and the varying axes.
 _DIMS, _VARYING = "dims", "varying"
 
 _interned: dict[tuple[tuple[int, ...], Dtype, bool, Axes], ShapedArray] = {}
@@ -293,7 +293,7 @@ def type_of_mlir(value_type: ir.Type, weak_type: bool = False) -> ShapedArray:
     """Returns the type that an MLIR ranked tensor type stands for."""
     if not isinstance(value_type, ir.RankedTensorType):
         raise ShapeError(f"MLIR type {value_type} is not a ranked tensor.")
-    quantization(value_type)  # it raises if there is no sense in it
+    quantization(value_type)  # it raises if the type is inconsistent
     shape, encoding = tuple(value_type.shape), value_type.encoding
     if not value_type.has_static_shape:
         shape = _open_shape(value_type)
@@ -308,7 +308,7 @@ def _open_shape(value_type: ir.RankedTensorType) -> tuple[Extent, ...]:
     """Returns the shape of a type with symbolic dimensions.
 
     Raises:
-        ShapeError: if it does not say what its dynamic extents are.
+        ShapeError: if the type does not give its dynamic extents.
     """
     encoding = value_type.encoding
     texts = []

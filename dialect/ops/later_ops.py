@@ -1,10 +1,10 @@
-"""Operations that the rules of earlier families need: the one place where imports point back.
+"""Operations that the rules of earlier families need: the only imports that point back.
 
 Families stand in the order elementwise, shape, reductions, indexing, and then all others. Their
-rules are written with operations, and mathematics knows no such order: the transpose of a broadcast
-is a sum, that of a gather a scatter, and an operand of extent 1 is stretched by a broadcast. The
-rules that need a later family, or a later file of their own, take it from here. They run when all
-operations exist, so nothing is imported before it is asked for.
+rules are written with operations of any family: the transpose of a broadcast is a sum, the
+transpose of a gather is a scatter, and a broadcast stretches an operand of extent 1. The rules that
+need a later family, or a later file of the same family, take it from here. They run when all
+operations exist, so each module is imported at its first use.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Programs and how they come to be: primitives, tracers, functions, and what is derived of them.
+"""Programs and their construction: primitives, tracers, functions, and derived functions.
 
 Elsewhere: single operations (`axir.dialect.ops`), programs as text (`axir.dialect.text`),
 transformations (`axir.passes`).

@@ -1,9 +1,9 @@
-"""The cost model: what it takes to interpret a function, to compile it, and to run it compiled.
+"""The cost model: the time to interpret a function, to compile it, and to run it compiled.
 
-Everything that is decided by an estimate is decided by these: whether a loop on concrete operands
-is interpreted or compiled (`dialect/ops/control_flow/execution.py`), and whether a compiled program
-is tried on one core or on all of them first (`runtime/calls/executable.py`, which then measures).
-Elsewhere: those decisions, and what is measured while programs run.
+All decisions by estimates use this module: whether a loop on concrete operands is interpreted or
+compiled (`dialect/ops/control_flow/execution.py`), and whether a compiled program is first tried on
+one core or on all of them (`runtime/calls/executable.py`, which then measures). Elsewhere: those
+decisions, and measurements of running programs.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from .function import Function, functions_of
 
 # All times are in microseconds, measured on one core of an x86-64 CPU.
 
-# What compiling takes, at least and for each op.
+# The least time of compiling, and the time per op.
 _COMPILATION = 300_000.0
 _COMPILED_OP = 5_000.0
-# What interpreting takes: a step, and an element that it reads or writes.
+# The time of interpreting: per step, and per element that it reads or writes.
 _STEP = 2.5
 _ELEMENT = 1e-3
 SLICING = 1.0
 """What slicing and stacking add to a pass of an interpreted loop."""
 COMPILED_PASS = 6.0
 """What a pass of a compiled loop takes at least: bodies of an op or two are faster interpreted."""
-# Passes that a loop of unknown length is taken to make where it stands in another loop.
+# The assumed passes of a loop of unknown length in another loop.
 _UNKNOWN_LENGTH = 10
 PARALLEL_OPERATIONS = 1 << 22
 """Scalar operations of one op from which on several cores are likely to be faster than one."""
@@ -36,7 +36,7 @@ PARALLEL_OPERATIONS = 1 << 22
 
 @quickly_derived
 def interpretation_time(function: Function) -> float:
-    """Estimates how long interpreting a function takes."""
+    """Estimates the time to interpret a function."""
     return sum(map(_time_of, function.equations))
 
 
@@ -51,7 +51,7 @@ def _time_of(equation: Equation) -> float:
 
 
 def compilation_time(params: Params) -> float:
-    """Estimates how long compiling an op takes, from its parameters."""
+    """Estimates the time to compile an op, from its parameters."""
     return _COMPILATION + _COMPILED_OP * sum(map(_op_count, functions_of(params)))
 
 
@@ -60,7 +60,7 @@ def _op_count(function: Function) -> int:
 
 
 def largest_operation(function: Function) -> int:
-    """Estimates the scalar operations of the op of a function that has most of them."""
+    """Estimates the scalar operations of a function's largest op."""
     own = max(map(_scalar_operations, function.equations), default=0)
     return max(own, max(map(largest_operation, function.callees()), default=0))
 
@@ -68,7 +68,7 @@ def largest_operation(function: Function) -> int:
 def _scalar_operations(equation: Equation) -> int:
     sizes = _sizes(equation)
     if equation.primitive.name == "dot_general":
-        # Each of the three extents of a product of matrices is one of two of the matrices.
+        # Each of the three extents of a matrix product belongs to two of the matrices.
         return int(math.prod(float(max(1, size)) for size in sizes) ** 0.5)
     return max(sizes, default=0)
 
@@ -77,7 +77,7 @@ def _sizes(equation: Equation) -> list[int]:
     return [v.type.size for v in (*equation.operands, *equation.results)]
 
 
-# What a function asks for, whatever runs it -------------------------------------------------------
+# Costs of a function, independent of its execution ------------------------------------------------
 
 # Arithmetic of a factorization of an n x n matrix, in n³, as counted in Golub and Van Loan, Matrix
 # Computations, 4th edition.
@@ -95,11 +95,11 @@ _FACTORIZATIONS = {
 
 @quickly_derived
 def arithmetic_operations(function: Function) -> int:
-    """Counts the additions, multiplications and functions of numbers that a call computes.
+    """Counts the additions, multiplications and scalar functions that a call computes.
 
     A product of matrices has two for each pair of factors, an elementwise op one for each element,
     an op that only moves elements none. The passes of a loop count if their number is known, else
-    one; of branches the one with most.
+    one pass counts. Of several branches, the largest one counts.
     """
     return sum(map(_arithmetic_of, function.equations))
 
@@ -128,7 +128,7 @@ def _arithmetic_of(equation: Equation) -> int:
     return 0 if equation.primitive.moves_elements else max(sizes, default=0)
 
 
-# Functions of numbers that are computed by series or approximations, not by a few instructions.
+# Scalar functions that are computed by series or approximations, not by a few instructions.
 _TRANSCENDENTAL = frozenset(
     "acos acosh asin asinh atan atan2 atanh cbrt cos cosh erf erf_inv erfc exp exp2 expm1 lgamma "
     "digamma log log1p logistic pow rsqrt sin sinh sqrt tan tanh zeta polygamma bessel_i0e "
@@ -140,9 +140,9 @@ _TRANSCENDENTAL = frozenset(
 
 @quickly_derived
 def transcendental_operations(function: Function) -> int:
-    """Counts the elements of which a call computes transcendental functions, such as `exp`.
+    """Counts the evaluations of transcendental functions, such as `exp`, in a call.
 
-    They are among the `arithmetic_operations`, and loops count as there.
+    They are included in `arithmetic_operations`, which counts loops in the same way.
     """
     return sum(map(_transcendental_of, function.equations))
 
@@ -157,10 +157,10 @@ def _transcendental_of(equation: Equation) -> int:
 
 @quickly_derived
 def temporary_bytes(function: Function) -> int:
-    """Counts the bytes of values that live at the same time, at most, besides what a call is given.
+    """Returns the peak bytes of values that live at the same time, without the arguments of a call.
 
-    That is what an op-by-op evaluation holds, results included. A compiled program, in which most
-    values stay in registers, needs less.
+    An op-by-op evaluation holds this much, including the results. A compiled program needs less,
+    because most values stay in registers.
     """
     last_use = {v: n for n, each in enumerate(function.equations) for v in each.operands}
     last_use.update(dict.fromkeys(function.outputs, len(function.equations)))

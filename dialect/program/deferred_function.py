@@ -1,8 +1,8 @@
-"""`DeferredFunction`: a function that is traced when somebody first asks for it.
+"""`DeferredFunction`: a function that is traced at its first use.
 
 An op may refer to a function that most programs never need, such as the derivative rule of a user's
-function. Its parameter then holds a deferred function: Python runs the rule when a transformation
-asks, and writing a module asks too, so that a saved module holds functions only.
+function. Its parameter then holds a deferred function. Python runs the rule when a transformation
+needs it. Writing a module traces it, too, so a saved module holds functions only.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from .function import Function, unique_symbol
 
 
 class DeferredFunction:
-    """A function by what traces it.
+    """A function, given by a callable that traces it.
 
     Args:
-        name: What the user calls it.
-        trace: Traces it, called at most once.
+        name: Name of the user's function.
+        trace: Traces the function; called at most once.
 
     Attributes:
-        symbol_name: By which ops refer to it until it is written.
+        symbol_name: The symbol in ops that refer to it until it is written.
     """
 
     def __init__(self, name: str, trace: Callable[[], Function]):
@@ -32,9 +32,9 @@ class DeferredFunction:
         self.symbol_name = unique_symbol(name)
         self._trace = trace
         self._function: Function | None = None
-        # The named axes that were in scope where it was made are in scope where it is traced.
+        # The named axes in scope at its creation are in scope at its tracing, too.
         self._axes = state.axis_sizes, state.tracked_axes
-        # What is derived from it, as functions keep what is derived from them.
+        # The values derived from it, as in `Function.derived`.
         self.derived = Memo()
 
     @property
@@ -46,7 +46,7 @@ class DeferredFunction:
         return self._function
 
     def surroundings(self) -> Change:
-        """Lets the user's code run as where the function was made."""
+        """Lets the user's code run as at the place where the function was made."""
         return user_code(*self._axes)
 
     def __repr__(self) -> str:

@@ -1,8 +1,8 @@
-"""Functions derived from functions: how the rules of calls ask for transformed bodies.
+"""Functions derived from functions: the interface of call rules to transformed bodies.
 
-The op that a nested `jit` leaves, like every op with functions among its parameters, needs the
-tangent, transpose or batched version of its body. The transformations stand to the left of the
-dialect, so they register here by name; each derived function is made once and kept with its origin.
+The op of a nested `jit`, like every op with functions among its parameters, needs the tangent,
+transpose or batched version of its body. The dialect must not import the transformations, so they
+register here by name. Each derived function is made once and kept with its origin.
 """
 
 from __future__ import annotations
@@ -141,10 +141,10 @@ def derive_batched(
     axes: Sequence[int | None],
     out_axes: Sequence[int | None] | None = None,
 ) -> BatchedFunction:
-    """Returns a function vectorized over the axis over which a pass vectorizes now.
+    """Returns a function vectorized over the current pass's axis.
 
     Args:
-        function: What to vectorize.
+        function: The function to vectorize.
         axes: For each argument (inputs, then captures) the position of the batch axis, or None.
         out_axes: Where the outputs' batch axes go; by default where they come out.
     """

@@ -1,10 +1,10 @@
-"""Arrays from outside that a few numbers describe: a trace writes down how they are made.
+"""Arrays from outside that a few numbers describe: a trace records the ops that make them.
 
-Masks, positions and filled arrays of a program are mostly repeated or counted. Captured as they
-are, they would be arguments as large as the arrays that they are compared with; written down, they
-become part of the loops that use them.
+Masks, positions and filled arrays of a program are mostly repeated or counted. Captured, they would
+be arguments as large as the arrays that they are compared with. Recorded as ops, they become part
+of the loops that use them.
 
-Elsewhere: how captures are kept (`tracer.py`).
+Elsewhere: captures (`tracer.py`).
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ if TYPE_CHECKING:
     from .rules import Operand
     from .tracer import Trace, Tracer
 
-# Shorter ones are as well captured.
+# Shorter arrays are captured.
 _FEWEST_COUNTED = 16
-# From how many elements on what would be a constant in the text is described instead.
+# The least number of elements for a description instead of a constant in the text.
 _FEWEST_EMBEDDED = 1024
 
 
 def record_description(trace: Trace, array: ConcreteArray, embeds: bool = False) -> Tracer | None:
-    """Records the ops that make an array of which a trace has no tracer yet.
+    """Records the ops that make an array, if the trace has no tracer for the array yet.
 
-    Only arrays whose elements are known on the host already, and lie there as views of fewer
-    elements or count up from a number in equal steps, are described.
+    It describes only arrays with elements on the host that are views of fewer elements, or that
+    count up from a number in equal steps.
 
     Args:
         trace: Where to record them.
         array: The array.
-        embeds: Whether the elements that are repeated become a constant; else they are captured.
+        embeds: Whether the repeated elements become a constant; else they are captured.
 
     Returns:
-        The array in the trace; None where it must be captured.
+        The array in the trace; None if it must be captured.
     """
     host = array._host
     if host is None or host.size < (_FEWEST_EMBEDDED if embeds else 2):
@@ -65,7 +65,7 @@ def _counted(trace: Trace, array: ConcreteArray, host: HostArray) -> Tracer | No
         return None
     if host.dtype.kind not in "iu" or host.dtype.itemsize < 4:
         return None
-    # Steps of unsigned numbers wrap around: they are compared, and multiplied, as they are.
+    # Steps of unsigned numbers wrap around, so they are compared and multiplied with wrapping.
     steps = host[1:] - host[:-1]
     first, step = int(host[0]), int(host[1]) - int(host[0])
     if not step or int(host[-1]) != first + step * (host.size - 1) or (steps != steps[0]).any():

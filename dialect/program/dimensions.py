@@ -1,14 +1,14 @@
-"""How the dimensions of an op's operands and results hang together, so that it can work on parts.
+"""Relations between the dimensions of an op's operands and results, for work on parts of arrays.
 
-Dimensions are made of *factors*, which operands and results share. A factor that stands in a result
-is cut there as it is in the operands: the op does to parts what it does to wholes. One that stands
-in operands alone is worked off: what parts give must be combined, by a sum say. A dimension without
-factors is needed whole. So a product of matrices has a factor for the rows, one for the columns and
-one that is summed over; what is elementwise has one for each dimension; and reshaping (6, 4) to
-(24,) has two, which both stand in the dimension of the result.
+Dimensions are made of *factors*, which operands and results share. A factor in a result is cut
+there as it is in the operands: the op works on parts as it does on whole arrays. A factor in
+operands only is reduced: the results of parts must be combined, for example by a sum. A dimension
+without factors is needed whole. So a product of matrices has a factor for the rows, one for the
+columns and one that is summed over. An elementwise op has a factor for each dimension. Reshaping
+(6, 4) to (24,) has two factors, and both stand in the dimension of the result.
 
-Elsewhere: which devices hold which parts (`layouts.py`), and the choice of what is cut
-(`passes/partition/`).
+Elsewhere: the parts that each device holds (`meshes/layouts.py`), and the choice of the dimensions
+to cut (`passes/partition/`).
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ WHOLE: Dimension = ()
 
 
 class Halo(NamedTuple):
-    """What parts of an operand need of their neighbours, where there are zeros at the ends.
+    """The elements of its neighbours that a part of an operand needs; zeros at the ends.
 
     Attributes:
         operand: Number of the operand.
         dimension: Its dimension.
-        before: How many places of the part before.
-        after: How many of the part behind.
+        before: Number of elements of the preceding part.
+        after: Number of elements of the following part.
     """
 
     operand: int
@@ -53,12 +53,12 @@ class LookUp(NamedTuple):
 
     Attributes:
         factor: The dimension's factor.
-        column: Where in the vectors of indices the position stands.
-        clips: Whether positions outside mean the nearest one inside.
-        fills: Whether they give what the first part gives for positions outside of it.
-        batch: The dimensions of the result that are those of the indices, if elements are read. A
-            part gives zeros for those that it does not hold. None if elements are written: those
-            that a part does not hold it leaves out.
+        column: Place of the position in the vectors of indices.
+        clips: Whether positions out of bounds mean the nearest position in bounds.
+        fills: Whether the first part answers for positions out of bounds.
+        batch: The dimensions of the result that belong to the indices, if elements are read. A part
+            gives zeros for positions that it does not hold. None if elements are written: a part
+            leaves out positions that it does not hold.
     """
 
     factor: int
@@ -76,15 +76,15 @@ class Dimensions:
         operands: For each operand its dimensions.
         results: For each result its dimensions.
         extents: The extent of each factor.
-        combined: For factors that stand in no result, how what parts give is combined: `"sum"`,
-            `"max"` or `"min"`.
-        local_params: From the shapes of the parts of operands and of results to the parameters that
-            are others on parts; None if none are.
-        counted: The factor along which the result counts, so that its parts begin elsewhere.
-        contributing: The operand that must be added once, where parts are combined by a sum.
-        halos: For factors along which windows reach over the edges of parts what these need.
+        combined: For factors in no result, how to combine the results of parts: `"sum"`, `"max"` or
+            `"min"`.
+        local_params: From the shapes of the parts of operands and results to the parameters that
+            differ on parts; None if all are equal.
+        counted: The factor along which the result counts, so that its parts begin at other numbers.
+        contributing: The operand that must be added only once if parts are combined by a sum.
+        halos: The needed neighbours, for factors along which windows reach over the edges of parts.
         look_up: The factor of positions that are looked up.
-        separate: Whether each result is made of the operand of its number alone.
+        separate: Whether each result depends only on the operand with its number.
     """
 
     operands: tuple[tuple[Dimension, ...], ...]
@@ -122,16 +122,16 @@ def by_position(
     *,
     stretches: bool = False,
 ) -> Dimensions:
-    """Returns the dimensions of an op that treats those at equal positions alike.
+    """Returns the dimensions of an op that relates operands and results by position.
 
-    Operands of rank 0 are whole, and dimensions whose extents differ.
+    Operands of rank 0 are whole. Dimensions with different extents are whole, too.
 
     Args:
         operands: Types of the operands.
         results: Types of the results.
         whole: Positions that are needed whole.
-        local_params: As of `Dimensions`.
-        stretches: Whether operands of extent 1 are stretched. Then these are whole, not the others.
+        local_params: As in `Dimensions`.
+        stretches: Whether dimensions of extent 1 are stretched. Then only these are whole.
     """
     types = [*operands, *results]
     rank = max((t.ndim for t in types), default=0)
@@ -157,9 +157,9 @@ def by_position(
 def leading(
     operands: Sequence[ShapedArray], results: Sequence[ShapedArray], count: int
 ) -> Dimensions:
-    """Returns the dimensions of an op that does the same for each place in the first `count`.
+    """Returns the dimensions of an op that works separately at each index of the first `count`.
 
-    What stands behind these, such as matrices and vectors, is needed whole.
+    The dimensions after these, such as rows and columns of matrices, are needed whole.
     """
     factors = Factors()
     made = tuple(factors.new(extent) for extent in operands[0].shape[:count])
@@ -175,13 +175,13 @@ def with_columns(
 ) -> Dimensions:
     """Returns the dimensions of ops that solve stacks of systems of equations.
 
-    Each right-hand side is solved by itself. They stand in the last operand, and their solutions in
-    the result.
+    Each right-hand side is solved separately. The last operand holds the right-hand sides, and the
+    result holds their solutions.
 
     Args:
         operands: Types of the operands.
         results: Types of the results.
-        place: Along which dimension of a matrix of right-hand sides they are counted: -1 or -2.
+        place: The dimension of a matrix of right-hand sides that counts them: -1 or -2.
     """
     found, factors = leading(operands, results, operands[0].ndim - 2), Factors()
     factors.update(found.extents)
@@ -196,7 +196,7 @@ def with_columns(
 
 
 def each_alone(operands: Sequence[ShapedArray], results: Sequence[ShapedArray]) -> Dimensions:
-    """Returns the dimensions of an op whose results are its operands."""
+    """Returns the dimensions of an op with its operands as results."""
     factors = Factors()
     made = tuple(tuple(factors.new(extent) for extent in t.shape) for t in operands)
     return Dimensions(made, made[: len(results)], factors, separate=True)
@@ -207,8 +207,8 @@ def regrouped(
 ) -> tuple[list[Dimension], list[Dimension], Factors]:
     """Returns the factors of the dimensions of two shapes of the same elements.
 
-    Where groups of dimensions have the same product, they have the factors of which both are made;
-    if there are no such, as in (2, 3) and (3, 2), the group is whole.
+    Groups of dimensions with equal products get their common factors. A group without common
+    factors, as in (2, 3) and (3, 2), is whole.
 
     >>> regrouped((6, 4), (24,))
     ([(0,), (1,)], [(0, 1)], {0: 6, 1: 4})
@@ -239,7 +239,7 @@ def regrouped(
 def _groups(shape: Sequence[int], new: Sequence[int]) -> list[tuple[list[int], list[int]]]:
     """Splits the dimensions of two shapes into the shortest runs of equal products.
 
-    Those of extent 1 are in none.
+    Dimensions of extent 1 belong to no run.
     """
     ends = [_ends(extents) for extents in (shape, new)]
     groups: list[tuple[list[int], list[int]]] = []
@@ -262,7 +262,7 @@ def _ends(extents: Sequence[int]) -> dict[int, int]:
 
 
 def _common_factors(ours: Sequence[int], theirs: Sequence[int]) -> list[int] | None:
-    """Returns factors that the extents of both sides are products of, in order, if there are."""
+    """Returns common factors: the extents of both sides are products of them in order; or None."""
     cuts = set(_running_products(ours)) | set(_running_products(theirs))
     products = sorted(cuts | {1})
     if any(b % a for a, b in itertools.pairwise(products)):
@@ -281,14 +281,14 @@ def reduced_along(
     axes: Collection[int],
     combined: str | None,
 ) -> Dimensions:
-    """Returns the dimensions of reductions, whose results lack some axes of the operands.
+    """Returns the dimensions of reductions; their results lack some axes of the operands.
 
     Args:
-        operands: Types of the operands, all of one shape; those of rank 0 are whole.
+        operands: Types of the operands, all of one shape; operands of rank 0 are whole.
         results: Types of the results.
         axes: The axes.
-        combined: How what parts of the elements give is combined, as in `Dimensions`; None if all
-            must be there together.
+        combined: How to combine the results of parts of the elements, as in `Dimensions`; None if
+            all elements are needed together.
     """
     factors = Factors()
     made = tuple(
@@ -307,19 +307,19 @@ def reduced_along(
 def position_wise(
     operands: Sequence[ShapedArray], results: Sequence[ShapedArray], **params: Param
 ) -> Dimensions:
-    """Returns the dimensions of ops that treat all positions alike, such as elementwise ones."""
+    """Returns the dimensions of ops that treat all positions equally, such as elementwise ops."""
     return by_position(operands, results, stretches=True)
 
 
 def except_along(
     operands: Sequence[ShapedArray], results: Sequence[ShapedArray], *, axis: int, **params: Param
 ) -> Dimensions:
-    """Returns the dimensions of ops that need one axis whole, and do the same along others."""
+    """Returns the dimensions of ops that need one axis whole, and treat others by position."""
     return by_position(operands, results, (axis,))
 
 
 def stack_of(rank: int) -> DimensionsRule:
-    """Returns the rule of ops on stacks of what has so many dimensions in the first operand."""
+    """Returns the rule of ops on stacks; an item has `rank` dimensions in the first operand."""
 
     def rule(
         operands: Sequence[ShapedArray], results: Sequence[ShapedArray], **params: Param

@@ -1,4 +1,4 @@
-"""Which ops have effects or wait for the run of a program, and functions that contain such."""
+"""Ops with effects, ops that wait for the run of a program, and functions that contain them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def is_effectful(equation: Equation) -> bool:
-    """Tells whether applying an op does something besides giving results."""
+    """Tells whether an op has effects, itself or in its functions."""
     return equation.primitive.is_effectful or any(map(has_effects, functions_of(equation.params)))
 
 
@@ -27,7 +27,7 @@ def has_effects(function: Function) -> bool:
 
 
 def acts(function: Function) -> bool:
-    """Tells whether any op of a function has effects other than that somebody looks at values."""
+    """Tells whether any op of a function has effects other than observing values."""
     return any(
         (equation.primitive.is_effectful and not equation.primitive.is_observer)
         or any(map(acts, functions_of(equation.params)))
@@ -39,8 +39,8 @@ def acts(function: Function) -> bool:
 def is_staged(function: Function) -> bool:
     """Tells whether a call of a function must be recorded while something is traced.
 
-    It must if any of its ops must, even on known operands: callbacks, which run when the program
-    does, and collectives.
+    It must if any of its ops must be recorded, even on known operands: callbacks, which run with
+    the program, and collectives.
     """
     return any(
         equation.primitive.is_staged or any(map(is_staged, functions_of(equation.params)))
@@ -51,8 +51,9 @@ def is_staged(function: Function) -> bool:
 def acts_where_it_stands(primitive: Primitive, params: Params) -> bool:
     """Tells whether an op must not move out of the code that applies it.
 
-    Such are ops with effects, which happen as often as that code runs, and ops that communicate,
-    over an axis that only the code within the map can name; also calls of functions with such.
+    Ops with effects must not move, because the effects happen as often as that code runs. Ops that
+    communicate must not move, because only code within the map can name the axis. Calls of
+    functions with such ops must not move, either.
     """
     if primitive.is_effectful or primitive.axis_names is not None:
         return True
@@ -62,7 +63,7 @@ def acts_where_it_stands(primitive: Primitive, params: Params) -> bool:
 
 
 def primitives_that_act(equation: Equation) -> frozenset[Primitive]:
-    """Returns the primitives with effects among that of an op and those of functions it calls."""
+    """Returns the primitives with effects: of an op itself, and in functions that it calls."""
     own = [equation.primitive] if equation.primitive.is_effectful else []
     within = (
         primitives_that_act(inner) for f in functions_of(equation.params) for inner in f.equations

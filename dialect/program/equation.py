@@ -27,11 +27,11 @@ class Var:
 
     Attributes:
         type: Shape, dtype and weak type.
-        value: The MLIR value; None of a variable that is to stand in a jaxpr made from equations.
+        value: The MLIR value; None for a variable of a jaxpr made from equations.
     """
 
     __slots__ = ("type", "value")
-    value: ir.Value  # for all who read programs, which have it everywhere
+    value: ir.Value  # not None in programs, so readers need no check
 
     def __init__(self, array_type: ShapedArray, value: ir.Value | None = None):
         self.type = array_type
@@ -48,7 +48,7 @@ class Literal(Var):
 
     Args:
         val: The value.
-        aval: Its type, by default that which the value has by itself.
+        aval: Its type; by default the value's own type.
         value: The MLIR value.
 
     Attributes:
@@ -117,11 +117,11 @@ class Equation:
         return later_modules.effects.primitives_that_act(self)
 
     def replace(self, **parts: UserObject) -> MadeEquation:
-        """Returns the equation with other parts, for a jaxpr made of equations.
+        """Returns the equation with other parts, to make a jaxpr from equations.
 
         Args:
-            **parts: `invars`, `outvars`, `primitive` and `params`; what follows from these, such as
-                `effects`, may be given, too.
+            **parts: `invars`, `outvars`, `primitive` and `params`. Derived parts, such as
+                `effects`, are accepted, too.
 
         >>> import axir
         >>> from axir import lax
@@ -142,7 +142,7 @@ class Equation:
 
 
 class MadeEquation(Equation):
-    """An equation without an op, which is to stand in a jaxpr made of equations.
+    """An equation without an op, as part of a jaxpr made from equations.
 
     Attributes:
         location: The user's line.

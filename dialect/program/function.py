@@ -1,8 +1,8 @@
 """`Function`: a traced program. MLIR is the program; equations and variables are the view of it.
 
-A function is a `func.func` whose arguments are its inputs followed by its captures: values of the
-surroundings (constants, or tracers of an outer trace) that travel as arguments. The view lists the
-ops with their parameters decoded; a trace fills it as it goes along, and
+A function is a `func.func`. Its arguments are its inputs, followed by its captures: values of the
+surroundings (constants, or tracers of an outer trace) that are passed as arguments. The view lists
+the ops with decoded parameters. A trace fills the view while it records, and
 `dialect/text/module_reader.py` rebuilds it from the MLIR of a parsed module.
 """
 
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from .jaxprs.jaxpr import Jaxpr
     from .primitive import Primitive
 
-# Values of one kind, arrays or tracers, give values of that kind, as far as functions capture none
-# of another.
+# Values of one kind, arrays or tracers, give values of that kind, unless functions capture values
+# of the other kind.
 _Kind = TypeVar("_Kind", bound=Array)
 
 _symbol_counter = itertools.count()
@@ -45,16 +45,16 @@ class Function:
     """A traced program.
 
     Attributes:
-        name: What the user called it.
+        name: Name of the user's function.
         symbol_name: Unique in the process, so that calls can refer to it.
         op: The `func.func`.
         inputs: Its arguments.
         captures: Further arguments, for values of the surroundings.
         captured: Those values, one for each capture.
-        outputs: What it returns.
+        outputs: The variables that it returns.
         equations: The view of its ops, in order.
-        owner: The module that holds `op`, which must live as long as the function; None if the op
-            stands alone.
+        owner: The module that holds `op` and must live as long as the function; None if no module
+            holds it.
     """
 
     __slots__ = (
@@ -90,7 +90,7 @@ class Function:
         self.outputs = tuple(outputs)
         self.equations = equations
         self.owner: ir.Module | None = None
-        # What is derived from this one: its tangent function, its compiled form, ...
+        # The values derived from it: its tangent function, its compiled form, ...
         self.derived = Memo()
 
     def __str__(self) -> str:
@@ -113,15 +113,15 @@ class Function:
 
     @property
     def jaxpr(self) -> Jaxpr:
-        """The view of the function that interpreters expect where an op calls it; see `Jaxpr`.
+        """The jaxpr that interpreters expect as the function in a call; see `Jaxpr`.
 
-        Its inputs are the operands of the call: what the function captured is among them.
+        Its inputs are the operands of the call, including the captured values.
         """
         return later_modules.jaxpr.Jaxpr.of(self, is_called=True)
 
     @property
     def consts(self) -> list[Value]:
-        """Values of `jaxpr.constvars`, of which there are none."""
+        """Values of `jaxpr.constvars`; always empty."""
         return []
 
     @property
@@ -164,14 +164,14 @@ class Function:
         return environment.values_of(self.outputs)  # type: ignore[return-value]
 
     def callees(self) -> Iterator[Function]:
-        """Yields the functions that parameters of this one's ops name."""
+        """Yields the functions that its ops refer to in their parameters."""
         for equation in self.equations:
             yield from functions_of(equation.params)
 
 
 @derived
 def unit_of(function: Function) -> Function:
-    """Returns a function whose captures are inputs, after the others, as they are in a call."""
+    """Returns a function with its captures as inputs, after the others, as in a call."""
     arguments = (*function.inputs, *function.captures)
     return Function(
         function.name, function.op, arguments, (), (), function.outputs, function.equations

@@ -34,11 +34,11 @@ def trace_function(
     Args:
         function: Called with one tracer for each type; returns a sequence of values.
         types: Types of the arguments.
-        name: What to call the result; the callable's name by default.
-        kind: Which transformation traces, shown in the `repr` of tracers.
+        name: Name of the result; the callable's name by default.
+        kind: The transformation that traces, shown in the `repr` of tracers.
 
     Returns:
-        The traced function; values of the surroundings that it used are its captures.
+        The traced function. Its captures are the values of its surroundings that it uses.
     """
     with Trace(name or function_name(function), kind) as trace:
         inputs = [trace.add_input(t) for t in types]

@@ -1,9 +1,10 @@
-"""Random keys that are used twice: found among arrays at once, and in programs by walking them.
+"""Detection of random keys that are used twice: among arrays at once, in programs by a walk.
 
 An operation *uses* a key if it draws from it or splits it; `fold_in` and `clone` make new keys and
-use none. Only typed keys are followed: words are numbers like others. In a program two values are
-the same key if they are made by the same moves, such as a slice, from the same key. A loop whose
-body draws with a key of the surroundings does so once, in front of it, and so uses it once.
+use none. Only typed keys are followed: words of keys are ordinary numbers. In a program two values
+are the same key if they are made by the same moves, such as a slice, from the same key. If the body
+of a loop draws with a key from outside, the draw is recorded in front of the loop, so it uses the
+key once.
 """
 
 from __future__ import annotations
@@ -57,10 +58,10 @@ def used_inputs(function: Function) -> list[int]:
 
 
 class _Walk:
-    """What a function does with keys, equation by equation."""
+    """The uses of keys in a function, equation by equation."""
 
     def __init__(self, function: Function):
-        # What makes a key: a variable, or a move of another key, with all in front of it.
+        # The origin of a key: a variable, followed by the moves that made the key from it.
         self._origin: dict[Var, tuple[Hashable, ...]] = {}
         self._used_origins: set[tuple[Hashable, ...]] = set()
         for equation in function.equations:

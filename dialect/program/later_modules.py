@@ -1,8 +1,8 @@
-"""Modules of this room that earlier ones name: what a program can tell of itself needs all others.
+"""Late imports of this room: the views of a program need all other modules of the room.
 
 `function.py` stands at the beginning of the room; its properties `jaxpr` and `effects` are views
-that stand at the end. A trace records one op that nobody handed to it, a broadcast, which it finds
-in the op table.
+from the end of the room. A trace records one op without a request by its caller, a broadcast, and
+finds it in the op table.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""From functions to MLIR modules: assembly, with the functions they call, and text."""
+"""From functions to MLIR modules: assembly, including callees, and text."""
 
 from __future__ import annotations
 
@@ -45,7 +45,8 @@ def write_into(module: ir.Module, functions: Mapping[str, Function]) -> None:
         renamed = {}
         for named, callee in _callees(function):
             new = symbols[callee.symbol_name][1]
-            # A traced op names its callee by the unique symbol, one that was read as it was read.
+            # A traced op names its callee by the unique symbol, and a parsed op by the parsed
+            # symbol.
             renamed[ir.StringAttr(callee.op.attributes["sym_name"]).value] = new
             renamed[named] = new
         if renamed:
@@ -53,9 +54,9 @@ def write_into(module: ir.Module, functions: Mapping[str, Function]) -> None:
 
 
 def _callees(function: Function) -> Iterator[tuple[str, Function]]:
-    """Yields the functions that ops of a function name, with the symbols by which they do.
+    """Yields the functions that ops of a function refer to, with their symbols.
 
-    Deferred ones are traced, and hold what they captured: nothing hands it to them.
+    Deferred functions are traced, and embed their captured values, because no operand passes them.
     """
     for equation in function.equations:
         for _, value in sorted(equation.params.items()):  # the order in which text has them
@@ -71,7 +72,7 @@ def _closed(function: Function) -> Function:
 
 
 def _assign_symbols(functions: Mapping[str, Function]) -> dict[str, tuple[Function, str]]:
-    """Gives each function and callee a symbol of the module: its name, numbered where taken."""
+    """Gives each function and callee a symbol in the module: its name, numbered if taken."""
     symbols = {f.symbol_name: (f, symbol) for symbol, f in functions.items()}
     taken = set(functions)
     pending = list(functions.values())
@@ -119,7 +120,7 @@ def embed_captures(
     is_embedded: Callable[[ConcreteArray], bool] = lambda array: True,
     captures_others: bool = False,
 ) -> Function:
-    """Returns a function whose captured arrays are `jaxpr.constant` ops: one that can be saved.
+    """Returns a function with its captured arrays as `jaxpr.constant` ops, ready to be saved.
 
     Args:
         function: The function.
@@ -138,7 +139,7 @@ def embed_captures(
             return values
 
         def record(equation: Equation, operands: Sequence[Value]) -> Results:
-            # Recorded even where all operands are known: folding would capture the result.
+            # Recorded even if all operands are known: folding would capture the result.
             return trace.record(equation.primitive, embed(operands), equation.params)
 
         inputs = [trace.add_input(v.type) for v in function.inputs]

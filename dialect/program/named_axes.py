@@ -1,6 +1,6 @@
-"""Named axes: what code inside `vmap(..., axis_name="i")` may refer to.
+"""Named axes: the axes that code inside `vmap(..., axis_name="i")` may refer to.
 
-While a function is traced under a named axis, `axis_sizes` tells the extent. The ops that
+While a function is traced under a named axis, `axis_sizes` holds the extent. The ops that
 communicate over the axis keep its name; vectorizing over it (`BatchFrame`) resolves them.
 """
 
@@ -24,10 +24,10 @@ class BatchFrame:
 
     Attributes:
         size: Its extent.
-        name: What collectives call it, None if it has no name.
-        mesh_axes: Axes of a mesh over which it is spread, where values say how they are.
-        maps_devices: Whether its places are devices, each of which runs the code as it stands: no
-            `vmap` of a user's, hence what says how to vectorize is not asked.
+        name: Its name for collectives; None without a name.
+        mesh_axes: Axes of a mesh over which it is spread, in ops that state layouts.
+        maps_devices: Whether its positions are devices that all run the code as it is. It is not a
+            user's `vmap` then, so users' vectorization rules are not called.
     """
 
     size: int
@@ -37,7 +37,7 @@ class BatchFrame:
 
 
 def named_axis(name: Hashable | None, size: int) -> Change:
-    """Lets the code traced inside name an axis; None names nothing."""
+    """Lets the code traced inside name an axis; None adds no name."""
     return with_axes(_axes_with(name, size), state.tracked_axes - {name})
 
 
@@ -49,7 +49,7 @@ def axis_extent(name: Hashable) -> int:
     """Returns the extent of a named axis in scope.
 
     Raises:
-        UnboundAxisNameError: if there is no such axis.
+        UnboundAxisNameError: if no axis in scope has the name.
     """
     try:
         return state.axis_sizes[name]
@@ -62,7 +62,7 @@ def axis_extent(name: Hashable) -> int:
 
 
 def batching_over(frame: BatchFrame) -> Change:
-    """Tells the rules called inside over which axis they vectorize."""
+    """Sets the axis over which the rules called inside vectorize."""
     sizes = _axes_with(frame.name, frame.size)
     return vectorization(frame, sizes, state.tracked_axes - {frame.name})
 

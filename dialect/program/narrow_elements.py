@@ -1,10 +1,9 @@
 """Operations on elements of few bits: float8, float4, int4 and their like.
 
-Arrays of such dtypes are stored, moved and converted; whatever else is computed is computed in a
-wide dtype (`dtypes.wide`), and what comes out is rounded. So no op needs rules for them: this file
-says what an op does to them from what it does to wide elements. Elsewhere: the dtypes
-(`dialect/core/dtypes.py`), and the form that compiled code gets
-(`passes/transforms/wide_elements.py`).
+Arrays of such dtypes are stored, moved and converted. All other ops compute in a wide dtype
+(`dtypes.wide`), and round the results. So no op needs rules for these dtypes: this file derives the
+types of its results from the op on wide elements. Elsewhere: the dtypes (`dialect/core/dtypes.py`),
+and the form of compiled code (`passes/transforms/wide_elements.py`).
 """
 
 from __future__ import annotations
@@ -19,8 +18,8 @@ from axir.dialect.core.types import ShapedArray
 
 from .rules import InferRule, ResultTypes
 
-# A second choice of wide dtypes: a result that differs between the two choices has the dtype of the
-# operands, and any other has a dtype of its own.
+# A second choice of wide dtypes. A result that differs between the two choices has the dtype of the
+# operands; any other result has a fixed dtype.
 _OTHER_WIDE = {dtypes.float32: dtypes.float64, dtypes.int8: dtypes.int16}
 _OTHER_WIDE |= {dtypes.uint8: dtypes.uint16}
 
@@ -48,7 +47,7 @@ def widened_params(params: Params) -> Params:
 
 
 def infer_narrow(infer: InferRule, types: tuple[ShapedArray, ...], params: Params) -> ResultTypes:
-    """Returns the result types of an op, some of whose operands have elements of few bits.
+    """Returns the result types of an op; some operands have elements of few bits.
 
     Args:
         infer: The op's rule.
@@ -56,7 +55,7 @@ def infer_narrow(infer: InferRule, types: tuple[ShapedArray, ...], params: Param
         params: Parameters of the op.
 
     Raises:
-        What the rule raises.
+        The errors of the rule.
     """
     try:
         return infer(*types, **params)
@@ -80,7 +79,7 @@ def infer_narrow(infer: InferRule, types: tuple[ShapedArray, ...], params: Param
 def _result_type(
     first: ShapedArray, second: ShapedArray, params: Params, narrow: set[Dtype], error: AxirError
 ) -> ShapedArray:
-    """Returns the type of a result from what two choices of wide dtypes give."""
+    """Returns the type of a result from the results for two choices of wide dtypes."""
     named = [p for p in params.values() if is_narrow_parameter(p)]
     if first.dtype == second.dtype:
         follows = len(named) == 1 and first.dtype == dtypes.wide(named[0])

@@ -19,7 +19,7 @@ from .rules import Rule
 _NOTHING: Mapping[str, Foreign] = MappingProxyType({})
 
 OPS: dict[str, Primitive] = {}
-# Users' own primitives, so that modules which contain them can be read back.
+# Users' own primitives, so that modules with them can be read back.
 USER_OPS: dict[str, Primitive] = {}
 
 
@@ -35,8 +35,8 @@ def declare(
     Args:
         name: JAX's name of the primitive.
         parameters: The types of its parameters by name; see `parameters.py`.
-        unsupported: For a rule that cannot exist, why, and what to use instead.
-        **rules: The rules by name, and what else `Primitive` lists.
+        unsupported: For a rule that cannot exist, the reason and the alternative.
+        **rules: The rules by name, and other fields of `Primitive`.
 
     Returns:
         The primitive.
@@ -62,7 +62,7 @@ class Traceable(Protocol):
 
 
 def traceable(function: UserObject, primitive: Primitive, documentation: str) -> Traceable:
-    """Names a function after the primitive that it applies, documents it, and lets it be found."""
+    """Names a function after the primitive that it applies, documents it, and registers it."""
     function.__name__ = function.__qualname__ = primitive.name
     function.__doc__ = documentation
     function.primitive = primitive
@@ -70,9 +70,9 @@ def traceable(function: UserObject, primitive: Primitive, documentation: str) ->
 
 
 def name_parameters(function: Decorated, *names: str) -> Decorated:
-    """Gives a function's first parameters other names, under which they may be passed as well.
+    """Renames a function's first parameters, so that they may be passed by these names.
 
-    Local variables are numbered, so that costs a call nothing.
+    It costs a call nothing, because local variables are numbered.
     """
     code = function.__code__
     function.__code__ = code.replace(

@@ -1,7 +1,8 @@
-"""Where arrays come from that were computed, not recorded, while a function was traced.
+"""The origins of arrays that were computed, not recorded, while a function was traced.
 
-A trace holds such an array as a constant. Who must know how it was made, as the proof that a
-function treats rows one by one, has the thread keep this while it traces (`keeping_origins`).
+A trace holds such an array as a constant. Some code must know its origin, such as the proof that a
+function treats rows one by one. That code lets the thread keep origins while it traces
+(`keeping_origins`).
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ _origins: dict[int, tuple[weakref.ref[ConcreteArray], Origin | None]] = {}
 def keep_origin(
     primitive: Primitive, operands: Sequence[Operand], params: Params, results: Results
 ) -> None:
-    """Keeps which op computed arrays, as long as they live."""
+    """Keeps the op that computed arrays, as long as the arrays live."""
     values = list(results) if primitive.multiple_results else [results]
     made = [x for x in values if type(x) is ConcreteArray]
     if len(made) < len(values):
@@ -58,7 +59,7 @@ def keep_origin(
 
 
 def note_computed(array: ConcreteArray) -> ConcreteArray:
-    """Keeps that an array was computed, by what is no op; returns it."""
+    """Notes that an array was computed, but not by an op; returns the array."""
     if state.shows_captures:
         _keep(array, None)
     return array
@@ -76,12 +77,12 @@ def _forgetting(key: int) -> Callable[[weakref.ref[ConcreteArray]], None]:
 
 
 def origin_of(array: ConcreteArray) -> Origin | None:
-    """Returns the op that computed an array, if that was kept."""
+    """Returns the op that computed an array, if it was kept."""
     found = _origins.get(id(array))
     return found[1] if found is not None and found[0]() is array else None
 
 
 def is_computed(array: ConcreteArray) -> bool:
-    """Tells whether it was kept that an array was computed."""
+    """Tells whether an array is noted as computed."""
     found = _origins.get(id(array))
     return found is not None and found[0]() is array

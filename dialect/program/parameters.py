@@ -1,8 +1,8 @@
-"""Types of the parameters that ops declare, and the test whether a value is of one.
+"""Types of the parameters that ops declare, and tests of values against them.
 
 A declaration maps names to types in Python's own notation: `bool`, `int`, `float`, `str`,
-`numpy.dtype`, `Function`, tuples and named tuples of these, unions, and `Hashable` for what users
-choose, such as names of axes. How a value is written in text is the business of `dialect/text`.
+`numpy.dtype`, `Function`, tuples and named tuples of these, unions, and `Hashable` for values that
+users choose, such as names of axes. Elsewhere: the text of values (`dialect/text`).
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from .function import Function
 
 Ints = tuple[int, ...]
 AxisName = Hashable
-# A function that nothing calls before somebody differentiates; it may hold the op itself.
+# A function that is first called by differentiation; it may contain the op itself.
 Deferrable = Function | DeferredFunction
 
-# A type in the notation of annotations, which type checkers have no type for.
+# A type in the notation of annotations; type checkers have no type for it.
 AnyKind: TypeAlias = Foreign
 
 Kind = TypeVar("Kind")
@@ -62,7 +62,7 @@ def is_named_tuple(kind: AnyKind) -> bool:
 
 
 def leaves(kind: AnyKind) -> Iterator[AnyKind]:
-    """Yields the types of which a type is made.
+    """Yields the types that a type consists of.
 
     >>> list(leaves(tuple[tuple[int, str], ...] | None))
     [<class 'int'>, <class 'str'>, <class 'NoneType'>]
@@ -76,9 +76,9 @@ def leaves(kind: AnyKind) -> Iterator[AnyKind]:
 
 
 def fits(kind: AnyKind) -> Callable[[Param], bool]:
-    """Returns what tells whether a value is of a type.
+    """Returns the test whether a value is of a type.
 
-    An int is a number as any float, but a truth value is none.
+    An int also fits a float, but a bool does not fit a number.
 
     >>> fits(Ints)((0, 1)), fits(Ints)((0, True)), fits(float)(1)
     (True, False, True)
@@ -92,7 +92,7 @@ def fits(kind: AnyKind) -> Callable[[Param], bool]:
     if origin is tuple:
         return _fits_tuple(typing.get_args(kind))
     if kind in (int, float):
-        # Where an integer may stand, an extent may that is not known.
+        # An unknown extent may stand in place of an integer.
         numbers = (int, float) if kind is float else (int, SymbolicDim)
         return lambda value: isinstance(value, numbers) and not isinstance(value, bool)
     return lambda value: isinstance(value, origin or kind)

@@ -76,7 +76,7 @@ from .tracer import Tracer
 
 
 class Unsupported:
-    """Stands where a rule cannot exist; calling it raises the reason.
+    """A placeholder for a rule that cannot exist; a call raises the reason.
 
     >>> Unsupported("transpose", "sort", "sort is not linear").reason
     'sort is not linear'
@@ -112,7 +112,7 @@ class Sample:
     invariants: Callable[[list[Value]], list[Value]] | None = None
 
 
-# Memoized inference: a primitive applied again to the same types costs one dictionary look-up.
+# Memoized inference: applying a primitive to the same types again costs one look-up.
 _APPLICATION_LIMIT = 8192
 
 
@@ -120,7 +120,7 @@ _APPLICATION_LIMIT = 8192
 class Rules:
     """The rules that every op has, `None` while absent.
 
-    An op of the table without one of them says why it cannot exist: it has `Unsupported` instead.
+    If an op of the table lacks one of them, it has an `Unsupported` with the reason instead.
     """
 
     # `(*types, **params) -> type(s)`; raises the user's error.
@@ -144,7 +144,7 @@ RULES = tuple(rule.name for rule in fields(Rules))
 
 @dataclass(repr=False, eq=False)
 class Primitive(Rules):
-    """An operation: its rules, and what else its declaration may say.
+    """An operation: its rules, and the other fields of its declaration.
 
     Args:
         name: The op's name in the dialect: `sin` becomes `jaxpr.sin`.
@@ -156,39 +156,39 @@ class Primitive(Rules):
     op_name: str = field(init=False)
     _: KW_ONLY
     # Names and types of its parameters, in the notation of `parameters.py`; all of them are always
-    # there. None where nobody says so, as for users' own primitives: then anything goes.
+    # present. None if undeclared, as for users' own primitives: then any parameters are allowed.
     parameters: Mapping[str, Foreign] | None = None
 
     # `(primals, tangents, **params) -> outs, tangents`: in place of `jvp` for calls and users'
     # primitives, which compute both together.
     value_and_jvp: ValueAndJvpRule | None = None
-    # The same, where the known part must be split from the linear one; `jvp` serves where the
-    # results are known, if there is one, too.
+    # The same, if the known part must be split from the linear one. If the op also has a `jvp`,
+    # that serves where the results are known.
     linearize: ValueAndJvpRule | None = None
     # `(operands, axes, frame, **params) -> result(s), axis or axes`: the batched form of an op
     # that communicates over the axis which `frame` names.
     batch_named: BatchNamedRule | None = None
-    # `(operand types, result types, **params) -> Dimensions, a function, or None`: how the op works
-    # on parts of arrays. Without it, or with None, it gets whole ones.
+    # `(operand types, result types, **params) -> Dimensions, a function, or None`: the op's work on
+    # parts of arrays. Without it, or with None, the op gets whole arrays.
     dimensions: DimensionsRule | None = None
     # `(partitioner, equation, operands) -> results`: the op on parts, in place of `dimensions`.
     partition: PartitionRule | None = None
-    # `(**params) -> layout`: how the value that the op gives is said to lie.
+    # `(**params) -> layout`: the layout that the op declares for its result.
     fixed_layout: FixedLayoutRule | None = None
-    # `(axes of each operand, **params) -> axes of each result`: along which named axes they differ.
-    # By default results do along all axes along which an operand does.
+    # `(axes of each operand, **params) -> axes of each result`: the named axes along which they
+    # differ. By default, results differ along the axes of all operands.
     varying: VaryingRule | None = None
     # `(**params) -> names of the mapped axes over which the op communicates`.
     axis_names: AxisNamesRule | None = None
     # `(*operands, **params) -> an equal value or None`: identities that `simplify` uses.
     simplify: SimplifyRule | None = None
-    # `(**params) -> function`: what the op comes down to once nothing differentiates it.
+    # `(**params) -> function`: an equivalent function, once differentiation is over.
     body: BodyRule | None = None
-    # `(*operands, **params) -> (function, operands) or None`: the call that the op comes down
-    # to, where the values of operands tell.
+    # `(*operands, **params) -> (function, operands) or None`: an equivalent call, if the values of
+    # operands determine it.
     chosen_body: ChosenBodyRule | None = None
     # `(equation, marks of the results that are used, simplify) -> equation`: the same with
-    # simplified bodies, and without operands and results that nobody needs.
+    # simplified bodies, and without unused operands and results.
     reduced: ReducedRule | None = None
     # `(*operands, **params) -> result(s)`: gets the operands as they were passed, in place of
     # `evaluate`. Users' primitives set it by `def_impl`.
@@ -203,22 +203,21 @@ class Primitive(Rules):
     is_memoized: bool = True
     # Whether it is recorded in the ambient trace even if no operand is a tracer.
     is_staged: bool = False
-    # Whether applying it does something besides giving results, so that no pass may drop,
-    # repeat or merge its ops.
+    # Whether applying it has effects, so that no pass may drop, repeat or merge its ops.
     is_effectful: bool = False
-    # Whether the effect is only that somebody looks at values: where a choice between ops
-    # becomes a choice between their results, all may be looked at.
+    # Whether its only effect is to observe values. If a choice between ops becomes a choice between
+    # their results, the values of all of them may be observed.
     is_observer: bool = False
     # Whether operands may be random keys; `lower` gets their words, uint32 along a last axis.
     takes_keys: bool = False
-    # Whether operands may have elements of few bits, such as float8 and int4, and are taken as they
-    # are; other ops get wide ones, and what they give is rounded (`narrow_elements.py`).
+    # Whether it takes elements of few bits, such as float8 and int4, as they are. Other ops get
+    # wide operands, and their results are rounded (`narrow_elements.py`).
     takes_narrow: bool = False
-    # Whether it only moves elements. Then they may be random keys, too, and on their words the
-    # op is itself, batched over the words.
+    # Whether it only moves elements. Then these may be random keys, too: on their words the op is
+    # the same op, batched over the words.
     moves_elements: bool = False
 
-    # What JAX asks of primitives that take functions: here these are parameters.
+    # JAX's question to primitives that take functions; here functions are parameters.
     call_primitive: ClassVar[bool] = False
     map_primitive: ClassVar[bool] = False
 
@@ -310,7 +309,7 @@ class Primitive(Rules):
         ]
 
     def _recorded(self, operands: Sequence[Operand], params: Params) -> Results:
-        """Records an op of known operands whose results have extents that are not known."""
+        """Records an op with known operands and results of unknown extents."""
         trace, branch = state.ambient, state.branch
         if trace is None:
             raise SymbolicDimError(
@@ -341,7 +340,7 @@ class Primitive(Rules):
         return application
 
     def _missing(self, types: Sequence[ShapedArray]) -> Sequence[tuple[Hashable, ...]] | None:
-        """Returns along which axes operands must vary first: those of one op vary alike."""
+        """Returns the axes along which operands must vary first: operands of one op vary alike."""
         if self.varying is not None or self.is_call or self.body is not None:
             return None
         return missing_axes([t.varying for t in types])
@@ -373,7 +372,7 @@ class Primitive(Rules):
         else:
             results = self.infer(*types, **params)
         found = [*map(_as_type, results)] if self.multiple_results else [_as_type(results)]
-        # Of ops with functions the types of their results tell, whose own rules take time.
+        # The rules of ops with functions take time, and the types of their results suffice.
         has_rule = self.varying is not None and self.is_memoized
         if has_rule or any(given) or any(t.varying for t in found):
             found = self._varying_results(found, given, params)
@@ -382,21 +381,21 @@ class Primitive(Rules):
     def _varying_results(
         self, types: Sequence[ShapedArray], given: Sequence[Axes], params: Params
     ) -> list[ShapedArray]:
-        """Returns types of results that say along which axes of a mesh these vary."""
+        """Returns types of results that state the mesh axes along which these vary."""
         found = varying_results(self, params, given)
         axes = [joined(given)] * len(types) if found is None else found
         return [t.update(varying=own) for t, own in zip(types, axes, strict=True)]
 
     def get_bind_params(self, params: Params) -> Params:
-        """Returns what `bind` takes for the parameters of an equation: the same.
+        """Returns the arguments of `bind` for the parameters of an equation: the same parameters.
 
-        Functions and rules among them are values that `bind` understands.
+        Functions and rules among them are values that `bind` accepts.
         """
         return dict(params)
 
     @property
     def impl(self) -> UserFunction:
-        """What evaluates the primitive on arrays: a rule of a user's, or its own."""
+        """The function that evaluates the primitive on arrays: a user's rule, or its own."""
         return self._by_own_rule if self.implementation is None else self.implementation
 
     def _by_own_rule(self, *operands: Operand, **params: Param) -> Results:
@@ -405,7 +404,7 @@ class Primitive(Rules):
     def abstract_eval(
         self, *avals: ShapedArray, **params: Param
     ) -> tuple[ResultTypes, frozenset[Primitive]]:
-        """Returns the types of the results for those of operands, and the effects.
+        """Returns the types of the results, given the operands' types, and the effects.
 
         >>> from axir import lax
         >>> lax.sin_p.abstract_eval(ShapedArray((2,), np.dtype("float32")))
@@ -427,7 +426,7 @@ class Primitive(Rules):
 
 
 def _remote_device(arrays: Sequence[ConcreteArray]) -> Foreign | None:
-    """Returns the device with a memory of its own that one of the arrays is on, or None."""
+    """Returns the device with separate memory that one of the arrays is on, or None."""
     return next((x.remote_device for x in arrays if x.remote_device is not None), None)
 
 
@@ -436,7 +435,7 @@ _run_remote_op: RemoteRunner
 
 
 def run_remote_ops_by(runner: RemoteRunner) -> None:
-    """Sets what applies primitives to arrays in the memory of a device of its own.
+    """Sets the function that applies primitives to arrays in separate device memory.
 
     Args:
         runner: Takes a primitive, operands, parameters, and the device.
@@ -465,7 +464,7 @@ def _wrap(
 
 
 def check_finite(name: str, host: HostArray) -> None:
-    """Raises `FloatingPointError` if the debugging options forbid what an array holds."""
+    """Raises `FloatingPointError` if the debugging options forbid an element of an array."""
     if not is_inexact(host.dtype):
         return
     if config.jax_debug_nans and bool(np.isnan(host).any()):

@@ -1,4 +1,4 @@
-"""`Application`: what one primitive does to operands of given types under given parameters."""
+"""`Application`: the inferred results of a primitive for operand types and parameters."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Application:
         mlir_types: The same as MLIR types; None until first recorded.
         attributes: The parameters as MLIR attributes; None until first recorded.
         is_widened: Whether the primitive computes with wide forms of the operands' elements, or
-            gives wide forms of its results' (`narrow_elements.py`); or is open.
+            returns wide forms of its results' elements (`narrow_elements.py`); or is open.
         is_open: Whether extents of its results are symbolic dimensions: it can only be recorded.
         missing: For each operand the named axes along which its type must vary first, so that all
             operands agree; None if they do.

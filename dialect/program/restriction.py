@@ -1,7 +1,7 @@
 """Functions made of part of another function's equations: pruned, restricted, cut in two.
 
-The equations are copied as they are: nothing is evaluated, and constants stay constants. Which ones
-are needed is the business of slices (`walk.py`).
+The equations are copied as they are: nothing is evaluated, and constants stay constants. Elsewhere:
+the choice of the needed equations (`walk.py`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Copy(Environment):
 
     Args:
         trace: Where the copies are recorded.
-        function: Whose captures take the values captured, where they are not among the inputs.
+        function: The function. Its captures take the captured values, unless they are inputs.
         inputs: Variables of the function that become the next inputs of the trace.
     """
 
@@ -35,7 +35,7 @@ class Copy(Environment):
 
     def __missing__(self, variable: Var) -> ConcreteArray:
         constant = super().__missing__(variable)
-        self._trace.embed(constant)  # it would become a capture
+        self._trace.embed(constant)  # an array used directly would become a capture
         return constant
 
     def add(self, equations: Iterable[Equation]) -> None:
@@ -47,7 +47,7 @@ class Copy(Environment):
         return self._trace.record(equation.primitive, operands, equation.params)
 
     def store(self, equation: Equation, results: Results) -> None:
-        """Stores the results of a copy, but for variables that have values already."""
+        """Stores the results of a copy, except for variables that have values already."""
         results = results if equation.primitive.multiple_results else (results,)
         for variable, result in zip(equation.results, results, strict=True):
             self.setdefault(variable, result)
@@ -60,14 +60,14 @@ def restricted(
     outputs: Sequence[Var],
     kind: str,
 ) -> Function:
-    """Returns the function that computes variables of another function from others.
+    """Returns a function that computes variables of another function from its other variables.
 
     Args:
         function: The other function. Its captures are captures of the new one, if they are used.
         equations: Which of its equations to copy.
-        inputs: What the new function takes.
-        outputs: What it returns.
-        kind: Which transformation asks, shown in the `repr` of tracers.
+        inputs: Variables that the new function takes.
+        outputs: Variables that it returns.
+        kind: The transformation that asks, shown in the `repr` of tracers.
     """
     with Trace(function.name, kind) as trace:
         copy = Copy(trace, function, inputs)

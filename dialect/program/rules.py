@@ -1,12 +1,13 @@
-"""What rules of primitives take and give: the interface between rules and drivers. Read it first.
+"""Arguments and results of primitives' rules: the interface between rules and drivers.
 
-A primitive is an op with rules (`primitive.py`). A driver, such as `passes/transforms/jvp.py`,
-walks over a function and asks the primitive of each op for the rule that it needs; it knows no op
-by name. Here are the kinds of values that go between the two, and the signature of each rule.
+Read this module first. A primitive is an op with rules (`primitive.py`). A driver, such as
+`passes/transforms/jvp.py`, walks over a function and asks the primitive of each op for the rule
+that it needs; it knows no op by name. Here: the kinds of values that pass between the two, and the
+signature of each rule.
 
-A signature tells what the rules of all ops have in common. The rule of an op has a fixed number of
-operands, and parameters by keyword; it declares these itself, with their types. Where a primitive
-has multiple results its rules give lists, where those of other ones give single values.
+A signature states the common part of the rules of all ops. The rule of an op has a fixed number of
+operands, and parameters by keyword; it declares these itself, with their types. The rules of
+primitives with multiple results return lists; the rules of other primitives return single values.
 """
 
 from __future__ import annotations
@@ -90,10 +91,10 @@ HostFunction: TypeAlias = Returning[Sequence[HostArray]]
 
 
 class HostCall(NamedTuple):
-    """A host function and the types of what it takes and gives.
+    """A host function and the types of its arguments and results.
 
-    `keeps_results` tells that nobody will write to what it gives: read-only arrays, which the
-    program reads where they lie, if they are aligned.
+    `keeps_results` promises that no code writes to the results. They are read-only arrays; the
+    program reads them in place if they are aligned.
     """
 
     function: HostFunction
@@ -104,12 +105,12 @@ class HostCall(NamedTuple):
 
 
 class LoweringContext(Protocol):
-    """What a `lower` rule may ask for besides its operands.
+    """The information that a `lower` rule may use in addition to its operands.
 
     Attributes:
-        types_in: Types of the operands, of which random keys are there as words.
-        types_out: Types of the results, likewise.
-        platform: What the code will run on: `cpu`, `vulkan` or `cuda`.
+        types_in: Types of the operands; random keys appear as words.
+        types_out: Types of the results; random keys appear as words.
+        platform: The platform of the code: `cpu`, `vulkan` or `cuda`.
         primitive: The primitive that is lowered.
     """
 
@@ -130,11 +131,11 @@ class LoweringContext(Protocol):
 
     @property
     def module_context(self) -> LoweringContext:
-        """What rules written for JAX hand objects to that code needs: this context."""
+        """This context: rules written for JAX pass it to code that keeps objects."""
         ...
 
     def add_keepalive(self, kept: object) -> None:
-        """Takes what `mlir.emit_python_callback` gives: a program holds what it calls."""
+        """Takes the result of `mlir.emit_python_callback`: a program holds its callbacks."""
         ...
 
     @property
@@ -144,12 +145,12 @@ class LoweringContext(Protocol):
 
     @property
     def allows_callbacks(self) -> bool:
-        """Whether the code may call functions of the user's; in C++ these are other ones."""
+        """Whether the code may call functions of the user's; in C++ these are C++ functions."""
         ...
 
     @property
     def mesh_axes(self) -> Sequence[tuple[Hashable, int]] | None:
-        """Names and extents of the axes of the mesh whose devices run the code; None for none."""
+        """Names and extents of the axes of the mesh that runs the code; None without a mesh."""
         ...
 
     def host_call(
@@ -164,7 +165,7 @@ class LoweringContext(Protocol):
         ...
 
     def call(self, function: Function, *values: ir.Value) -> list[ir.Value]:
-        """Calls a function, which is lowered once however often it is called."""
+        """Calls a function; it is lowered only once for all its calls."""
         ...
 
     def inline(self, function: Function, *values: ir.Value) -> list[ir.Value]:
@@ -174,7 +175,7 @@ class LoweringContext(Protocol):
 
 # The seven rules ---------------------------------------------------------------------------------
 
-# In a protocol, `*_: Param, **params: Param` lets a rule have operands and parameters of its own.
+# In a protocol, `*_: Param, **params: Param` lets a rule declare its operands and parameters.
 
 
 class InferRule(Protocol):
@@ -205,12 +206,12 @@ class JvpRule(Protocol):
         *_: Param,
         **params: Param,
     ) -> Tangents:
-        """Is linear in the tangents, of which at least one is not `Zero`."""
+        """Is linear in the tangents; at least one of them is not `Zero`."""
         ...
 
 
 class TransposeRule(Protocol):
-    """`transpose(cotangents, *operands, **params)`: a cotangent, or None, for each operand."""
+    """`transpose(cotangents, *operands, **params)`: a cotangent or None per operand."""
 
     def __call__(
         self, cotangents: Cotangents, /, *operands: Param, **params: Param
@@ -220,7 +221,7 @@ class TransposeRule(Protocol):
 
 
 class BatchRule(Protocol):
-    """`batch(operands, axes, **params)`: results over an axis more, and where they have it."""
+    """`batch(operands, axes, **params)`: results over one more axis, and its place in each."""
 
     def __call__(
         self,
@@ -284,12 +285,12 @@ class BatchNamedRule(Protocol):
         *_: Param,
         **params: Param,
     ) -> tuple[Results, ResultAxes]:
-        """Takes a `BatchAxis` for each operand, each of which may be None."""
+        """Takes a `BatchAxis` for each operand; it may be None."""
         ...
 
 
 class BodyRule(Protocol):
-    """`body(**params)`: the function that the op comes down to once nothing differentiates it."""
+    """`body(**params)`: an equivalent function, once differentiation is over."""
 
     def __call__(self, **params: Param) -> Function:
         """Returns the function of the operands."""
@@ -297,7 +298,7 @@ class BodyRule(Protocol):
 
 
 class ChosenBodyRule(Protocol):
-    """`chosen_body(*operands, **params)`: the call that the op comes down to, if values tell."""
+    """`chosen_body(*operands, **params)`: an equivalent call, if operand values determine it."""
 
     def __call__(
         self, *operands: Param, **params: Param
@@ -307,9 +308,9 @@ class ChosenBodyRule(Protocol):
 
 
 class ReducedRule(Protocol):
-    """`reduced(equation, used, simplify)`: the op with less in it, for `simplify`.
+    """`reduced(equation, used, simplify)`: a smaller op, as `simplify` needs it.
 
-    The bodies are simplified, and operands and results that nobody needs are gone.
+    The bodies are simplified, and unused operands and results are removed.
     """
 
     def __call__(
@@ -332,9 +333,9 @@ class SimplifyRule(Protocol):
 
 
 class DimensionsRule(Protocol):
-    """`dimensions(operands, results, **params)`: along which dimensions the op works on parts.
+    """`dimensions(operands, results, **params)`: the dimensions along which the op works on parts.
 
-    That is all that is needed to cut a program into the parts of several devices, for most ops.
+    Most ops need only this rule to cut a program into the parts of several devices.
     """
 
     def __call__(
@@ -347,7 +348,7 @@ class DimensionsRule(Protocol):
     ) -> Dimensions | Function | None:
         """Takes the types of whole operands and results.
 
-        Returns a function of the operands in place of dimensions if the op comes down to that, and
+        Returns an equivalent function of the operands in place of dimensions, if there is one, and
         None if all is needed whole.
         """
         ...
@@ -359,12 +360,12 @@ class PartitionRule(Protocol):
     def __call__(
         self, partitioner: Partitioner, equation: Equation, operands: Sequence[Placed], /
     ) -> list[Placed]:
-        """Takes the parts of the operands, and returns those of the results."""
+        """Takes the parts of the operands, and returns the parts of the results."""
         ...
 
 
 class FixedLayoutRule(Protocol):
-    """`fixed_layout(**params)`: how the value that an op gives is said to lie."""
+    """`fixed_layout(**params)`: the layout that an op declares for its result."""
 
     def __call__(self, **params: Param) -> OpenLayout:
         """Reads it in the parameters."""
@@ -372,12 +373,12 @@ class FixedLayoutRule(Protocol):
 
 
 class VaryingRule(Protocol):
-    """`varying(given, **params)`: along which named axes the results of an op differ."""
+    """`varying(given, **params)`: the named axes along which the results of an op differ."""
 
     def __call__(
         self, given: Sequence[frozenset[Hashable]], **params: Param
     ) -> Sequence[frozenset[Hashable]]:
-        """Takes the axes along which each operand differs, and returns those of each result."""
+        """Takes the axes along which each operand differs, and returns the axes of each result."""
         ...
 
 

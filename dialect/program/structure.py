@@ -1,7 +1,7 @@
-"""What a program is made of, apart from who traced it: two traces of the same code have it equal.
+"""The structure of a program: it is equal for two traces of the same code.
 
-Functions are kept apart by identity, and so is what is derived from them. Where a function is
-traced anew by each call, this finds the one that an earlier call has traced.
+Functions, and values derived from them, are distinguished by identity. If each call traces a
+function again, this module finds the function that an earlier call has traced.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from axir.dialect.core.annotations import HostArray, Param
 from .equation import Literal, Var
 from .function import Function
 
-# Arrays in a program that are larger are other ones each time: to compare them would take too long.
+# Larger arrays in a program count as different: comparing them would take too long.
 _LARGEST_LITERAL = 1 << 16
 
 
 def structure_of(function: Function) -> Hashable:
-    """Returns what two functions have equal that compute the same in the same way.
+    """Returns a key that is equal for two functions with the same computation.
 
-    That is the types, the ops with their parameters and lines, and how values go from one to
-    another; not the values captured.
+    It holds the types, the ops with their parameters and lines, and the flow of values between
+    them, but not the captured values.
 
     >>> from axir.dialect.core.types import ShapedArray
     >>> from axir.dialect.ops.elementwise.transcendental import cos, sin
@@ -77,10 +77,10 @@ def _content(array: HostArray) -> Hashable:
 
 
 class Representatives:
-    """Of functions of equal structure the first one, for the last so many structures.
+    """The first function of each structure, kept for a number of recent structures.
 
     Args:
-        limit: How many.
+        limit: The number of structures.
     """
 
     def __init__(self, limit: int = 256):

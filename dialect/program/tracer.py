@@ -4,9 +4,9 @@ There is one kind of tracer: an SSA value, its type, and perhaps a known value o
 out. A `Trace` is a `func.func` under construction; each primitive applied to its tracers appends
 one op. Values from outside become captures, small scalars become `jaxpr.constant` ops.
 
-A trace whose inputs have known values (`grad`, `jvp`, ... of concrete arguments) computes the
-values of its ops when somebody asks: Python's `if` does, and so does linearization, which then
-finds them done. Nothing is computed twice.
+A trace with known values of its inputs (`grad`, `jvp`, ... of concrete arguments) computes the
+values of its ops on demand: Python's `if` asks for them, and so does linearization, which then
+finds them computed. Nothing is computed twice.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Tracer(Var, Array):
         return self
 
     def __deepcopy__(self, memo: object) -> Tracer:
-        return self  # a value: nobody can change it
+        return self  # an immutable value
 
     @property
     def _trace(self) -> Trace:
@@ -140,7 +140,7 @@ class Tracer(Var, Array):
 
 
 def _name(tracer: Tracer) -> str:
-    """Returns what errors call a tracer: they may not compute its value, as `repr` does."""
+    """Returns the name of a tracer in errors, without computing its value, as `repr` does."""
     return f"{tracer.owner.kind}Tracer({tracer.type})"
 
 
@@ -181,10 +181,10 @@ def leaked(tracer: Tracer) -> UnexpectedTracerError:
 
 
 def stand_in(tracer: Tracer) -> Value:
-    """Returns what code gets for a tracer whose trace has ended.
+    """Returns the value that replaces a tracer of an ended trace.
 
     Raises:
-        UnexpectedTracerError: if nothing stands in for it.
+        UnexpectedTracerError: if no value replaces it.
     """
     value = state.stand_ins.get(tracer)
     if value is None:
@@ -201,18 +201,18 @@ class Trace:
     """A function under construction.
 
     Args:
-        name: What the user calls the function.
-        kind: Which transformation traces, for `repr` of tracers.
-        writes_descriptions: Whether arrays from outside that are uniform, repeated or counted are
-            written as the ops that make them, which compile into their users, instead of captured.
-        is_ambient: Whether code runs in this trace, so that it records ops without operands; not
-            if it only collects what depends on its own arguments.
-        is_branch: Whether it also records ops whose operands are tracers of surrounding traces:
-            what a branch does must happen only if the branch is chosen.
-        shows_captures: Whether arrays that were there before are captured in any case, while
+        name: Name of the user's function.
+        kind: The transformation that traces, for `repr` of tracers.
+        writes_descriptions: Whether uniform, repeated or counted arrays from outside are written as
+            the ops that make them, which compile into their users, instead of captured.
+        is_ambient: Whether code runs in this trace, so that it records ops without operands. False
+            if it only collects ops that depend on its own arguments.
+        is_branch: Whether it also records ops with tracers of surrounding traces as operands: the
+            ops of a branch must run only if the branch is chosen.
+        shows_captures: Whether arrays that existed before the trace are captured in any case, while
             `state.shows_captures`.
-        keeps_residuals: Whether residuals become captures even where they are scalars whose values
-            are known, so that a linear function has one jaxpr, whatever its residuals are.
+        keeps_residuals: Whether residuals become captures even if they are scalars of known value,
+            so that a linear function has one jaxpr for all values of its residuals.
     """
 
     __slots__ = (
@@ -262,7 +262,7 @@ class Trace:
         self.captured: list[Value] = []
         self.equations: list[Equation] = []
         self._captured: dict[int, Var] = {}
-        # Arrays whose ids are keys of `_captured`, while nothing else holds them.
+        # The arrays of the ids in `_captured`, because nothing else keeps them alive.
         self._kept: list[ConcreteArray] = []
         self.writes_descriptions = writes_descriptions
         self._shows_captures = shows_captures
@@ -282,7 +282,7 @@ class Trace:
 
     @property
     def main(self) -> Trace:
-        """Itself: what libraries compare to know whether tracers are of one trace."""
+        """The trace itself; libraries compare it to find out whether tracers share a trace."""
         return self
 
     @property
@@ -320,9 +320,9 @@ class Trace:
         return self._append(primitive, variables, params, application)
 
     def varied(self, variable: Tracer, names: tuple[Hashable, ...]) -> Tracer:
-        """Returns a value as one that varies along further axes of a mesh.
+        """Returns a value marked as varying along further axes of a mesh.
 
-        Constants need not: only who differentiates wants to know.
+        Constants need no mark: only differentiation uses it.
         """
         if not names:
             return variable
@@ -364,7 +364,7 @@ class Trace:
     def _record_by_value(
         self, primitive: Primitive, variables: list[Var], params: Params
     ) -> Results:
-        """Records a user's primitive without abstract evaluation: its values tell the types."""
+        """Records a user's primitive without abstract evaluation: its values give the types."""
         self.catch_up()
         assert self.environment is not None
         operands = self.environment.values_of(variables)
@@ -374,7 +374,7 @@ class Trace:
     def record_known(
         self, primitive: Primitive, operands: Sequence[Operand], params: Params, results: Results
     ) -> Results:
-        """Records an op whose results are known already, one level out, and tell its types."""
+        """Records an op with known results, one level out; the results determine its types."""
         self.catch_up()
         variables = [self.lift(x) for x in operands]
         return self._append_known(primitive, variables, params, results)
@@ -393,11 +393,11 @@ class Trace:
         return outs
 
     def outside(self) -> Change:
-        """Lets code run one level out, as what computes the values of this trace does."""
+        """Lets code run one level out, as in the computation of this trace's values."""
         return around_trace(*self._surroundings)
 
     def lift(self, value: Operand) -> Var:
-        """Brings a value from outside into the function: as a literal or as a capture."""
+        """Brings a value from outside into the function, as a literal or as a capture."""
         if type(value) is Tracer:
             if value.owner is self:
                 return value
@@ -411,7 +411,7 @@ class Trace:
             if not value.type.shape and not is_key(value.type.dtype):
                 return self._literal(value)
         known = self._captured.get(id(value))
-        # What lies on several devices is captured: a description would not say where.
+        # An array on several devices is captured: a description would lose its placement.
         place = value._device if type(value) is ConcreteArray else None
         is_described = self.writes_descriptions and not (place is not None and place.is_spread)
         if known is None and is_described and type(value) is ConcreteArray:
@@ -429,8 +429,8 @@ class Trace:
     def capture(self, value: Value) -> Var:
         """Brings a value from outside into the function as a capture, once.
 
-        Into a branch that not all places choose it comes as one that varies: its derivative is
-        summed outside, where all of them are.
+        In a branch that only some positions choose, the capture is marked as varying: its
+        derivative is summed outside of the branch, where all positions take part.
         """
         if self._chosen_axes and type(value) is Tracer:
             names = in_order(self._chosen_axes - value.type.varying)
@@ -446,8 +446,9 @@ class Trace:
         return capture
 
     def _literal(self, array: ConcreteArray) -> Literal:
-        # What is differentiated may be a residual, and residuals that are literals may become
-        # captures (`keeps_residuals`): two of them then, as of two tracers, though they be equal.
+        # A differentiated value may be a residual, and residuals that are literals may become
+        # captures (`keeps_residuals`). Equal literals then stay separate captures, as two tracers
+        # do.
         is_differentiated = self.environment is not None or not self._is_ambient
         key = id(array) if is_differentiated else (array.host().tobytes(), array.type)
         literal = self._constants.get(key)
@@ -473,7 +474,7 @@ class Trace:
     def embed(self, array: ConcreteArray) -> None:
         """Makes later uses of an array a constant in the text, or few ops, instead of a capture.
 
-        Those of scalars other than keys are constants anyway.
+        Scalars other than keys are constants in any case.
         """
         if id(array) not in self._captured and (array.shape or is_key(array.dtype)):
             described = record_description(self, array, embeds=True)
@@ -481,7 +482,7 @@ class Trace:
             self._kept.append(array)
 
     def value_of(self, tracer: Tracer) -> Value:
-        """Returns the value of a tracer one level out, computing what was recorded so far."""
+        """Returns the value of a tracer one level out; computes the ops recorded so far."""
         self.catch_up()
         assert self.environment is not None
         return self.environment[tracer]
@@ -521,8 +522,8 @@ class Trace:
         self.is_open = False
         if self._opening is not None:
             self._opening.__exit__()
-        # Tracers refer to their trace. It lets go of them, so that all of it is freed by reference
-        # counting: collecting the cycles would cost more than tracing.
+        # Tracers refer to their trace. It drops its references to them, so that reference counting
+        # frees all of it: collecting the cycles would cost more than tracing.
         self.inputs, self.captures, self.captured = [], [], []
         self.equations, self._kept = [], []
         self._captured, self._constants, self._more_varying = {}, {}, {}
@@ -538,7 +539,7 @@ class Trace:
 
 
 def is_compiled_later() -> bool:
-    """Tells whether what is recorded now becomes part of a program that is compiled."""
+    """Tells whether ops recorded now become part of a program that is compiled."""
     trace = state.ambient
     while trace is not None:
         if trace.writes_descriptions:

@@ -1,8 +1,9 @@
 """Walks over the equations of a function: values of variables, application in order, slices.
 
-Whoever applies, differentiates, vectorizes, copies or prunes equations does it by these. While an
-equation is visited it is the origin of what its rules record (`core.state.attributed`). Elsewhere:
-functions made of part of another one's equations (`restriction.py`).
+All code that applies, differentiates, vectorizes, copies or prunes equations uses this module.
+While an equation is visited it is the origin of the ops that its rules record
+(`core.state.attributed`). Elsewhere: functions made of part of another one's equations
+(`restriction.py`).
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ Bind: TypeAlias = Callable[[Equation, list[Value]], Results]
 
 
 class Environment(dict[Var, Value]):
-    """Values of variables while somebody walks over equations; a literal has its own.
+    """Values of variables during a walk over equations; a literal has its own value.
 
     >>> from axir.dialect.program.function_tracing import trace_function
     >>> from axir.dialect.core.types import ShapedArray
@@ -54,7 +55,7 @@ class Environment(dict[Var, Value]):
         return [self[v] for v in variables]
 
     def store(self, equation: Equation, results: Results) -> None:
-        """Stores what applying an equation gave: a list, or the only result."""
+        """Stores the results of an equation: a list, or the only result."""
         if equation.primitive.multiple_results:
             for variable, result in zip(equation.results, results, strict=True):
                 self[variable] = result
@@ -68,8 +69,8 @@ def apply_equations(
     """Applies equations in order to the values of their operands, and stores the results.
 
     Args:
-        equations: What to apply.
-        environment: Values of variables; those of results are added.
+        equations: The equations to apply.
+        environment: Values of variables; the values of results are added.
         bind: Replaces `Primitive.bind`.
     """
     for equation in attributed(equations):
@@ -85,15 +86,15 @@ class Slice(NamedTuple):
     """The equations on which variables depend.
 
     Attributes:
-        equations: These, in order.
-        variables: What they compute and take, and the variables that were wanted.
+        equations: These equations, in order.
+        variables: Their operands and results, and the wanted variables.
     """
 
     equations: list[Equation]
     variables: set[Var]
 
     def marks(self, variables: Iterable[Var]) -> tuple[bool, ...]:
-        """Tells which variables are among those of the slice."""
+        """Tells which variables belong to the slice."""
         return tuple([v in self.variables for v in variables])
 
 
@@ -108,12 +109,12 @@ def backward_slice(
     """Returns the equations on which variables depend.
 
     Args:
-        equations: Among which to look, in order.
+        equations: The equations to search, in order.
         wanted: The variables.
-        given: Variables whose values are known: what these depend on is not wanted for them.
-        is_kept: Tells which further equations are wanted, with what they depend on.
+        given: Variables with known values; the equations behind them are not needed for them.
+        is_kept: Tells which further equations are wanted, with their dependencies.
         enter: Called with each equation of the slice, from the last to the first, and the variables
-            wanted so far. Returns what stands in its place, or None if its results are known.
+            wanted so far. Returns the equation that replaces it, or None if its results are known.
     """
     variables = {v for v in wanted if v not in given}
     found: list[Equation] = []
@@ -130,7 +131,7 @@ def backward_slice(
 
 
 def dependents(equations: Iterable[Equation], variables: Iterable[Var]) -> set[Var]:
-    """Returns the variables that depend on given ones, and these."""
+    """Returns the variables that depend on given ones, and the given ones."""
     reached = set(variables)
     for equation in equations:
         if any([v in reached for v in equation.operands]):

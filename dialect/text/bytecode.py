@@ -1,9 +1,9 @@
 """MLIR bytecode, read and rewritten: without attributes of dialects that the wheel does not know.
 
-JAX marks calls of LAPACK with attributes of `sdy`, which say how to distribute them. Nobody needs
-them here, but nobody can read bytecode that holds them either: how they are encoded is known to
-their dialect alone. They are replaced by `unit`. The format is that of MLIR's documentation, "MLIR
-Bytecode Format". Elsewhere: weights (`bytecode_weights.py`).
+JAX marks calls of LAPACK with attributes of `sdy`, which say how to distribute them. axir does not
+need them, but bytecode with them is unreadable here: only their dialect knows their encoding. They
+are replaced by `unit`. MLIR's documentation describes the format: "MLIR Bytecode Format".
+Elsewhere: weights (`bytecode_weights.py`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _UNIT = b"unit\0"
 
 
 def without_foreign_attributes(data: Content) -> Content:
-    """Returns bytecode without attributes that nobody here can read; damaged one as it is.
+    """Returns bytecode without attributes of unknown dialects; returns damaged bytecode as it is.
 
     >>> without_foreign_attributes(b"ML?")
     b'ML?'
@@ -40,15 +40,15 @@ def without_foreign_attributes(data: Content) -> Content:
         return data
     try:
         return _without_foreign(data)
-    except (IndexError, ValueError, KeyError):  # whoever reads it says what is wrong
+    except (IndexError, ValueError, KeyError):  # the reader reports the fault
         return data
 
 
 def embedded_bytecode(data: Content) -> bytes | None:
-    """Returns the bytecode within a file of another format, such as what JAX serializes.
+    """Returns the bytecode within a file of another format, such as JAX's serialized functions.
 
-    That is a table whose texts stand behind their lengths, of four bytes each. None if there is
-    none.
+    Such a file is a table; its texts stand behind their lengths, of four bytes each. Returns None
+    without bytecode in the file.
 
     >>> embedded_bytecode(b"...." + (6).to_bytes(4, "little") + BYTECODE + b"..")[-2:]
     b'..'
@@ -62,7 +62,7 @@ def embedded_bytecode(data: Content) -> bytes | None:
 
 @dataclasses.dataclass
 class Section:
-    """A section of bytecode: what kind, what is in it, and where it must begin."""
+    """A section of bytecode: its kind, its content, its alignment, and its start."""
 
     kind: int
     data: bytes | memoryview
@@ -77,7 +77,7 @@ class Reader:
         self.data, self.position = memoryview(data), position
 
     def number(self) -> int:
-        """Reads a number whose first byte says by trailing zeros how many bytes follow."""
+        """Reads a number; the trailing zeros of its first byte give the number of further bytes."""
         first = self.data[self.position]
         count = 8 if first == 0 else (first & -first).bit_length() - 1
         taken = self.taken(count + 1)
@@ -86,7 +86,7 @@ class Reader:
         return int.from_bytes(taken, "little") >> (count + 1)
 
     def taken(self, count: int) -> memoryview:
-        """Reads so many bytes, where they lie."""
+        """Reads a number of bytes, without a copy."""
         end = self.position + count
         if end > len(self.data):
             raise ValueError("the bytecode ends too early")
@@ -119,7 +119,7 @@ def written(value: int) -> bytes:
 
 
 def sections_of(data: Content) -> tuple[bytes, list[Section]]:
-    """Returns what stands before the sections of bytecode, and these."""
+    """Returns the bytes before the sections of bytecode, and the sections."""
     reader = Reader(data, len(BYTECODE))
     reader.number()
     end = data.find(b"\0", reader.position) + 1  # behind the producer's name
@@ -200,7 +200,7 @@ def _replaced(
 
 
 def groups_of(reader: Reader, count: int) -> Iterator[tuple[int, list[int]]]:
-    """Yields dialects, and of each entry the size and whether its dialect encoded it."""
+    """Yields dialects with the size of each entry, and whether its dialect encoded it."""
     while count > 0:
         dialect, size = reader.number(), reader.number()
         yield dialect, [reader.number() for _ in range(size)]

@@ -1,9 +1,9 @@
 """Weights in MLIR bytecode, taken out of it before MLIR reads it: they stay where they are.
 
-These are resources, which have a section of their own, and large constants, which stand among the
-attributes. In what MLIR reads, resources have no content, and constants are resources as well; in
-portable artifacts of StableHLO, whose constants are no attributes of MLIR's, they are texts.
-Elsewhere: the format as such (`bytecode.py`), what weights are (`resources.py`).
+These are resources, which have a separate section, and large constants, which stand among the
+attributes. In the bytecode that MLIR reads, resources have no content, and constants are resources
+as well. In portable artifacts of StableHLO, constants are not attributes of MLIR, and become texts.
+Elsewhere: the format (`bytecode.py`), the weights (`resources.py`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from .bytecode import (
 __all__ = ["LARGE_BYTES", "weights_in_bytecode"]
 
 _BUILTIN, _VHLO = b"builtin", b"vhlo"
-# What the dialects encode an array as, and the name of one.
+# The dialects' codes of an array, and of the name of an array.
 _DENSE, _RESOURCE = 18, 16
 _VHLO_DENSE, _VHLO_TEXT = 15, 14
 
@@ -42,15 +42,15 @@ LARGE_BYTES = 1 << 14
 def weights_in_bytecode(
     data: Content, prefix: str
 ) -> tuple[bytes, list[str | None], dict[int, memoryview]] | None:
-    r"""Returns bytecode without the weights in it, and these.
+    r"""Returns bytecode without its weights, and the weights.
 
     Args:
         data: The bytecode.
-        prefix: What handles of weights begin with in the new bytecode; their numbers follow.
+        prefix: The beginning of weights' handles in the new bytecode; their numbers follow.
 
     Returns:
-        The bytecode, the names of weights by number, those of constants None, and their content by
-        number. Those that are not in the bytecode have none. None if there are no weights.
+        The bytecode, the names of weights by number (None for constants), and their content by
+        number. Weights outside of the bytecode have no content. None if it has no weights.
 
     Raises:
         ValueError, IndexError, KeyError: if the bytecode is damaged.
@@ -87,8 +87,8 @@ class _Weights:
     """The weights that are taken out.
 
     Attributes:
-        texts: The texts of the bytecode, and those that were added.
-        names: Names of weights by number, those of constants None.
+        texts: The texts of the bytecode, and added ones.
+        names: Names of weights by number; None for constants.
         blobs: The content of weights by number.
     """
 
@@ -107,9 +107,9 @@ class _Weights:
         return len(self.texts) - 1
 
     def take_resources(self, offsets: Section, blobs: Section, builtin: int, data: Content) -> None:
-        """Takes what the resources of a dialect hold; those of others keep their names alone."""
+        """Takes the content of a dialect's resources; others keep only their names."""
         reader, contents = Reader(offsets.data), Reader(data, blobs.start)
-        for _ in range(reader.number()):  # those of programs that MLIR knows nothing of
+        for _ in range(reader.number()):  # resources of programs, which MLIR does not know
             reader.number()
             for _ in range(reader.number()):
                 _, size, _ = reader.number(), reader.number(), reader.taken(1)
@@ -129,7 +129,7 @@ class _Weights:
             self._listed.append((dialect, entries))
 
     def replacement(self, entry: memoryview, is_vhlo: bool) -> bytes | memoryview:
-        """Takes a constant; returns what stands in its place. Others stay."""
+        """Takes a constant; returns its replacement. Other entries stay."""
         reader = Reader(entry)
         code, kind = reader.number(), reader.number()
         if code != (_VHLO_DENSE if is_vhlo else _DENSE):
@@ -138,7 +138,7 @@ class _Weights:
         number = self._added(None)
         if is_vhlo:
             return written(_VHLO_TEXT) + written(number)
-        # Resources are counted through all dialects; those of constants come last.
+        # Resources are counted over all dialects; the resources of constants come last.
         handle = sum(len(entries) for _, entries in self._listed) + len(self._constants)
         self._constants.append(number)
         return written(_RESOURCE) + written(kind) + written(handle)
@@ -154,7 +154,7 @@ class _Weights:
 
 
 def _blob(reader: Reader, length: int) -> memoryview:
-    """Reads the content of a resource, whose alignment and padding are part of its length."""
+    """Reads the content of a resource; its length includes alignment and padding."""
     end = reader.position + length
     alignment, size = reader.number(), reader.number()
     reader.taken(-reader.position % max(1, alignment))

@@ -1,6 +1,6 @@
-"""What a file is, by how it begins: a name says less, and pipes have none.
+"""The kind of a file, from its first bytes: a name says less, and pipes have no name.
 
-Elsewhere: reading (`parsing.py`, and what opens bundles and programs).
+Elsewhere: reading (`parsing.py`, and the code that opens bundles and programs).
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from .bytecode import Content
 
 _BUNDLE, _PROGRAM = "bundle", "compiled program"
 _SUFFIXES = {".axir": _BUNDLE, ".vmfb": _PROGRAM}
-# The first entry of an archive, whose name stands at byte 30.
+# The first entry of an archive; its name stands at byte 30.
 _ARCHIVE, _NAME = b"PK\x03\x04", 30
 _ENTRIES = {b"manifest.json": _BUNDLE, b"module.fb": _PROGRAM}
 _IMPORT = "`axir import {name} -o model.axir` makes a bundle of it."
-# How files begin that are often given by mistake: what they are, and what to do with them.
+# The first bytes of files that are often given by mistake: their kind, and the way out.
 _OTHERS = (
     (b"\x93NUMPY", "an array of NumPy", "Give it as an argument: `axir run MODULE x=@{name}`."),
     (
@@ -48,7 +48,7 @@ def _kind(path: Path) -> str | None:
         if stat.S_ISREG(path.stat().st_mode):
             with path.open("rb") as file:
                 found = _of_archive(file.read(64))
-    except OSError:  # who opens it says why it cannot be read
+    except OSError:  # the code that opens it reports the reason
         pass
     return found or _SUFFIXES.get(path.suffix)
 
@@ -60,11 +60,11 @@ def _of_archive(data: bytes) -> str | None:
 
 
 def other_kind(data: Content, name: str) -> ParseError | None:
-    """Returns what to tell of content that is known to be no module; None of any other.
+    """Returns the error for content that is known to be no module; None for other content.
 
     Args:
         data: The content.
-        name: What it is called: a path, or `<stdin>`.
+        name: Its name: a path, or `<stdin>`.
     """
     start = bytes(data[:64])
     kind, is_file = _of_archive(start), not name.startswith("<")

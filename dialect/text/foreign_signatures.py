@@ -1,6 +1,6 @@
-"""What functions of StableHLO take and return: names as JAX writes them, types that may be open.
+"""Arguments and results of functions of StableHLO: JAX's names, and types that may be open.
 
-Elsewhere: signatures of what is saved (`signature.py`).
+Elsewhere: signatures of saved functions (`signature.py`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _RESULT_INFO = "jax.result_info"
 
 
 def names_of(module: ir.Module, symbol: str) -> tuple[list[str], list[str]]:
-    """Returns names of arguments and results: those in locations and `jax.result_info`."""
+    """Returns names of arguments and results, from locations and `jax.result_info`."""
     for view in module.body.operations:
         op = view.operation
         if ir.StringAttr(op.attributes["sym_name"]).value == symbol:
@@ -31,7 +31,7 @@ def argument_names(op: ir.Operation) -> list[str]:
 
 
 def open_types(module: ir.Module) -> dict[str, dict[str, list[dict[str, OptionValue]]]]:
-    """Returns what public functions take and return, if extents are open, which are None.
+    """Returns arguments and results of public functions with open extents, which are None.
 
     Returns:
         By function, `arguments` and `results` as tables of name, type, dtype and shape; nothing if
@@ -55,7 +55,7 @@ def open_types(module: ir.Module) -> dict[str, dict[str, list[dict[str, OptionVa
 
 
 def quantized_types(module: ir.Module) -> dict[str, dict[str, list[str | None]]]:
-    """Returns what the integers that functions take and return stand for; None for other arrays.
+    """Returns the meaning of quantized integers in arguments and results; None for other arrays.
 
     Returns:
         By function, lists of texts for its `arguments` and `results`.
@@ -98,6 +98,6 @@ def _result_names(op: ir.Operation) -> list[str | None]:
 
 
 def _distinct(names: list[str | None], kind: str) -> list[str]:
-    """Returns names if all are there and differ, else numbers."""
+    """Returns the names if all exist and differ, else numbers."""
     given = [name for name in names if name]
     return given if len(set(given)) == len(names) else default_names(kind, len(names))

@@ -1,11 +1,10 @@
-"""The dialect in IRDL: `jaxpr.irdl.mlir`, with which `iree-opt --irdl-file` verifies modules.
+"""The dialect in IRDL: `jaxpr.irdl.mlir`, which `iree-opt --irdl-file` uses to verify modules.
 
 The text is derived from the op table: operands and results from the signatures of the `infer`
 rules, attributes from the declared parameters. It is a second verifier, independent of
-`module_reader.py`, and says less: counts and kinds, but not which shapes and dtypes fit together.
-One thing it cannot say at all: to IRDL the values of a variadic group are of one type, so it
-refuses calls, sorts and concatenations of values of different types. `make irdl` writes the file
-that stands beside this one.
+`module_reader.py`, and checks less: counts and kinds, but not the agreement of shapes and dtypes.
+In IRDL all values of a variadic group have one type, so it refuses calls, sorts and concatenations
+of values of different types. `make irdl` writes the file beside this one.
 """
 
 from __future__ import annotations
@@ -63,7 +62,7 @@ def _operation(primitive: Primitive) -> str:
     assert primitive.infer is not None
     signature = inspect.signature(primitive.infer, eval_str=True)
     operands, results = list(_operands(signature)), _results(signature)
-    # Values that share a constraint would have to be of the same type.
+    # Values that share a constraint must have the same type.
     lines = [f'%{name} = irdl.base "!builtin.tensor"' for name, _ in (*operands, *results)]
     for op, values in (("operands", operands), ("results", results)):
         if values:

@@ -1,8 +1,8 @@
 """From MLIR modules to functions: the verifier.
 
-In process the dialect's ops are unregistered, so MLIR checks only their form; what each op demands
-of its operands is checked here with the same `infer` rules that tracing uses, and reported with the
-location that the op carries.
+In this process the dialect's ops are unregistered, so MLIR checks only their form. This module
+checks the operands of each op with the `infer` rules that tracing uses, and reports errors with the
+location of the op.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def read_module(module: ir.Module) -> dict[str, Function]:
     """Verifies a module of the dialect and returns its functions by symbol.
 
     Raises:
-        UnknownOpError: for an op which the dialect does not have.
-        VerificationError: for an op whose operands, parameters or results are wrong.
+        UnknownOpError: for an op that the dialect does not have.
+        VerificationError: for an op with wrong operands, parameters or results.
     """
     ops: dict[str, ir.Operation] = {}
     for op in module.body.operations:
@@ -68,14 +68,14 @@ def _where(op: ir.Operation) -> str:
 
 
 class _Reader:
-    """Reads functions on demand, so that a callee is there before its caller."""
+    """Reads functions on demand, so that a callee is read before its caller."""
 
     def __init__(self, ops: dict[str, ir.Operation], module: ir.Module):
         self.ops = ops
         self.module = module
         self.functions: dict[str, Function] = {}
         self.in_progress: set[str] = set()
-        # What is being read: where an error is.
+        # The op that is being read: the place of an error.
         self.op: ir.Operation | None = None
 
     def read_all(self) -> dict[str, Function]:
@@ -85,7 +85,7 @@ class _Reader:
         return name in self.ops
 
     def deferring(self, is_deferred: bool) -> _Reader | _DeferringReader:
-        """Returns itself, or the same where a function may stand in its own derivative rule."""
+        """Returns itself, or a reader that allows a function in its own derivative rule."""
         return _DeferringReader(self) if is_deferred else self
 
     def __getitem__(self, name: str) -> Function:
@@ -97,13 +97,13 @@ class _Reader:
             caller, self.op = self.op, op
             self.functions[name] = _read_function(name, op, self)
             self.op = caller
-            # The bindings let a module die while its ops are referred to.
+            # The bindings free a module while references to its ops exist.
             self.functions[name].owner = self.module
         return self.functions[name]
 
 
 class _DeferringReader:
-    """Reads functions on demand; one that is being read is referred to."""
+    """Reads functions on demand; refers to functions that are being read."""
 
     def __init__(self, reader: _Reader):
         self.reader = reader
@@ -276,7 +276,7 @@ def _read_equation(
         raise VerificationError(
             f"{op.name}: {error.message}", error.way_out, where=_where(op)
         ) from None
-    except Exception as error:  # whatever a rule does that is given what Python code never gives it
+    except Exception as error:  # rules may raise any error for invalid parameters
         raise VerificationError(
             f"{op.name}: wrong operands or attributes: {_without_function_name(error)}.",
             "Compare the op with what axir.make_jaxpr writes for such a call.",

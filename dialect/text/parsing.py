@@ -1,6 +1,6 @@
 """Parsing MLIR text and bytecode, with errors that name the line and the way out.
 
-Elsewhere: what the ops of a module mean (`module_reader.py`).
+Elsewhere: the meaning of a module's ops (`module_reader.py`).
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _STRING = rb'"([^"\\\n]*(?:\\.[^"\\\n]*)*)"'
 _QUOTED = re.compile(_STRING)
 _VALUE_NAME = re.compile(r"%[\w$.-]+")
 _COLUMN = re.compile(r":(\d+)\)$")
-# So much tells whether a file is of another format, which may hold bytecode.
+# The bytes that determine whether a file has another format, which may hold bytecode.
 _TOLD_BY = 256
-# So much of a file tells whether it is text.
+# The bytes of a file that determine whether it is text.
 _BEGINNING = 1 << 20
-# So much of a line is shown with an error.
+# The part of a line that is shown with an error.
 _SHOWN = 90
 _ESCAPED = re.compile(rb"\\([0-9A-F]{2})")
 # The parser calls itself for each bracket and prefix sign that is open: 5,000 overflow its stack.
@@ -42,7 +42,7 @@ _NO_TOKEN = re.compile(_STRING + rb"|//[^\n]*|->")
 _NO_BRACKET = bytes(set(range(256)) - set(b"()[]{}<>"))
 _STEPS = np.zeros(256, np.int8)
 _STEPS[list(b"([{<")], _STEPS[list(b")]}>")] = 1, -1
-# What to do about the mistakes that editing makes, by what MLIR says of them.
+# The ways out of mistakes of editing, by MLIR's messages.
 _WAYS_OUT = {
     "undeclared SSA value": "Define the value above its use, in the same function, or correct its "
     "name.",
@@ -57,9 +57,9 @@ _WAYS_OUT = {
     "does not reference a valid function": "Correct the name, or add the function.",
     "expected": "Correct the text there: a bracket, a comma or a quote may be missing.",
 }
-# A type in what MLIR says, as it writes them.
+# A type in MLIR's messages.
 _QUANTIZED = re.compile(r"'(tensor<[^']*!quant\.[^']*>)'")
-# Which name that is, MLIR does not say.
+# MLIR does not give the name.
 _UNDECLARED = "use of undeclared SSA value name"
 _WAY_OUT = "Correct the text there, or export the module again."
 
@@ -69,7 +69,7 @@ _trial: Callable[[bytes], str | None] | None = None
 
 
 def set_trial(trial: Callable[[bytes], str | None]) -> None:
-    """Sets what reads bytecode before this process does; it returns how that crashed, if it did."""
+    """Sets the function that reads bytecode before this process; it returns a crash, if any."""
     global _trial
     _trial = trial
 
@@ -84,9 +84,9 @@ def parse_module(
 
     Args:
         text: The content of a module.
-        name: What it is called in errors.
+        name: Its name in errors.
         file: The file that it was mapped from, which MLIR reads if it may read all of it.
-        weights: The weights that it names, if they are not in it.
+        weights: The weights that it names, if the content lacks them.
 
     Raises:
         ParseError: with the first diagnostic and its line.
@@ -119,7 +119,7 @@ def parse_module(
 
 
 def _name_locations(module: ir.Module, name: str) -> None:
-    """Lets operations say that they stand in a file, whose text MLIR was given without its name."""
+    """Gives operations the name of their file, because MLIR got the text without its name."""
 
     def rename(op: ir.Operation) -> ir.WalkResult:
         place = op.location
@@ -132,10 +132,10 @@ def _name_locations(module: ir.Module, name: str) -> None:
 
 
 def _check_readable(text: Content, name: str) -> None:
-    """Refuses what the parser would not survive: damaged bytecode, text nested too deeply.
+    """Refuses content that would crash the parser: damaged bytecode, text nested too deeply.
 
     Raises:
-        ParseError: if it is that.
+        ParseError: for such content.
     """
     if text[: len(BYTECODE)] == BYTECODE:
         crash = None if _trial is None else _trial(text[:])
@@ -149,7 +149,7 @@ def _check_readable(text: Content, name: str) -> None:
     tokens = _NO_TOKEN.sub(b"", text)
     brackets = np.frombuffer(tokens.translate(None, _NO_BRACKET), np.uint8)
     level = np.cumsum(_STEPS[brackets], dtype=np.int64)
-    # A bracket that was never opened makes nothing less deep.
+    # A closing bracket without an opening one does not reduce the depth.
     depth = int((level - np.minimum.accumulate(np.minimum(level, 0))).max(initial=0))
     signs = b"-" * _DEEPEST
     if depth > _DEEPEST or (signs in tokens.translate(None, b" \t\r\n")):
@@ -165,14 +165,14 @@ def _parsed(parse: Callable[[], ir.Module], name: str, text: Content) -> ir.Modu
         module = parse()
     except ir.MLIRError as error:
         raise _syntax_error(error, name, text) from None
-    except (ValueError, RuntimeError) as error:  # the latter of names that are not UTF-8
+    except (ValueError, RuntimeError) as error:  # the latter for names that are not UTF-8
         raise ParseError(f"{name} is neither MLIR text nor bytecode: {error}", where=name) from None
     check_names(module)
     return module
 
 
 def _syntax_error(error: ir.MLIRError, name: str, text: Content = b"") -> ParseError:
-    """Returns the first diagnostic, with its notes, what stands there, and what to do about it."""
+    """Returns the first diagnostic, with its notes, the text at its place, and the way out."""
     for diagnostic in error.error_diagnostics:
         message = diagnostic.message.splitlines()[0]
         if message.endswith(_UNDECLARED):
@@ -198,7 +198,7 @@ def _syntax_error(error: ir.MLIRError, name: str, text: Content = b"") -> ParseE
 
 
 def _quantization_fault(message: str) -> AxirError | None:
-    """Returns what is wrong with a quantized type that MLIR refuses without saying why."""
+    """Returns the fault of a quantized type that MLIR refuses without a reason."""
     for found in _QUANTIZED.findall(message):
         try:
             quantization(ir.Type.parse(found, context()))
@@ -261,9 +261,9 @@ def check_names(module: ir.Module) -> None:
     """Refuses a module with names that are not valid UTF-8.
 
     Raises:
-        ParseError: if there is one.
+        ParseError: if it has such a name.
     """
-    # The bindings abort the process when a walk meets an op whose name Python cannot represent.
+    # The bindings abort the process if a walk meets an op name that Python cannot represent.
     text = module.operation.get_asm(binary=True, large_elements_limit=1, enable_debug_info=True)
     for quoted in _QUOTED.finditer(text):
         if b"\\" in quoted[1]:
@@ -303,17 +303,17 @@ def read_file(path: str | Path) -> ir.Module:
 
 
 def refuse_other_kinds(data: Content, name: str) -> None:
-    """Raises if content is known to be something else than a module.
+    """Raises an error if content is known not to be a module.
 
     Raises:
-        ParseError: that says what it is.
+        ParseError: for such content, with its kind.
     """
     if data[: len(BYTECODE)] != BYTECODE and (found := other_kind(data, name)) is not None:
         raise found
 
 
 def contents(path: Path) -> tuple[Content, bool]:
-    """Returns what is in a file, mapped where it can be, and whether it is."""
+    """Returns the content of a file, mapped if possible, and whether it is mapped."""
     with path.open("rb") as file:
         if stat.S_ISREG(path.stat().st_mode) and path.stat().st_size:
             return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), True

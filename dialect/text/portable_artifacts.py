@@ -1,9 +1,9 @@
 """Portable artifacts of StableHLO: modules of its versioned dialect, VHLO, as StableHLO.
 
-VHLO has the operations of StableHLO under names that end in versions, with types and attributes of
-its own that wrap MLIR's, and with the dimension numbers of an operation as attributes one by one.
-The wheel reads VHLO but has no pass that turns it back, so its operations are built again here. The
-correspondence is that of StableHLO's specification, `docs/vhlo.md` and `VhloOps.td` there.
+VHLO has the operations of StableHLO under names that end in versions. Its own types and attributes
+wrap MLIR's, and each dimension number of an operation is a separate attribute. The wheel reads VHLO
+but has no pass that turns it back, so its operations are built again here. The correspondence
+follows StableHLO's specification, `docs/vhlo.md` and `VhloOps.td` there.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _WRAPPED = re.compile(r"#vhlo\.(\w+?)_v\d+<")
 _ENUMERATION = re.compile(r"#vhlo<(\w+?)_v\d+ (\w+)>")
 _ELEMENT = re.compile(r"!vhlo\.(\w+?)_v\d+(?!\w|<)")
 _GENERIC = re.compile(r"!vhlo\.(tensor|complex|tuple)_v\d+<")
-# What stands for a constant that was taken out of the artifact.
+# The handle of a constant that was taken out of the artifact.
 _WEIGHTS = re.compile(r'#vhlo\.string_v\d+<"(axir\.\d+\.\d+)">$')
 _DENSE = re.compile(r"dense<(.*)> : tensor<(\d+)xi(64|1)>$", re.DOTALL)
 _ELEMENTS = {"bool": "i1", "token": "!stablehlo.token", "none": "none"}
 _SYMBOLS = ("callee", "decomposition")
 # Lists of integers that StableHLO holds as arrays of elements, too.
 _KEPT_DENSE = ("value", "padding", "replica_groups", "source_target_pairs")
-# What says how, not what, to compute, or has a form that only its own program knows.
+# Attributes that say how, not what, to compute, or with a form that only their program knows.
 _DROPPED = (
     "accumulation_type",
     "allow_imprecise_accumulation",
@@ -107,7 +107,7 @@ def to_stablehlo(module: ir.Module) -> ir.Module:
     """Returns a module of VHLO as one of StableHLO.
 
     Raises:
-        ParseError: if an operation of it is none of StableHLO.
+        ParseError: if StableHLO lacks one of its operations.
     """
     with context(), module.operation.location:
         made = ir.Module.create()

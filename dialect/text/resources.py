@@ -1,9 +1,9 @@
 """Resources: the weights of a module that stand behind its text, or in a section of its bytecode.
 
-MLIR copies them into its context, for good, and renames those whose names another module has taken.
-They are taken out before it reads the module: the text and bytecode that it reads name them by
-handles of this process, and the arrays are views of the file. Where a module was printed without
-them, they are looked up in a file beside it. The notation is that of MLIR's documentation, "MLIR
+MLIR copies them into its context permanently, and renames them if another module has taken their
+names. So axir takes them out before MLIR reads the module: the text and bytecode for MLIR name them
+by handles of this process, and the arrays are views of the file. If a module was printed without
+them, they are looked up in a file beside it. MLIR's documentation describes the notation: "MLIR
 Language Reference" and "MLIR Bytecode Format".
 """
 
@@ -48,7 +48,7 @@ __all__ = [
 _HANDLE = re.compile(r'dense_resource<"?axir\.(\d+)\.(\d+)"?> : (.*)$', re.DOTALL)
 _ELIDED = "__elided__"
 _ALIGNMENT_BYTES = 4
-# So many bytes of weights are compared before all of them are.
+# The number of bytes of weights that are compared before all of them are.
 _COMPARED_FIRST = 64
 _numbers = itertools.count()
 
@@ -60,18 +60,18 @@ _archives: dict[str, Callable[[Path], Mapping[str, HostArray]]] = {}
 
 
 def offer_archives(suffix: str, read: Callable[[Path], Mapping[str, HostArray]]) -> None:
-    """Says what reads files of parameters of a suffix, which may stand beside a module."""
+    """Registers a reader for files of parameters with a suffix; they may stand beside a module."""
     _archives[suffix] = read
 
 
 class Resources:
-    """The weights of a module, by the numbers that their handles have.
+    """The weights of a module, by the numbers in their handles.
 
     Args:
-        file: What the module is called in errors; files of weights are looked for beside it.
-        number: What the module is called in handles.
-        names: Names of its weights; those of constants are None.
-        blobs: The content of those that are in it, and whether it is written in hexadecimal digits.
+        file: Name of the module in errors; files of weights are searched beside it.
+        number: Number of the module in handles.
+        names: Names of its weights; None for constants.
+        blobs: The content of the weights in it, and whether it is written in hexadecimal digits.
     """
 
     def __init__(
@@ -91,11 +91,11 @@ class Resources:
         self._unnamed: frozenset[str] = frozenset()
 
     def give(self, weights: Mapping[str, HostArray], unnamed: Iterable[str] = ()) -> None:
-        """Says what weights are that are not in the module.
+        """Sets the weights that are not in the module.
 
         Args:
-            weights: These, by name.
-            unnamed: Those of them that are constants: nobody gave them their names.
+            weights: These weights, by name.
+            unnamed: The weights that are constants: their names are not a user's.
         """
         self._beside, self._unnamed = weights, frozenset(unnamed)
 
@@ -115,10 +115,10 @@ class Resources:
         return self._names[place] in self._unnamed
 
     def array(self, place: int, wanted: ShapedArray) -> HostArray:
-        """Returns weights as an array, read-only, where they lie if they can.
+        """Returns weights as a read-only array, in place if possible.
 
         Raises:
-            WeightsError: if there are none, or they have another size or type.
+            WeightsError: if they are missing, or have another size or type.
         """
         key = (place, wanted)
         if key not in self._arrays:
@@ -194,7 +194,7 @@ def _prefix(number: int) -> str:
 
 
 def _decoded(digits: memoryview, name: str | None, file: str) -> memoryview:
-    """Returns what is written in hexadecimal digits, without the alignment before resources."""
+    """Returns the content of hexadecimal digits, without the alignment before resources."""
     called = "a constant" if name is None else repr(name)
     try:
         content = binascii.unhexlify(digits)
@@ -225,21 +225,21 @@ def remember_resources(module: ir.Module, resources: Resources) -> None:
 
 
 def resources_of(module: ir.Module) -> Resources | None:
-    """Returns the weights of a module, None if it names none."""
+    """Returns the weights of a module; None if it names no weights."""
     return _of_modules.get(module)
 
 
 def resource_name(attribute: ir.Attribute) -> str | None:
-    """Returns the name of the weights that an attribute stands for, None if it has none."""
+    """Returns the name of the weights that an attribute stands for; None without a name."""
     found = _weights_of(attribute)
     return None if found is None else found[0].name(found[1])
 
 
 def resource_array(attribute: ir.Attribute) -> HostArray | None:
-    """Returns the weights that an attribute stands for, None if it is another one.
+    """Returns the weights that an attribute stands for; None for other attributes.
 
     Raises:
-        WeightsError: if they are not there, or of another size or type.
+        WeightsError: if they are missing, or of another size or type.
     """
     found = _weights_of(attribute)
     if found is None:
@@ -249,17 +249,17 @@ def resource_array(attribute: ir.Attribute) -> HostArray | None:
 
 
 def _weights_of(attribute: ir.Attribute) -> tuple[Resources, int, str] | None:
-    """Returns weights that an attribute stands for: whose, their number, and their type."""
+    """Returns the weights that an attribute stands for: their resources, number, and type."""
     found = _HANDLE.match(str(attribute)) if _is_plain(attribute) else None
     resources = None if found is None else _by_number.get(int(found[1]))
     return None if found is None or resources is None else (resources, int(found[2]), found[3])
 
 
 def write_out(op: ir.Operation) -> None:
-    """Writes weights into an operation and those in it, for programs that know no handles.
+    """Writes weights into an operation and its inner operations, for programs without handles.
 
     Raises:
-        WeightsError: if they are not there, or of another size or type.
+        WeightsError: if they are missing, or of another size or type.
     """
     failures: list[WeightsError] = []
 
@@ -282,7 +282,7 @@ def write_out(op: ir.Operation) -> None:
 
 
 def _written_out(attribute: ir.Attribute) -> ir.Attribute:
-    """Returns an attribute with the weights that are in it, or itself if there are none."""
+    """Returns an attribute with its weights written out, or itself if it has no weights."""
     if isinstance(attribute, ir.ArrayAttr):
         entries = list(attribute)
         written = list(map(_written_out, entries))
@@ -298,21 +298,21 @@ def _written_out(attribute: ir.Attribute) -> ir.Attribute:
 
 
 def _is_plain(attribute: ir.Attribute) -> bool:
-    """Tells whether an attribute has no class of its own, as resources have none."""
+    """Tells whether an attribute has no specific class, as resources do not."""
     return type(attribute) is ir.Attribute or isinstance(attribute, ir.DenseResourceElementsAttr)
 
 
 def name_constants(
     module: ir.Module, weights: Mapping[str, HostArray], unnamed: Iterable[str] = ()
 ) -> None:
-    """Gives constants of a module, which are weights, the names of these.
+    """Gives constants of a module that are weights the names of these weights.
 
-    Programs that read models write weights as constants, and forget their names.
+    Programs that read models write weights as constants, and lose their names.
 
     Args:
         module: The module.
         weights: Weights by name.
-        unnamed: Those that have names in the module alone.
+        unnamed: The weights with names in the module only.
     """
     resources = _of_modules.get(module)
     if resources is None:
@@ -332,7 +332,7 @@ def name_constants(
             if name is not None:
                 named[name] = attribute
             elif found is not None and found[0].is_unnamed(found[1]):
-                pass  # it is known which one it is, and that it has no name
+                pass  # it is known already, and has no name
             elif isinstance(op.results[0].type, ir.RankedTensorType):
                 constants.append(op)
         return ir.WalkResult.ADVANCE
@@ -340,7 +340,7 @@ def name_constants(
     with context():
         module.operation.walk(visit)
         own = {name: x for name, x in weights.items() if name not in without_names}
-        # Those that have no constant yet come first: biases of zeros are equal.
+        # Weights without a constant come first: biases of zeros are equal.
         alike = _Alike({name: own[name] for name in sorted(own, key=lambda name: name in named)})
         for op in constants:
             name = alike.name(op.attributes["value"], op.results[0].type)
@@ -351,10 +351,10 @@ def name_constants(
 
 
 class _Alike:
-    """Weights by what tells most of them apart: their types, and few of their bytes.
+    """Weights by a key that distinguishes most of them: their types, and few of their bytes.
 
     Args:
-        weights: These by name, in the order in which equal ones are to be taken.
+        weights: The weights by name, in the order in which to take equal ones.
     """
 
     def __init__(self, weights: Mapping[str, HostArray]):
@@ -395,11 +395,11 @@ def _bytes_of(array: HostArray) -> HostArray:
 
 
 def split(data: Content, name: str) -> tuple[Content, Resources | None]:
-    """Returns text or bytecode without weights, and these; None if it names none.
+    """Returns text or bytecode without weights, and the weights; None if it names no weights.
 
     Args:
         data: The content of a file.
-        name: What it is called.
+        name: Its name.
 
     Raises:
         WeightsError: if weights are cut off, or two have one name.
@@ -409,7 +409,7 @@ def split(data: Content, name: str) -> tuple[Content, Resources | None]:
     if is_bytecode:
         try:
             found = weights_in_bytecode(data, _prefix(number))
-        except (ValueError, IndexError, KeyError):  # whoever reads it says what is wrong
+        except (ValueError, IndexError, KeyError):  # the reader reports the fault
             return data, None
     else:
         found = weights_in_text(data, _prefix(number), name)

@@ -1,6 +1,6 @@
-"""Compares the attributes of an op with the parameters it declares: for text that people edit.
+"""Compares the attributes of an op with its declared parameters, as edited text needs it.
 
-What tracing records is right by construction and never comes here.
+Recorded ops are right by construction and are not compared.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from axir.dialect.program.function import Function
 from axir.dialect.program.parameters import AnyKind, Ints, alternatives, fits, is_named_tuple
 from axir.dialect.program.primitive import Primitive
 
-# How an attribute of a kind is written.
+# The text of an attribute of a kind.
 _WRITTEN: dict[AnyKind, str] = {
     bool: "true or false",
     int: "an integer such as 2 : i64",
@@ -43,7 +43,7 @@ class Functions(Symbols, Protocol):
     """The functions of a module that is read."""
 
     def deferring(self, is_deferred: bool) -> Symbols:
-        """Returns the same, where a function may stand in its own derivative rule if deferred."""
+        """Returns itself; if deferred, a reader that allows a function in its derivative rule."""
         ...
 
 
@@ -51,7 +51,7 @@ def read_attributes(primitive: Primitive, op: ir.Operation, functions: Functions
     """Returns the parameters that the attributes of an op encode.
 
     Args:
-        primitive: What the op applies.
+        primitive: The primitive of the op.
         op: The op.
         functions: The functions of the module by symbol name.
 
@@ -88,11 +88,11 @@ def read_attributes(primitive: Primitive, op: ir.Operation, functions: Functions
 
 @dataclass(frozen=True)
 class _Schema:
-    """What reading needs to know of the parameters that an op declares.
+    """The declared parameters of an op, as reading needs them.
 
     Attributes:
         checks: For each parameter, whether a value is of its type.
-        deferred: The parameters whose functions are read when somebody asks for them.
+        deferred: The parameters with functions that are read at their first use.
         named_tuples: The classes of the parameters that are named tuples.
     """
 
@@ -101,7 +101,7 @@ class _Schema:
     named_tuples: dict[str, type]
 
 
-@functools.cache  # primitives that declare parameters are those of the table, which stay
+@functools.cache  # primitives that declare parameters are in the table, which keeps them
 def _schema_of(primitive: Primitive) -> _Schema:
     declared = primitive.parameters or {}
     kinds = {name: alternatives(kind) for name, kind in declared.items()}
@@ -129,7 +129,7 @@ def _wrong_names(
 
 
 def _ways_to_write(kind: AnyKind) -> Iterator[str]:
-    """Yields how values of a type are written, once for each that text can hold."""
+    """Yields the texts of values of a type, one for each type that text can hold."""
     for alternative in alternatives(kind):
         if alternative in _WRITTEN:
             yield _WRITTEN[alternative]

@@ -1,9 +1,9 @@
 """Signatures of saved functions: names of arguments and results, and the trees they come from.
 
 They stand in the module as attributes: `jaxpr.name` on each argument and result, `jaxpr.in_tree`
-and `jaxpr.out_tree` on the function (the notation is the business of whoever writes trees). A
-compiled program carries the same as JSON, in what IREE calls reflection. Modules from elsewhere
-have none of this: their arguments are `arg0`, `arg1`, ...
+and `jaxpr.out_tree` on the function (the writer of trees defines the notation). A compiled program
+carries the same as JSON, in IREE's reflection attributes. Modules from elsewhere lack these
+attributes: their arguments are `arg0`, `arg1`, ...
 """
 
 from __future__ import annotations
@@ -56,14 +56,14 @@ class Argument:
 
 @dataclass(frozen=True)
 class Signature:
-    """What a function takes and returns.
+    """The arguments and results of a function.
 
     Attributes:
         arguments: Its arguments, in order.
         results: Its results, in order.
         in_tree: Notation of the tree of arguments, if it is known.
         out_tree: Notation of the tree of results, if it is known.
-        is_named: Whether the names are somebody's, and not only `arg0`, `arg1`, ...
+        is_named: Whether the names were given, and are not only `arg0`, `arg1`, ...
     """
 
     arguments: tuple[Argument, ...]
@@ -73,7 +73,7 @@ class Signature:
     is_named: bool = False
 
     def renamed(self, arguments: Sequence[str], results: Sequence[str]) -> Signature:
-        """Returns the signature with other names, of as many arguments and results."""
+        """Returns the signature with other names of arguments and results."""
         return replace(
             self,
             arguments=tuple(map(replace_name, self.arguments, arguments)),
@@ -92,7 +92,7 @@ class Signature:
 
     @staticmethod
     def from_json(text: str) -> Signature:
-        """Reads what `to_json` wrote."""
+        """Reads a signature that `to_json` wrote."""
         entries = json.loads(text)
         groups = [
             tuple(Argument(name, parse_type(kind, weak)) for name, kind, weak in entries[group])
@@ -128,7 +128,7 @@ def parse_type(text: str, weak_type: bool = False) -> ShapedArray:
 
 
 def default_names(kind: str, count: int) -> list[str]:
-    """Returns the names of values that have none: `arg0`, `arg1`, ..."""
+    """Returns names for values without names: `arg0`, `arg1`, ..."""
     return [f"{kind}{index}" for index in range(count)]
 
 
@@ -147,7 +147,7 @@ def signatures(module: ir.Module) -> dict[str, Signature]:
 
 
 def has_open_dimensions(module: ir.Module) -> bool:
-    """Tells whether a public function of a module takes arrays whose extents are open."""
+    """Tells whether a public function of a module takes arrays of open extents."""
     for view in module.body.operations:
         op = view.operation
         if op.name == "func.func" and is_public(op):
@@ -239,7 +239,7 @@ def _mark(op: ir.Operation, attribute: str, values: Sequence[Argument]) -> None:
 
 
 def attach_reflection(module: ir.Module, found: dict[str, Signature], platform: str) -> None:
-    """Makes the program compiled from a StableHLO module tell its signatures and its platform."""
+    """Adds signatures and platform to a StableHLO module, so that the compiled program has them."""
     with context():
         for symbol, signature in found.items():
             entries = {
@@ -250,7 +250,7 @@ def attach_reflection(module: ir.Module, found: dict[str, Signature], platform: 
 
 
 def reflected_target(reflection: dict[str, str]) -> str | None:
-    """Returns the platform that a function was compiled for, if its reflection tells."""
+    """Returns the platform that a function was compiled for, if its reflection has it."""
     return reflection.get(PLATFORM)
 
 
@@ -263,7 +263,7 @@ def reflected_signature(reflection: dict[str, str]) -> Signature:
     if REFLECTION in reflection:
         return Signature.from_json(reflection[REFLECTION])
     declaration = reflection.get(_DECLARATION, "")
-    # Unsigned integers are declared as signless ones with the true type beside them.
+    # Unsigned integers are declared as signless integers, with the true type beside them.
     declaration = _ENCODED.sub(r"%\g<1>0: \g<2>", declaration)
     groups: dict[str, list[ShapedArray]] = {"input": [], "output": []}
     for kind, text in _DECLARED.findall(declaration):

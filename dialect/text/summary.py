@@ -1,4 +1,4 @@
-"""What a module consists of, without reading what it means: for `axir inspect`."""
+"""The contents of a module, counted without interpreting it, as shown by `axir inspect`."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from axir.dialect.core.types import ShapedArray, numpy_dtype, type_of_mlir
 from .resources import resource_name
 
 _CONTAINERS = ("builtin.module", "func.func")
-# What exporters write beside StableHLO, and alone if nothing else is left.
+# Dialects that exporters write beside StableHLO, or only them if nothing else is left.
 _BESIDE = ("arith", "shape", "tensor")
-# What is compiled as axir's own operations, of which legalizations of StableHLO know nothing.
+# Compiled as axir's own operations: legalizations of StableHLO do not know them.
 _RAISED = ("arith.", "chlo.scan", "shape.", "stablehlo.composite", "tensor.")
 _NEUTRAL = (*_CONTAINERS, "func.return", "func.call")
 
@@ -30,8 +30,8 @@ class Summary:
         dialect: `jaxpr`, or the dialect that most ops belong to: `stablehlo`, ...
         operations: How often each op occurs.
         constants: Bytes of the constants, by the user's line that they come from.
-        weights: Types of the constants that are weights with names of their own.
-        foreign_calls: What `stablehlo.custom_call` refers to: functions of another program.
+        weights: Types of the constants that are weights with names.
+        foreign_calls: Targets of `stablehlo.custom_call`: functions of another program.
         is_quantized: Whether values are quantized numbers.
     """
 
@@ -47,7 +47,7 @@ class Summary:
         """Whether a module of StableHLO can be compiled only if it can be raised.
 
         It calls functions of another program, of LAPACK for instance, which only lowering writes
-        out, or holds quantized numbers, or what exporters write beside StableHLO.
+        out. Or it holds quantized numbers, or dialects that exporters write beside StableHLO.
         """
         is_beside = any(x.startswith(_RAISED) for x in self.operations)
         return bool(self.foreign_calls) or self.is_quantized or is_beside
@@ -94,7 +94,7 @@ def _holds_quantized(op: ir.Operation) -> bool:
 
 
 def _leaves_extents_open(module: ir.Module) -> bool:
-    """Tells whether arguments have types that do not say what their open extents are."""
+    """Tells whether arguments have types that do not give their open extents."""
     kinds = [
         kind
         for view in module.body.operations
@@ -125,7 +125,7 @@ def _element_bytes(element: ir.Type) -> int:
     if isinstance(element, ir.OpaqueType):
         try:
             return numpy_dtype(element).itemsize
-        except AxirError:  # somebody else's type
+        except AxirError:  # a type of another project
             return 1
     width = getattr(element, "width", 8)
     return max(1, width // 8)

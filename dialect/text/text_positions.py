@@ -1,8 +1,8 @@
-"""Where an op stands in the text that its module was parsed from.
+"""The position of an op in the text that its module was parsed from.
 
-The locations that ops carry name the lines of Python that they come from. Whoever edits the text
-needs the line of the text, which MLIR forgets where a location is written: the text is parsed again
-without its locations, which happens for an error only.
+The locations of ops name the lines of Python that they come from. An editor of the text needs the
+line of the text, but MLIR drops it if a location is written. So the text is parsed again without
+its locations, only for an error.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _sources: ByIdentity[ir.Module, tuple[str, Path | str]] = ByIdentity()
 
 
 def remember_source(module: ir.Module, name: str, source: Path | str) -> None:
-    """Keeps what a module was parsed from: a file, or the text itself."""
+    """Keeps the source of a parsed module: a file, or the text itself."""
     _sources.keep(module, (name, source))
 
 
@@ -40,7 +40,7 @@ def place_in_text(module: ir.Module, op: ir.Operation) -> str | None:
         return None
     before, after = _ops_of(module), _ops_of(again)
     if [inner.name for inner in before] != [inner.name for inner in after]:
-        return None  # it was transformed, or the file written again
+        return None  # the module was transformed, or the file was written again
     line = after[before.index(op)].location.start_line
     place = f"{name}:{line}"
     return None if describe_location(op.location) in (place, f"line {line}") else place

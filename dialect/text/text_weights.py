@@ -1,8 +1,8 @@
 """Weights in the text of a module, taken out of it before MLIR reads it: they stay where they are.
 
 These are resources, which stand in sections behind the operations, and large constants in
-hexadecimal digits, which become resources. Elsewhere: bytecode (`bytecode_weights.py`), what
-weights are (`resources.py`).
+hexadecimal digits, which become resources. Elsewhere: bytecode (`bytecode_weights.py`), the weights
+(`resources.py`).
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _USE = re.compile(rb"%s|//[^\n]*|dense_resource<\s*(%s|[^>\s\"]+)\s*>" % (_STRIN
 _ESCAPE = re.compile(rb"\\(?:([0-9A-Fa-f]{2})|(.))", re.DOTALL)
 _LETTERS = {b"n": b"\n", b"t": b"\t"}
 _TOKEN = re.compile(rb"\s*(?:([A-Za-z_0-9][\w$.-]*)|(\S))")
-# A constant in digits, and what stands behind it. An element has whole bytes, in their order.
+# A constant in digits, and the text behind it. An element has whole bytes, in their order.
 _DIGITS = b'dense<"0x'
 _ELEMENT = rb"(?:f64|f32|f16|bf16|[us]?i(?:64|32|16|8))"
 _TYPE = re.compile(rb'"\s*>\s*:\s*tensor<(?:\d+x)*(?:%s|complex<%s>)>' % (_ELEMENT, _ELEMENT))
 _LONGEST_TYPE = 400
-# What a constant is called until it has a handle: no resource can be.
+# The name of a constant until it has a handle: no resource can have this name.
 _CONSTANT = b"#"
 _PATH = ["", "dialect_resources", "builtin"]
 _INDENTATION = 80
@@ -38,16 +38,16 @@ _INDENTATION = 80
 def weights_in_text(
     data: Content, prefix: str, name: str
 ) -> tuple[bytes, list[str | None], dict[int, memoryview]] | None:
-    """Returns text without the weights in it, and these in hexadecimal digits.
+    """Returns text without its weights, and the weights in hexadecimal digits.
 
     Args:
         data: The text.
-        prefix: What handles of weights begin with in the new text; their numbers follow.
-        name: What the text is called.
+        prefix: The beginning of weights' handles in the new text; their numbers follow.
+        name: Name of the text.
 
     Returns:
-        The text, the names of weights by number, those of constants None, and their digits by
-        number. Those that are not in the text have no digits. None if there are no weights.
+        The text, the names of weights by number (None for constants), and their digits by number.
+        Weights outside of the text have no digits. None if it has no weights.
 
     Raises:
         WeightsError: if weights are cut off.
@@ -73,7 +73,7 @@ def weights_in_text(
         if found[1].startswith(_CONSTANT):
             place = constants.get(found[1])
             if place is None:
-                return found[0]  # no name of a resource: MLIR's parser says so
+                return found[0]  # not the name of a resource: MLIR's parser reports it
             number = place
         else:
             label = _unescaped(found[1])
@@ -89,10 +89,10 @@ class _Text:
     """Text of a module in parts.
 
     Attributes:
-        pieces: The text, in which large constants are resources called `#0`, `#1`, ...
-        constants: What they hold, in hexadecimal digits.
-        sections: Where the sections of resources begin and end.
-        is_whole: Whether all of these end.
+        pieces: The text, with large constants as resources called `#0`, `#1`, ...
+        constants: The content of these constants, in hexadecimal digits.
+        sections: The start and the end of each section of resources.
+        is_whole: Whether all sections have an end.
     """
 
     def __init__(self, data: Content):
@@ -130,7 +130,7 @@ class _Text:
 
 
 def _section_start(data: Content, position: int) -> int:
-    """Returns where the next section of resources begins, negative if there is none."""
+    """Returns the start of the next section of resources, or a negative number if absent."""
     while (position := data.find(_SECTION, position)) >= 0:
         line = data[max(0, position - _INDENTATION) : position].rpartition(b"\n")[2]
         if not line.strip():
@@ -140,7 +140,7 @@ def _section_start(data: Content, position: int) -> int:
 
 
 def _section_end(data: Content, position: int) -> int:
-    """Returns where a section ends, negative if it does not; its strings may have gigabytes."""
+    """Returns the end of a section, negative if absent; its strings may have gigabytes."""
     while True:
         quote = data.find(b'"', position)
         end = data.find(_SECTION_END, position, quote if quote >= 0 else len(data))
@@ -159,8 +159,8 @@ def _written(
 
     Args:
         data: The text.
-        section: Where the section begins and ends in it.
-        name: What the text is called.
+        section: The start and the end of the section in it.
+        name: Name of the text.
     """
     memory = memoryview(data)
     path = [""]
@@ -190,7 +190,7 @@ def _written(
 
 
 def _end_of_string(data: Content, position: int, end: int) -> int:
-    """Returns where a string ends, negative if it does not."""
+    """Returns the end of a string, negative if absent."""
     close = data.find(b'"', position, end)
     while close >= 0:
         before = close
@@ -208,7 +208,7 @@ def _unescaped(word: bytes) -> str:
 
 
 def _text_of(content: bytes) -> str:
-    """Returns what MLIR writes in a string; it writes bytes that are not ASCII as digits."""
+    """Returns the text of one of MLIR's strings, which write bytes beyond ASCII as digits."""
 
     def plain(found: re.Match[bytes]) -> bytes:
         if found[1] is not None:
@@ -219,7 +219,7 @@ def _text_of(content: bytes) -> str:
 
 
 def _is_key(section: memoryview, position: int) -> bool:
-    """Tells whether what ends at a position is the name of something."""
+    """Tells whether a key ends at a position, with a colon behind it."""
     return bytes(section[position : position + _INDENTATION]).lstrip()[:1] == b":"
 
 

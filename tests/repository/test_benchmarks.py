@@ -1,4 +1,4 @@
-"""Every program of the benchmark runs, and the harness tells what is wrong or slower."""
+"""Every program of the benchmark runs, and the harness reports wrong and slower ones."""
 
 from __future__ import annotations
 

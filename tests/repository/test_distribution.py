@@ -1,4 +1,4 @@
-"""A file's tests run in one worker, and what they share is made once."""
+"""A file's tests run in one worker, and their shared values are made once."""
 
 from __future__ import annotations
 

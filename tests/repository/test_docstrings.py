@@ -14,7 +14,7 @@ from support.source_imports import statements
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("frontend", "runtime", "passes", "dialect", "docs")
 SECTION = re.compile(r"(Args|Attributes|Examples?|Raises|Returns|Yields):")
-# A function's summary says what it does, not what its result is.
+# A function's summary describes its action, not its result.
 NO_VERB = re.compile(r"(An?|How|The|True|What|Where|Whether) ")
 
 
@@ -23,7 +23,7 @@ def sources() -> list[Path]:
 
 
 def documented(tree: ast.Module) -> Iterator[tuple[ast.AST, str]]:
-    """Yields what has a docstring, but for commands, whose docstrings are printed as help."""
+    """Yields nodes with a docstring, except commands: their docstrings are printed as help."""
     for node in (tree, *(statement for statement, *_ in statements(tree))):
         if isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.Module)):
             text = ast.get_docstring(node)
@@ -37,7 +37,7 @@ def is_decorated(node: ast.AST, *names: str) -> bool:
 
 
 def faults(tree: ast.Module) -> Iterator[str]:
-    """Yields what is wrong with the docstrings of a module."""
+    """Yields the faults of the docstrings of a module."""
     for node, text in documented(tree):
         line = getattr(node, "lineno", 1)
         is_function = isinstance(node, ast.FunctionDef) and not is_decorated(node, "property")
@@ -51,7 +51,7 @@ def faults(tree: ast.Module) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def trees() -> Iterator[dict[Path, ast.Module]]:
-    """The sources, parsed once, for it takes seconds; the tests of one file share a worker."""
+    """The sources, parsed once because it takes seconds; the tests of one file share a worker."""
     parsed = {path: ast.parse(path.read_text()) for path in sources()}
     yield parsed
     parsed.clear()

@@ -52,7 +52,7 @@ def examples_of_module(name: str) -> list[doctest.DocTest]:
 def examples_of_document(path: Path) -> doctest.DocTest:
     """Returns all examples of a document as one test, since a later one may use an earlier one.
 
-    What is not an example becomes blank, which keeps the line numbers.
+    The text between examples becomes blank, which keeps the line numbers.
     """
     text = path.read_text()
     blanked = ["\n" if character == "\n" else " " for character in text]

@@ -1,4 +1,4 @@
-"""Checks what documents promise about files: relative links and generated pages."""
+"""Checks the promises of documents about files: relative links and generated pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs the golden tests of tests/filecheck under lit; each is a test of its own."""
+"""Runs the golden tests of tests/filecheck under lit; each is a separate test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report of a GPU is written whatever its parts do, and says what is wrong."""
+"""The report of a GPU is written even if its parts fail, and names the failures."""
 
 from __future__ import annotations
 

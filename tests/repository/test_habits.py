@@ -1,4 +1,4 @@
-"""What the habits of the repository rest on: make targets that exist, versions that agree."""
+"""The basis of the repository's habits: make targets that exist, versions that agree."""
 
 from __future__ import annotations
 

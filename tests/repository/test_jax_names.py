@@ -1,8 +1,8 @@
-"""JAX's public names and keywords: axir has them, but for those that are left out with the reason.
+"""JAX's public names and keywords: axir has them, except those left out for a reason.
 
-They are those of the JAX that is installed, and of the newest one, of which `jax_newest.json`
-tells. `tests/frontend/test_signatures.py` compares the order of parameters. `python -m
-support.jax_names` and `python -m support.jax_parity`, run in `tests/`, print what is missing.
+They come from the installed JAX, and from the newest one, recorded in `jax_newest.json`.
+`tests/frontend/test_signatures.py` compares the order of parameters. `python -m support.jax_names`
+and `python -m support.jax_parity`, run in `tests/`, print missing names.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def test_what_is_missing_of_the_installed_jax_is_left_out_on_purpose(module: str
 
 
 def test_most_names_and_keywords_of_the_newest_jax_are_there() -> None:
-    """Counts what programs use: not what JAX's implementation is made of."""
+    """Counts names for programs, not parts of JAX's implementation."""
     assert NEWEST.total > 7000
     assert NEWEST.share >= GOAL
     assert len(NEWEST.on_purpose) < 0.04 * NEWEST.total

@@ -21,7 +21,7 @@ from support.source_imports import (
     source_files,
 )
 
-# The parts of the runtime that talk to the compiler, or read what it has written.
+# The parts of the runtime that talk to the compiler, or read its output.
 COMPILER_ROOMS = ("axir.runtime.compiler", "axir.runtime.cpp.reading")
 # Needed by tests and benchmarks only.
 FOREIGN = ("jax", "jaxlib", "pytest", "hypothesis")

@@ -1,9 +1,9 @@
 """Proves that the rooms inside the rooms stand in an order, and that no import hides.
 
 `test_layers.py` proves the order of the four rooms. Here every folder in them has its place: it
-imports what stands before it in `ORDER`, and nothing after it. Modules import each other without
-circles. An import inside a function states its reason, and `late_module` is called only in the
-files that `LATE` lists.
+imports folders before it in `ORDER`, and none after it. Modules import each other without circles.
+An import inside a function states its reason, and `late_module` is called only in the files that
+`LATE` lists.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ def test_a_room_imports_what_stands_before_it(
 
 
 def is_public(name: str) -> bool:
-    """Tells whether a name is a package of the public API: what it holds is asked elsewhere."""
+    """Tells whether a name is a package of the public API; other tests check its contents."""
     return MODULES[name].name == "__init__.py" and room_of(name) == "frontend"
 
 

@@ -1,4 +1,4 @@
-"""What a run of the tests tells of proofs, and which tests it lets fail for them."""
+"""The report of proofs in a run of the tests, and the tests that fail for them."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def broken_links(folder: Path) -> Iterator[tuple[str, str]]:
     for path in folder.rglob("*.md"):
-        # Words of links may be code; what is left of a link then is its end, which is looked at.
+        # Words of links may be code; then only the end of a link is left, which is checked.
         for target in LINK.findall(CODE.sub("", path.read_text())):
             if not (path.parent / target).exists():
                 yield path.relative_to(folder).as_posix(), target

@@ -54,7 +54,7 @@ def is_state(node: ast.expr, names: set[str]) -> bool:
 
 
 def uses_of_memos(tree: ast.AST) -> Iterator[int]:
-    """Yields the lines that look into what was derived from something, or put something there."""
+    """Yields the lines that read or write the `derived` memo of an object."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and node.attr == "derived":
             if isinstance(node.ctx, ast.Load):

@@ -1,6 +1,6 @@
 """Counts the places where a room says `Any`: they may become fewer, and never more.
 
-What passes through without being looked at, and what has no type, has a name of its own in
+Objects that pass through unread, and objects without a type, have specific names in
 `dialect/core/annotations.py`; rules and drivers have theirs in `dialect/program/rules.py`.
 """
 

@@ -1,5 +1,5 @@
-"""Helpers that several test files share: inputs, generated programs, oracles, and what runs them.
+"""Helpers that several test files share: inputs, generated programs, oracles, and runners.
 
-Imported as `support.…`, because pytest puts `tests/` on the path. What a single file needs stays in
+Imported as `support.…`, because pytest puts `tests/` on the path. Helpers of a single file stay in
 that file, and nothing here is a test.
 """

@@ -110,7 +110,7 @@ def _show(x: Any) -> str:
 def same_error(
     ours: Callable[..., Any], theirs: Callable[..., Any], *args: Any, **kwargs: Any
 ) -> Exception:
-    """Asserts that both raise errors of which ours can be caught as JAX's; returns ours."""
+    """Asserts that both raise errors, and that ours can be caught as JAX's; returns ours."""
     error: Exception | None = None
     try:
         theirs(*map(to_jax, args), **{k: to_jax(v) for k, v in kwargs.items()})

@@ -1,8 +1,8 @@
-"""Small bundles of each kind, for the corpus of files that must stay readable.
+"""Small bundles of each kind: the corpus of files that must stay readable.
 
 `python -m support.bundle_cases NAME` in `tests/` writes `frontend/_bundles/corpus/NAME-*.axir` and
 beside each the arguments and results of its functions. A bundle that is committed is never written
-again: a new version of the format gets files of its own.
+again: a new version of the format gets new files.
 """
 
 from __future__ import annotations

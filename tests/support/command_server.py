@@ -2,8 +2,8 @@
 
 `python command_server.py serve SOCKET` listens; `python -I -S command_server.py run SOCKET ARGS...`
 runs the command with these arguments, in its own folder, environment and files, and ends as the
-command does. Elsewhere: who starts the server (`tests/repository/test_golden.py`), and where `axir`
-becomes a call of it (`tests/lit.cfg.py`).
+command does. Elsewhere: the start of the server (`tests/repository/test_golden.py`), and the
+replacement of `axir` by a call of it (`tests/lit.cfg.py`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import os
 import socket
 import sys
 
-# What follows is imported by each run as well: nothing that takes time.
+# Each run imports this file as well: it must import nothing that takes time.
 
 _LENGTH_BYTES = 8
 
@@ -41,7 +41,7 @@ def serve(path: str) -> None:
     listening.bind(path)
     listening.listen()
     print("listening", flush=True)
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks how a child has ended
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the exit status of children is not read
     while True:
         connection, _ = listening.accept()
         if os.fork() == 0:

@@ -26,11 +26,11 @@ from axir.runtime.cpp.program.interface import Given, Interface
 
 @dataclass(frozen=True)
 class EmittedModel:
-    """A model as it was written.
+    """An emitted model.
 
     Attributes:
-        folder: Where it is.
-        interface: What users see of it.
+        folder: Its folder.
+        interface: Its public interface.
     """
 
     folder: Path
@@ -72,7 +72,7 @@ def build(
 ) -> Path:
     """Compiles a model with a program of the test's, without warnings.
 
-    What the model consists of is compiled once for all programs.
+    The parts of the model are compiled once for all programs.
     """
     file = folder / "programs" / f"{program}.cpp"
     file.parent.mkdir(exist_ok=True)
@@ -118,7 +118,7 @@ def _check(command: Sequence[str]) -> None:
 
 
 def run(program: Path, *arguments: str) -> str:
-    """Runs a program in its folder; returns what it prints."""
+    """Runs a program in its folder; returns its output."""
     done = subprocess.run(
         [str(program), *arguments], capture_output=True, text=True, cwd=program.parent, check=False
     )

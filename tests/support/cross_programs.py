@@ -1,8 +1,8 @@
 """Programs for other CPUs, run by IREE's runtime for these in an emulator.
 
-The runtime is that of the wheel for the other CPU, of the version that is installed for this one.
-It is downloaded once, to a folder of the user's, and needs `qemu-user` and the C library of the
-other CPU (`libc6-arm64-cross`, `libstdc++6-arm64-cross` of Debian and Ubuntu).
+The runtime comes from the wheel for the other CPU, in the version that is installed here. It is
+downloaded once, to a folder of the user's, and needs `qemu-user` and the C library of the other CPU
+(`libc6-arm64-cross`, `libstdc++6-arm64-cross` of Debian and Ubuntu).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def cross_compiler(architecture: str) -> str | None:
 
 @functools.cache
 def runtime(architecture: str) -> Path | None:
-    """Returns IREE's program that runs modules, for a CPU; None if it cannot be downloaded."""
+    """Returns IREE's runner of modules on a CPU; None if it cannot be downloaded."""
     version = metadata.version(_PACKAGE)
     home = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
     folder = home / "axir-tests" / f"iree-{version}-{architecture}"
@@ -86,7 +86,7 @@ def run_program(
 
     Args:
         binary: A `.vmfb`.
-        architecture: What it was compiled for.
+        architecture: The CPU that it was compiled for.
         arguments: Of the function.
         results: Their types.
         function: Its name.

@@ -1,12 +1,12 @@
-"""How tests are dealt to the workers of pytest-xdist: each file to one worker, long files first.
+"""Distribution of tests to the workers of pytest-xdist: a file to one worker, long files first.
 
-The tests of a file share what is costly: fixtures of module scope, which hold compiled programs,
-and what JAX compiled for one of them and has ready for the next. Dealt one by one, every worker
-would make all of it. Those of `tests/gpu` share the device, whose threads a driver in software
-keeps busy. A file whose tests share nothing and take minutes is dealt test by test, in the end, so
-that all workers end together.
+The tests of a file share costly values: fixtures of module scope, which hold compiled programs, and
+programs that JAX compiled for one test and reuses in the next. If tests were dealt one by one,
+every worker would make all of them. The tests of `tests/gpu` share the device; a driver in software
+keeps its threads busy. A file of long tests that share nothing is dealt test by test, in the end,
+so that all workers end together.
 
-Elsewhere: what the tests cost (`run_report.py`).
+Elsewhere: the costs of the tests (`run_report.py`).
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> FileSch
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Puts the long files first, and what is dealt by test last."""
+    """Puts the long files first, and the files that are dealt by test last."""
     if "PYTEST_XDIST_WORKER" in os.environ:
         ranks = {file: rank for rank, file in enumerate(_LONG)}
         ranks |= dict.fromkeys(_DEALT_BY_TEST, len(_LONG) + 1)

@@ -29,7 +29,7 @@ def compile_cases(cases: dict[str, Case], device: Device) -> None:
 
 
 def run_cases(cases: dict[str, Case], device: Device) -> tuple[list[str], dict[str, str]]:
-    """Runs cases on a device; returns what is wrong, and why cases were refused, by case."""
+    """Runs cases on a device; returns problems, and the reasons of refusals, by case."""
     config.update("jax_enable_x64", True)
     results = Results({n: (c.function(), c.args) for n, c in cases.items()}, True, device)
     problems, refused = list[str](), dict[str, str]()
@@ -56,8 +56,8 @@ def run_cases(cases: dict[str, Case], device: Device) -> tuple[list[str], dict[s
 def comparable(case: Case, results: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
     """Returns results to compare.
 
-    Where products of complex numbers are formed in another order than the evaluator's, infinite
-    parts of these may become nan, or the reverse: what is not finite counts as nan.
+    If products of complex numbers are formed in another order than the evaluator's, infinite parts
+    of these may become nan, or the reverse: all values that are not finite count as nan.
     """
     if case.primitive.name not in _REORDERED:
         return results

@@ -20,7 +20,7 @@ REFUSED: dict[str, str] = {}
 
 @functools.cache
 def found_gpu(platform: str) -> Device | str:
-    """Returns the device that tests run on, or why there is none."""
+    """Returns the device that tests run on, or the reason for its absence."""
     reasons = []
     for name in ("cuda", "vulkan") if platform == "any" else (platform,):
         try:

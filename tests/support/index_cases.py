@@ -1,4 +1,4 @@
-"""What the tests of indexing share: an array, the kinds of updates, and indices as arrays."""
+"""Shared code of the tests of indexing: an array, the kinds of updates, and indices as arrays."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ UPDATES = {
 
 
 def ours_of(index: Any) -> Any:
-    """An index with arrays of axir in place of those of NumPy."""
+    """An index with arrays of axir in place of NumPy's arrays."""
     if isinstance(index, tuple):
         return tuple(ours_of(item) for item in index)
     return from_numpy(index) if isinstance(index, np.ndarray) else index

@@ -1,8 +1,8 @@
 """JAX's public names by module, read from its sources, and which of them axir has.
 
-A module offers what it defines and what it imports under an `as` (`from a import b as b`), the rule
-of typed packages, which JAX follows; other imports are its own business. `python -m
-support.jax_names [module ...]` in `tests/` prints which are missing.
+A module offers its definitions and its imports under an `as` (`from a import b as b`). That is the
+rule of typed packages, which JAX follows; other imports are private.
+`python -m support.jax_names [module ...]` in `tests/` prints which are missing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 
 import jax
 
-# Modules that are no part of what programs import, each with the reason.
+# Modules that programs do not import, each with the reason.
 OTHER_MODULES = {
     "jax.cloud_tpu_init": "sets up machines of one cloud",
     "jax.collect_profile": "a program, not a library",
@@ -143,7 +143,7 @@ def has(module: ModuleType | None, name: str) -> bool:
 
 
 def function(package: ModuleType, path: str) -> Any:
-    """Returns what stands at a dotted path inside a package."""
+    """Returns the object at a dotted path inside a package."""
     found: Any = package
     for name in path.split("."):
         found = getattr(found, name)
@@ -151,7 +151,7 @@ def function(package: ModuleType, path: str) -> Any:
 
 
 def report(chosen: list[str]) -> None:
-    """Prints what is missing, by module."""
+    """Prints the missing names, by module."""
     total = lacking = 0
     for module in chosen or modules():
         names, missing = public_names(module), missing_names(module)

@@ -1,8 +1,8 @@
-"""Which names and keywords of a JAX axir has, and which not: compared with what was written down.
+"""The names and keywords of a JAX that axir has and lacks: a comparison with a recorded list.
 
-`python -m support.jax_parity [FILE]` in `tests/` prints what is missing, and the share that is
-there; FILE is what `support.jax_record` wrote under that JAX, and by default that of the newest.
-What is left out on purpose stands in `support/jax_left_out.json`, with the reasons.
+`python -m support.jax_parity [FILE]` in `tests/` prints the missing names, and the share that axir
+has. `support.jax_record` wrote FILE under that JAX; by default it is the file of the newest JAX.
+Names that are left out on purpose stand in `support/jax_left_out.json`, with the reasons.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from axir.experimental.pallas._accelerators import AcceleratorOnlyError, _Elsewh
 NEWEST = Path(__file__).parents[1] / "frontend/jax_newest.json"
 LEFT_OUT = Path(__file__).with_name("jax_left_out.json")
 _NOTHING = object()
-# A name that can be imported, means something on accelerators alone, and raises an error when used.
+# A name that can be imported, has a meaning on accelerators only, and raises an error when used.
 ELSEWHERE = object()
 
 
@@ -79,9 +79,9 @@ def accepted(value: Any) -> set[str] | None:
 
 
 def lacking(module: str, name: str, parameters: list[str] | None) -> Iterator[Missing]:
-    """Yields the name if axir has it not, and else the keywords that it does not take.
+    """Yields the name if axir lacks it, and else the keywords that it does not take.
 
-    What means something elsewhere alone is lacking with all its keywords.
+    A name with a meaning on accelerators only is lacking with all its keywords.
     """
     full = f"{module}.{name}"
     value = ours(module, name)
@@ -96,7 +96,7 @@ def lacking(module: str, name: str, parameters: list[str] | None) -> Iterator[Mi
 
 
 def left_out() -> dict[str, str]:
-    """Returns the reasons by what is left out: a module, a name or a keyword of one."""
+    """Returns the reasons for modules, names or keywords that are left out."""
     by_reason: dict[str, list[str]] = json.loads(LEFT_OUT.read_text())
     return {name: reason for reason, names in by_reason.items() for name in names}
 
@@ -115,15 +115,15 @@ def reason_for(missing: Missing, reasons: dict[str, str]) -> str | None:
 
 
 class Comparison(NamedTuple):
-    """What a comparison found.
+    """The result of a comparison.
 
     Attributes:
         version: Of the JAX.
-        total: How many names and keywords it has.
-        missing: Those that axir lacks, and no reason says why.
-        on_purpose: Those that axir lacks for a reason.
-        elsewhere: Those that can be imported, and raise an error when they are used, since they
-            mean something on accelerators alone.
+        total: The number of its names and keywords.
+        missing: Names and keywords that axir lacks without a reason.
+        on_purpose: Names and keywords that axir lacks for a reason.
+        elsewhere: Names that can be imported, and raise an error when they are used, because they
+            have a meaning on accelerators only.
     """
 
     version: str
@@ -140,7 +140,7 @@ class Comparison(NamedTuple):
 
 
 def compare(path: Path = NEWEST) -> Comparison:
-    """Compares axir with the JAX of which a file tells."""
+    """Compares axir with the JAX that a file describes."""
     recorded = json.loads(path.read_text())
     reasons = left_out()
     total, missing, on_purpose, elsewhere = 0, [], {}, list[Missing]()
@@ -161,7 +161,7 @@ def compare(path: Path = NEWEST) -> Comparison:
 
 
 def report(path: Path = NEWEST) -> None:
-    """Prints what is missing, and how much is there."""
+    """Prints the missing names, and the share that axir has."""
     found = compare(path)
     for lack in found.missing:
         print(lack)

@@ -1,4 +1,4 @@
-"""Programs as JAX's users write them, with arguments: what imports StableHLO is tested on them."""
+"""Programs as JAX's users write them, with arguments, to test the import of StableHLO."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
-"""Writes down what a JAX offers: public names by module, with the parameters of functions.
+"""Records the public names of a JAX by module, with the parameters of functions.
 
 `python -m support.jax_record > FILE` in `tests/`, by any Python that has that JAX; axir need not be
-there. `tests/frontend/jax_newest.json` is what it wrote for the newest JAX, and
+installed. `tests/frontend/jax_newest.json` is its output for the newest JAX, and
 `support.jax_parity` compares axir with such a file.
 
 A parameter is its name, with `=` behind it if it has a default, and before it `/` if it is
 positional only, `,` if it is keyword only, `*` and `**` if it stands for many. A name without
-parameters, or of which Python does not know them, has null. Methods of the classes that programs
-have objects of stand beside the classes, as `Class.method`.
+parameters, or with parameters unknown to Python, has null. Methods of classes stand beside the
+classes, as `Class.method`, if programs have objects of these classes.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ import jax
 from . import jax_names
 
 Parameters = list[str] | None
-# Modules whose classes programs have objects of; those of others are what JAX is made of.
+# Modules with classes of objects in programs; classes of other modules are internal to JAX.
 _WITH_METHODS = ("jax", "jax.sharding", "jax.stages")
 _BUILT_IN = {*dir(Exception), *dir(tuple), *dir(int), *dir(str)}
 _MARKS = {"POSITIONAL_ONLY": "/", "KEYWORD_ONLY": ",", "VAR_POSITIONAL": "*", "VAR_KEYWORD": "**"}
 
 
 def parameters(value: Any) -> Parameters:
-    """Returns the parameters of a function, or None for what has none that are known."""
+    """Returns the parameters of a function, or None without known parameters."""
     if not callable(value) or inspect.isclass(value):
         return None
     try:

@@ -35,7 +35,7 @@ KINDS = ["sockets", pytest.param("mpi", marks=needs_mpi)]
 def job(
     kind: str, script: Path, *arguments: object, variables: dict[str, str] | None = None
 ) -> tuple[list[int], str]:
-    """Runs two processes of a program; returns how they ended, and what they have said."""
+    """Runs two processes of a program; returns their exit codes and their output."""
     command = [sys.executable, script, *map(str, arguments)]
     if kind == "mpi":
         commands = [[MPIRUN, "-n", "2", *command]]

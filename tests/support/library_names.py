@@ -81,7 +81,7 @@ class _Names(ast.NodeVisitor):
 
 
 def names_in(source: str) -> set[str]:
-    """Returns the names of JAX's that a source imports, and those of what it imported.
+    """Returns the names of JAX's that a source imports, and the names that it uses of these.
 
     Imports count wherever they stand, so they are read first.
     """
@@ -129,7 +129,7 @@ def missing(names: list[str], *options: str) -> set[str]:
 
 
 def lacking(users: dict[str, set[str]]) -> Iterator[tuple[str, set[str]]]:
-    """Yields the names that JAX has and axir has not, those of most libraries first."""
+    """Yields the names that JAX has and axir lacks; names used by most libraries come first."""
     names = sorted(users)
     of_jax = set(names) - missing(names)
     for name in sorted(missing(names, "-m", "axir.as_jax") & of_jax, key=lambda n: -len(users[n])):
@@ -137,7 +137,7 @@ def lacking(users: dict[str, set[str]]) -> Iterator[tuple[str, set[str]]]:
 
 
 def report(folder: Path) -> None:
-    """Prints what is missing, and the share of uses that are there."""
+    """Prints the missing names, and the share of uses that axir supports."""
     users = libraries_by_name(folder)
     absent = missing(sorted(users))
     found = list(lacking(users))

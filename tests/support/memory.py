@@ -1,4 +1,4 @@
-"""The memory of this process: how much of it is resident, and giving back what is free.
+"""The memory of this process: its resident size, and the release of free memory.
 
 Elsewhere: the peak of a run of the tests (`run_report.py`).
 """
@@ -25,8 +25,8 @@ def resident_memory() -> int:
 def least_growth(action: Callable[[], object], *, calls: int, rounds: int = 5) -> int:
     """The least number of bytes by which `calls` calls of `action` grew this process, of `rounds`.
 
-    A leak grows in each round. Other threads and what the allocator keeps for later may grow in
-    any one of them, whatever `action` does.
+    A leak grows in each round. Other threads and the reserve of the allocator may grow in any one
+    of them, whatever `action` does.
     """
     growths = []
     for _ in range(rounds):
@@ -38,7 +38,7 @@ def least_growth(action: Callable[[], object], *, calls: int, rounds: int = 5) -
 
 
 def release_free_memory() -> None:
-    """Gives back to the system what the allocator keeps for later, where the C library can."""
+    """Gives the reserve of the allocator back to the system, if the C library can."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)

@@ -41,13 +41,13 @@ def loaded(function: Function, kernel: KernelProgram) -> NativeProgram:
 
 
 class NativeResults:
-    """What functions return for arguments, computed by as few kernels as possible.
+    """The results of functions for arguments, computed by as few kernels as possible.
 
     Args:
         applications: Functions with their arguments, by name.
 
     Attributes:
-        reasons: Why functions are no kernels, by name.
+        reasons: The reasons why functions are no kernels, by name.
     """
 
     def __init__(self, applications: Mapping[str, tuple[Function, Sequence[np.ndarray]]]):

@@ -1,4 +1,4 @@
-"""Object files of LLVM IR, for tests of what loads them."""
+"""Object files of LLVM IR, to test their loader."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests made from the op table share: the samples as cases, and how values compare."""
+"""Shared code of the tests made from the op table: samples as cases, comparisons of values."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from axir.dialect.program.function_tracing import trace_function
 from axir.dialect.program.primitive import Primitive, Sample, Unsupported
 from axir.dialect.program.tracer import Trace
 
-# Families whose results come element by element, so that errors are relative to each element.
+# Families with results element by element, so that errors are relative to each element.
 _ELEMENTWISE_FAMILY = "axir.dialect.ops.elementwise.family"
 _FORMULAS = "axir.dialect.builders.formula"
 
@@ -95,7 +95,7 @@ class Case:
             return trace.finish(result if self.primitive.multiple_results else [result])
 
     def evaluate(self, *args: np.ndarray) -> list[np.ndarray]:
-        """`apply` by the evaluator, for the sample's arguments or others of their types."""
+        """`apply` by the evaluator, with the sample's arguments or others of their types."""
         return values(self.apply(*(as_array(x) for x in (args or self.args))))
 
     def evaluate_flushed(self) -> list[list[np.ndarray]]:
@@ -107,7 +107,7 @@ class Case:
         return known[1:]
 
     def generator(self) -> np.random.Generator:
-        """Random numbers of its own, the same in every run."""
+        """A separate random generator, the same in every run."""
         return np.random.default_rng([zlib.crc32(self.primitive.name.encode()), self.index])
 
 
@@ -163,8 +163,8 @@ def joined(cases: Sequence[Case]) -> Iterator[Case]:
 
     Each function costs the compiler as much as the next one, and elements have no influence on each
     other, so the values of all these samples are one sample of rank 6. Samples without elements, of
-    rank 0, and those whose operands are broadcast stay as they are. But those of formulas are
-    thousands of operations with one rule for shapes: all that have elements are joined.
+    rank 0, and with broadcast operands stay as they are. But formulas are thousands of operations
+    with one rule for shapes: all their samples with elements are joined.
     """
     groups: dict[Any, list[Case]] = {}
     for case in cases:
@@ -183,7 +183,7 @@ def joined(cases: Sequence[Case]) -> Iterator[Case]:
 
 
 def _of_rank_6(arrays: Sequence[np.ndarray]) -> np.ndarray:
-    """All elements, the last of which is repeated to fill the array."""
+    """All elements; the last one is repeated to fill the array."""
     flat = np.concatenate([x.reshape(-1) for x in arrays])
     missing = -flat.size % 4
     return read_only(np.append(flat, flat[[-1] * missing]).reshape(1, 2, 1, -1, 2, 1))
@@ -192,9 +192,9 @@ def _of_rank_6(arrays: Sequence[np.ndarray]) -> np.ndarray:
 def sampled_ops() -> list[str]:
     """Names of the ops with samples.
 
-    Those without are collectives, which mean something in a map only, callbacks, checks and
-    kernels, whose parameters have no text, `custom_lin`, which only waits to be transposed, and
-    `joined_psum`, which only programs for the devices of a mesh have.
+    Ops without samples are collectives, which have a meaning in a map only; callbacks, checks and
+    kernels, because their parameters have no text; `custom_lin`, which only waits to be transposed;
+    and `joined_psum`, which only programs for the devices of a mesh have.
     """
     return [
         name
@@ -223,9 +223,9 @@ def differentiable_ops() -> list[str]:
 def smooth_cases(name: str) -> list[Case]:
     """Samples at which the primitive can be differentiated, in float64 and complex128.
 
-    Samples that become equal up to their values count once, as that of the finest values, since
-    coarse ones are whole numbers too often. Those whose parameters hold functions keep their
-    dtypes: the functions were traced for them.
+    Samples that become equal up to their values count once, as the sample of the finest values,
+    because coarse values are whole numbers too often. Samples with functions in their parameters
+    keep their dtypes: the functions were traced for them.
     """
     found: dict[Any, Case] = {}
     candidates = [
@@ -326,7 +326,7 @@ def differences(
 
 
 def _flushed_below(dtype: np.dtype) -> float:
-    """The smallest normal number of a dtype whose denormal numbers are flushed to zero, else 0."""
+    """The smallest normal number of a dtype with flushed denormal numbers, else 0."""
     real = dtypes.real_dtype(dtype)
     return float(ml_dtypes.finfo(real).smallest_normal) if real in _FLUSHED else 0.0
 
@@ -369,7 +369,7 @@ def _agree(
             if zero_signs:
                 is_same &= (right != 0) | np.isnan(right) | (np.signbit(left) == np.signbit(right))
             is_same |= has_open_signs & (np.abs(left) == np.abs(right))
-            # Beside an infinite part the other one is measured by itself.
+            # Beside an infinite part the other one is measured relative to its own size.
             own = np.where(np.isfinite(right), np.abs(right), 0)
             bound = allowed * np.where(np.isfinite(scale), scale, own)
             is_near = (right != 0) & (

@@ -1,7 +1,7 @@
 """Many functions in one IREE program: called by name (`Programs`), or all at once.
 
-All at once are run what was traced into one function (`Results`), or what became functions of a
-module of their own, each as users compile it, and is called by one more (`Programs.run_all`).
+Functions run at once if they were traced into one function (`Results`). Or each becomes a function
+of one module, as users compile it, and one more function calls them (`Programs.run_all`).
 
 Some ops lower to calls of Python functions where the code runs in this process, and otherwise to
 portable code: `differs_without_host_calls` tells which functions need testing in both forms.
@@ -60,19 +60,20 @@ class Programs:
     """Compiled functions by name.
 
     Args:
-        functions: What to compile, by name.
+        functions: The functions to compile, by name.
         with_host_calls: Whether the programs may call Python functions, as compiled functions do,
             or must be portable, as exported ones are.
-        fuses: Whether small programs and loops become kernels, as what users run does. What is
-            compiled for large arrays is tested at small ones, hence not.
+        fuses: Whether small programs and loops become kernels, as in users' programs. Not for code
+            for large arrays that is tested on small ones.
         passes: A pipeline of passes that run before.
-        joins: Whether the functions are run together (`run_all`), not one by one: that one function
-            can be called takes the compiler as long as a small kernel.
-        device: Where to run; the default device by default.
+        joins: Whether the functions are run together (`run_all`), not one by one: each callable
+            function costs the compiler as much as a small kernel.
+        device: The device to run on; the default device by default.
 
     Attributes:
-        failures: What the compiler said about functions that it rejects, by name.
-        refused: Names of those that were refused before, as what the device cannot do.
+        failures: The compiler's messages about functions that it rejects, by name.
+        refused: Names of functions that were refused before compiling, because the device cannot
+            run them.
     """
 
     def __init__(
@@ -149,7 +150,7 @@ class Programs:
 
 
 def _join(module: ir.Module, names: Sequence[str]) -> None:
-    """Adds a function of the arguments of functions, in their order, which alone remains public."""
+    """Adds a function of the arguments of functions, in their order; only it remains public."""
     with module.context, ir.Location.unknown():
         symbols = ir.SymbolTable(module.operation)
         functions = [symbols[name] for name in names]
@@ -169,18 +170,18 @@ def _join(module: ir.Module, names: Sequence[str]) -> None:
 
 
 class Results:
-    """What functions return for arguments, computed by as few compiled functions as possible.
+    """The results of functions for arguments, computed by as few compiled functions as possible.
 
     A function of a module costs the compiler as much as its body. So the functions are called by
     one, which takes the arguments of them all.
 
     Args:
         applications: Functions with their arguments, by name.
-        with_host_calls: As that of `Programs`, like `device`.
+        with_host_calls: As in `Programs`, like `device`.
         device: See there.
 
     Attributes:
-        failures: What the compiler said about functions that it rejects, by name.
+        failures: The compiler's messages about functions that it rejects, by name.
     """
 
     def __init__(
@@ -209,25 +210,26 @@ class Results:
                 self._results[name] = list(itertools.islice(results, count))
 
     def is_refused(self, name: str) -> bool:
-        """Tells whether a function was refused as what the device cannot do."""
+        """Tells whether a function was refused because the device cannot run it."""
         return name in self._refused
 
     def __getitem__(self, name: str) -> list[np.ndarray]:
-        """What a function returned."""
+        """The results of a function."""
         return self._results[name]
 
 
 def compiled_together(
     functions: Mapping[str, Function], with_host_calls: bool = True, device: Device | None = None
 ) -> Iterator[tuple[list[str], Function, Programs]]:
-    """Yields names of functions, a function of all their arguments that calls them, and that one.
+    """Yields names of functions, one function that calls them all, and its compiled program.
 
-    It is compiled under the first of the names. Where that fails, halves find which function is to
-    blame: those that do not compile are yielded alone, with the failures.
+    The function takes the arguments of all, and has the first of the names. If it does not compile,
+    the functions are halved to find the fault: a function that does not compile is yielded
+    separately, with the failures.
 
     Args:
         functions: The functions, by name.
-        with_host_calls: As that of `Programs`, like `device`.
+        with_host_calls: As in `Programs`, like `device`.
         device: See there.
     """
     names = list(functions)

@@ -17,7 +17,7 @@ COLLECTIVES = {
 
 
 def on_one_device(parts: Partitioned, axes: MeshAxes, arguments: Sequence[Any]) -> list[Any]:
-    """What the devices compute together, given whole arguments: whole results."""
+    """Whole results that the devices compute together, given whole arguments."""
     whole = on_whole_arrays(parts.local, axes, parts.in_layouts, parts.out_layouts)
     return whole.evaluate(*arguments)
 

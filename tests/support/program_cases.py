@@ -20,7 +20,7 @@ import axir.numpy as jnp
 
 @dataclass(frozen=True)
 class Program:
-    """A function, its arguments, and the function of NumPy arrays that says what comes out.
+    """A function, its arguments, and a function of NumPy arrays with the expected results.
 
     Attributes:
         function: takes `arguments`, trees of NumPy arrays.
@@ -91,7 +91,7 @@ def as_double(x: Any) -> Any:
 
 
 def weights(shape: tuple[int, ...], frequency: float = 1.0) -> np.ndarray:
-    """Numbers between -1 and 1 of which no two are equal."""
+    """Different numbers between -1 and 1."""
     return np.cos(frequency * (1 + np.arange(np.prod(shape, dtype=int)))).reshape(shape)
 
 

@@ -82,7 +82,7 @@ class Q:
         return (x - self._along(self.zeros, x.ndim)) * self._scales(x.ndim)
 
     def before_rounding(self, x: np.ndarray) -> np.ndarray:
-        """What is rounded to the integers that stand for numbers."""
+        """The numbers that are rounded to the quantized integers."""
         x = np.asarray(x, np.float64)
         scaled = x / self._scales(x.ndim) + self._along(self.zeros, x.ndim)
         return np.clip(scaled, *self.limits)

@@ -30,7 +30,7 @@ Value = Any
 
 
 def _while(x: Value, y: Value, choice: int) -> Value:
-    """A loop whose number of passes is an array, and which no derivative passes through."""
+    """A loop with an array as its number of passes; no derivative passes through it."""
     x, y = (lax.stop_gradient(v) for v in alike(x, y))
     passes = jnp.max(indices(y)) % 3 + choice % 2
 
@@ -107,7 +107,7 @@ def _recurrence(x: Value, a: int) -> Value:
     return lax.associative_scan(combine, (jnp.tanh(x), x), axis=a, reverse=a % 2 == 1)[1]
 
 
-# Functions with rules of their own --------------------------------------------------------------
+# Functions with custom rules --------------------------------------------------------------------
 
 
 @axir.custom_vjp

@@ -1,8 +1,8 @@
 """Random loops: any condition, any flow of values between the passes, nested, in branches.
 
-A loop is drawn as a plan, which is data, and then traced, perhaps several times. What it carries
-are arrays like `x`, arrays of bytes, floats, counters and flags. Every loop ends: one of its
-guards, with carried values of its own, sees to that.
+A loop is drawn as a plan, which is data, and then traced, perhaps several times. It carries arrays
+like `x`, arrays of bytes, floats, counters and flags. Every loop ends: one of its guards, with
+separate carried values, ensures it.
 """
 
 from __future__ import annotations
@@ -44,13 +44,11 @@ class Plan:
 
     Attributes:
       form: "while", "fori", "traced_fori" or "scan".
-      kinds: What it carries, the guards' values not counted.
-      starts: Where each of these begins: what it is chosen from.
-      rules: How each comes to its next value, with indices of others.
-      guards: The terms of the condition of a `while`, and how they are joined.
-      passes: The number of passes of the other forms.
-      nested: The loops and branches of the rules "nested" and "branch".
-      is_jitted: Whether the body is a nested call.
+      kinds: The kinds of its carried values, except the guards' values. starts: The initial value
+      of each, as a choice. rules: The rule for the next value of each, with indices of others.
+      guards: The terms of the condition of a `while`, and how they are joined. passes: The number
+      of passes of the other forms. nested: The loops and branches of the rules "nested" and
+      "branch". is_jitted: Whether the body is a nested call.
     """
 
     form: str
@@ -96,7 +94,7 @@ def _draw_guard(random: np.random.Generator) -> Rule:
     return name, int(random.integers(0, 4)), bool(random.integers(0, 2))
 
 
-# Guards: what they carry, when they hold, how they move on ---------------------------------------
+# Guards: their carried values, conditions, and steps ---------------------------------------------
 
 Guard = tuple[
     Callable[[Value, Value, int], list[Value]],
@@ -155,7 +153,7 @@ _GUARDS: dict[str, Guard] = {
         lambda s, y, n: jnp.abs(s[0]) > 2.0 ** -(n + 1) * 1.5,
         lambda s, y: [jnp.where(jnp.isinf(s[0]), 1.0, s[0] * 0.5).astype(s[0].dtype)],
     ),
-    # The error is read by the condition alone.
+    # Only the condition reads the error.
     "difference": (
         lambda x, y, n: [_float(x, 2.0**n), _float(x, 1e9)],
         lambda s, y, n: s[1] > 0.3,
@@ -198,7 +196,7 @@ _GUARDS: dict[str, Guard] = {
 
 
 class _Surroundings:
-    """What a loop captures, one value of each kind."""
+    """The captures of a loop, one value of each kind."""
 
     def __init__(self, x: Value, y: Value):
         self.x, self.y = x, y
@@ -365,7 +363,7 @@ def _next_array(
 ) -> Value:
     first, second, third = choices
     if name in ("mirrored", "rolled"):
-        # What becomes of an element depends on others, in both arrays.
+        # The next value of an element depends on others, in both arrays.
         moved = jnp.flip if name == "mirrored" else lambda v: jnp.roll(v, second - 3)
         if own.dtype == np.uint8:
             return moved(own) ^ moved(other("bytes", first))
@@ -415,7 +413,7 @@ def loop_of_any_form(x: Value, y: Value, choice: int) -> Value:
 
 
 def differentiable_loop(x: Value, y: Value, choice: int) -> Value:
-    """A random loop whose number of passes is known, for derivatives of every kind."""
+    """A random loop with a known number of passes, for derivatives of every kind."""
     plan = draw(np.random.default_rng(choice), forms=("fori", "scan"))
     return _combined(run(plan, *alike(x, y)), x, choice)
 

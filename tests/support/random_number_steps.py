@@ -29,7 +29,7 @@ Value = Any
 
 
 def _integer(function: Callable[[Value, int], Value]) -> Callable[..., Value]:
-    """Makes a step of a function of integers, whose results are taken modulo a small number."""
+    """Makes a step of a function of integers; takes its results modulo a small number."""
 
     def step(x: Value, y: Value, choice: int) -> Value:
         numbers = vector(indices(x)) * 37 - 101
@@ -124,7 +124,7 @@ def _grouped_convolution(x: Value, y: Value, choice: int) -> Value:
 
 
 def _far(x: Value) -> Value:
-    """Indices of a vector of which some are out of bounds."""
+    """Indices of a vector; some are out of bounds."""
     return indices(x)[:5] * 3 - 4
 
 

@@ -30,22 +30,22 @@ _MOVED = (500, -500)
 # How far sums are moved, in roundings: another order of additions moves them by a few, which
 # decides between equal ones; more would widen what all results may be off by.
 _SUMS_MOVED = 8
-# By which factor a change grows at most where nothing else is decided.
+# The largest growth of a change, where nothing else is decided.
 _MOST_GROWTH = 200
-# What adds up numbers, in an order that each compiler chooses.
+# Ops that add up numbers, in an order that each compiler chooses.
 _SUMS = ("reduce_sum", "dot_general", "cumsum", "conv_general_dilated", "reduce_window_sum")
 
 
 class Expected:
-    """What a program must return.
+    """The expected results of a program.
 
     Args:
         function: The program.
-        arguments: What it is called with.
-        seed: Decides in which direction arguments are moved.
+        arguments: The arguments of the call.
+        seed: Decides the direction in which arguments are moved.
 
     Attributes:
-        results: What the evaluator returns.
+        results: The evaluator's results.
     """
 
     def __init__(self, function: Function, arguments: Sequence[Array], seed: int):
@@ -61,7 +61,7 @@ class Expected:
         self._roundings = coarsest_roundings(function)
 
     def problems(self, results: Sequence[np.ndarray]) -> Iterator[str]:
-        """Yields how results differ from what they must be, beyond what rounding explains."""
+        """Yields differences from the expected results, beyond the effect of rounding."""
         for index, (got, want, near, rounding) in enumerate(
             zip(results, self.results, self._near, self._roundings, strict=True)
         ):
@@ -84,7 +84,7 @@ class Expected:
 
 
 def coarsest_roundings(function: Function) -> list[float]:
-    """Returns, for each result, the largest rounding of any number that it is made of.
+    """Returns the largest rounding of any number behind a result, per result.
 
     A float64 that was a float32 on the way is only as good as that. Half-precision floats are whole
     numbers in these programs, which nothing rounds.
@@ -123,8 +123,8 @@ def _distance(want: np.ndarray):
 def inexact_sums(steps: int, seed: int) -> Iterator[None]:
     """Has the evaluator round sums a number of roundings away.
 
-    Sums of the same numbers in two orders are equal or not as the order of additions has it; all of
-    them move alike where the arguments alone do.
+    The order of additions decides whether sums of the same numbers in two orders are equal. If only
+    the arguments move, all these sums move alike.
     """
     random = np.random.default_rng(seed)
 
@@ -159,9 +159,9 @@ def moved(arguments: Sequence[Array], steps: int, seed: int) -> list[Array]:
 
 
 def problems(program: PoolProgram) -> list[str]:
-    """Compiles and runs a program; returns what is wrong with it."""
+    """Compiles and runs a program; returns its problems."""
     with config(jax_enable_x64=True, axir_on_compile_failure="raise"):
-        if program.donated:  # whose numbers are those of all arguments
+        if program.donated:  # donated numbers count all arguments
             function, arguments = program.function(), program.arguments()
         else:
             function, arguments = program.closed()
@@ -169,10 +169,10 @@ def problems(program: PoolProgram) -> list[str]:
         try:
             compiled = CompiledFunction(function, default_device(), program.donated)
             found = []
-            for turn in range(2):  # what serves at first, and what takes over
+            for turn in range(2):  # the first program, and its successor
                 if turn and isinstance(compiled._executable, NativeExecutable):
                     compiled._executable.is_long = True  # so that it runs on buffers
-                # What is donated is overwritten.
+                # Donated arrays are overwritten.
                 results = compiled([as_array(np.array(x.host())) for x in arguments])
                 found += expected.problems([x.host() for x in results])
                 wait_for_compilers()

@@ -1,6 +1,6 @@
-"""Steps of long random programs that hold functions: loops that update what they carry, branches.
+"""Steps of long random programs that hold functions: loops that update their carry, branches.
 
-What decides (numbers of passes, branches, places) is exact; see `random_pool_steps.py`.
+Deciding values (numbers of passes, branches, places) are exact; see `random_pool_steps.py`.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ Value = Any
 
 
 def _half(x: Value, y: Value) -> Value:
-    """The mean of two values, or what serves as one for exact ones."""
+    """The mean of two values, or a substitute for exact ones."""
     if x.dtype == bool:
         return x ^ y
     return wrapped(x + y) if is_exact(x) else 0.5 * x + 0.5 * y
 
 
 def _fori_update(x: Value, y: Value, z: Value, choice: int) -> Value:
-    """Sets row after row of what it carries, from the row before."""
+    """Sets row after row of its carry, from the row before."""
     x = ranked(x)
     y = alike(x, y, choice)
     count = x.shape[0]
@@ -63,7 +63,7 @@ def _fori_computed(x: Value, y: Value, z: Value, choice: int) -> Value:
 
 
 def _traced_fori(x: Value, y: Value, z: Value, choice: int) -> Value:
-    """A number of passes that is computed; what the loop began with is used after it."""
+    """A computed number of passes; the initial carry is used after the loop."""
     x = lax.stop_gradient(ranked(x))
     y = lax.stop_gradient(alike(x, y, choice))
     end = lax.fori_loop(
@@ -103,7 +103,7 @@ def _swapping(x: Value, y: Value, z: Value, choice: int) -> Value:
 
 
 def _scan_table(x: Value, y: Value, z: Value, choice: int) -> Value:
-    """Goes through rows, fills a table at computed places, and stacks what it reads of it."""
+    """Goes through rows, fills a table at computed places, and stacks values read from it."""
     x = ranked(x)
     y = alike(x, y, choice)
     offset = place(z, x.shape[0], choice)
@@ -142,7 +142,7 @@ def _cond_update(x: Value, y: Value, z: Value, choice: int) -> Value:
 
 
 def _cond_choice(x: Value, y: Value, z: Value, choice: int) -> Value:
-    """Branches that return what they were given, or a uniform array."""
+    """Branches that return their arguments, or a uniform array."""
     y = alike(x, y, choice)
     branches = (
         (lambda a, b: a, lambda a, b: b),
@@ -166,7 +166,7 @@ def _switch_update(x: Value, y: Value, z: Value, choice: int) -> Value:
 
 
 def _branching_loop(x: Value, y: Value, z: Value, choice: int) -> Value:
-    """A loop whose passes choose, by a number of an array, where to write, or whether."""
+    """A loop; a number of an array decides in each pass where to write, or whether."""
     x = ranked(x)
     y = alike(x, y, choice)
     flags = jnp.reshape(whole(z), (-1,))

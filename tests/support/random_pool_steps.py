@@ -1,13 +1,13 @@
-"""Steps of long random programs: what reads and updates arrays whose old values stay in use.
+"""Steps of long random programs: they read and update arrays, and old values stay in use.
 
 A step takes three values of the pool, of any shape and dtype, and a number, and returns one array.
 Two classes of values never mix their errors:
 
 * *Exact* ones (integers, truth values, half-precision floats) are small whole numbers throughout,
   so that every operation on them is exact. Only they decide: places, branches, numbers of passes,
-  masks, orders. Hence no decision of a program depends on rounding.
-* *Real* ones (float32, float64 and their complex numbers) are of the size of one, and everything
-  done to them is continuous and hardly expands, so that errors stay those of roundings.
+  masks, orders. So no decision of a program depends on rounding.
+* *Real* ones (float32, float64 and their complex numbers) are of the size of one. All operations on
+  them are continuous and hardly expand, so that errors stay as small as roundings.
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ def _set_part(x: Value, y: Value, z: Value, choice: int) -> Value:
 
 
 def _scatter(x: Value, y: Value, z: Value, choice: int) -> Value:
-    """Sets elements at places that differ, some of which may be outside."""
+    """Sets elements at different places; some may be out of bounds."""
     x = jnp.reshape(x, (-1,))
     count = 1 + choice % min(4, x.size)
     where = place(z, x.size, choice) + jnp.arange(count) * (1 + choice % 2)
@@ -264,7 +264,7 @@ def _gathered(x: Value, y: Value, z: Value, choice: int) -> Value:
 
 
 def _part_moved(x: Value, y: Value, z: Value, choice: int) -> Value:
-    """Writes a part of an array to another place in it: reads what it overwrites."""
+    """Writes a part of an array to another place in it: reads elements that it overwrites."""
     x = ranked(x)
     size = max(1, x.shape[0] - 1)
     part = lax.dynamic_slice_in_dim(x, place(z, 2, choice), size, 0)

@@ -1,9 +1,9 @@
-"""Long random programs: steps over a pool of arrays, all of which stay in use.
+"""Long random programs: steps over a pool of arrays that all stay in use.
 
 A program is data, drawn from a seed, a length and a kind, and printed as a line for each step. A
-step takes any values made before it, recent ones more often, and adds one. All steps take whatever
-shapes and dtypes they are given: so any step can be left out, and a program that fails becomes a
-small one (`reduction.py`).
+step takes any values made before it, recent ones more often, and adds one. All steps take arrays of
+any shapes and dtypes: so any step can be left out, and a program that fails becomes a small one
+(`reduction.py`).
 """
 
 from __future__ import annotations
@@ -79,12 +79,12 @@ STEPS: dict[str, PoolStep] = {
 
 @dataclasses.dataclass(frozen=True)
 class Kind:
-    """What programs of a kind are drawn of.
+    """The distribution from which programs of a kind are drawn.
 
     Attributes:
-        dtypes: Of the arguments that are real; others are small whole numbers of any dtype.
+        dtypes: Dtypes of the real arguments; others are small whole numbers of any dtype.
         weights: How often steps of a group are drawn.
-        transformations: What is applied to the program, from the innermost to the outermost.
+        transformations: The transformations of the program, from the innermost to the outermost.
         exact: The share of arguments that are whole numbers.
         largest: The largest extent of an array.
         is_donating: Whether arguments may be overwritten.
@@ -153,11 +153,11 @@ class PoolProgram:
     """A long program.
 
     Attributes:
-        seed: What it, and its arguments, are drawn from.
+        seed: The seed of the program and its arguments.
         length: How many steps were drawn.
         kind: One of `KINDS`.
         arguments_types: Shapes and names of dtypes.
-        lines: The steps. The first one's value has the number after those of the arguments.
+        lines: The steps. The first one's value has the number after the last argument's.
         returns: Numbers of the values that it returns.
         donated: Numbers of arguments that it may overwrite.
     """
@@ -200,7 +200,7 @@ class PoolProgram:
         for line in self.lines:
             x, y, z = (values[number] for number in line.values)
             made = STEPS[line.op](x, y, z, line.choice)
-            # Most values keep the shape of what they were made from, so that memory fits.
+            # Most values keep the shape of their source, so that memory fits.
             values.append(made if line.choice % 5 == 0 else _fitting(made, x, line.choice))
         return tuple(values[number] for number in self.returns)
 
@@ -285,7 +285,7 @@ def _draw_lines(
     lines: list[PoolLine] = []
     for number in range(count, count + length):
         if lines and random.random() < 0.03:
-            # Equal computations, which are results of their own.
+            # Equal computations with separate results.
             lines.append(lines[int(random.integers(0, len(lines)))])
             continue
         group = str(random.choice(names, p=shares))

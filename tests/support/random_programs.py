@@ -46,7 +46,7 @@ class Step:
 class Spec:
     """A program, and the transformations around it from the innermost to the outermost.
 
-    It returns the last of its values: with all of them results are read by what follows, too.
+    It returns the last of its values. If it returned all, later steps would read results, too.
     """
 
     shapes: tuple[int, ...]
@@ -140,7 +140,7 @@ def _forward_jacobian(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _named_vmap(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Maps over copies of the first argument, whose results communicate."""
+    """Maps over copies of the first argument; their results communicate."""
 
     def one(first: Value, *others: Value) -> Any:
         out = function(first, *others)
@@ -254,11 +254,11 @@ def disagreement(
     size: float = 1.0,
     rounding: float = 0.0,
 ) -> str | None:
-    """Tells how a result differs from the expected one, beyond what rounding explains.
+    """Tells how a result differs from the expected one, beyond the effect of rounding.
 
     Args:
         got: The result.
-        want: What it should be.
+        want: The expected result.
         moved: The same for nearby arguments, which shows how much rounding matters here.
         size: The size of the numbers that it was made of.
         rounding: The largest rounding of these, where some are coarser than the result.
@@ -277,7 +277,7 @@ def disagreement(
         difference = np.nanmax(np.abs(got - want), initial=0.0)
     if not np.isfinite(scale) or sensitivity > 0.05 * scale:
         return None  # too ill-conditioned to tell
-    # What cancels to zero was of the size of other numbers before, each rounded: a few times
-    # the rounding of a number of that size is allowed whatever the size of the result.
+    # Numbers that cancel to zero had the size of other numbers before, each rounded. So a few times
+    # the rounding of a number of that size is allowed for a result of any size.
     allowed = 300 * max(_epsilon(want), rounding) * max(scale, 1e-2 * size) + 2 * sensitivity
     return None if difference <= allowed else f"differs by {difference}, allowed is {allowed}"

@@ -1,7 +1,7 @@
 """The steps of random programs: each takes arrays of any shape, and does something sensible.
 
 A step gets the values that it may use and a choice, and returns one array. It is total and smooth
-enough that rounding does not grow without bounds; what integers it uses depends on shapes only.
+enough that rounding does not grow without bounds; its integers depend on shapes only.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def _switch(x: Value, y: Value, choice: int) -> Value:
     return lax.switch(jnp.sum(counter(x)) % 3 - 1 + choice % 2, branches, x)
 
 
-# What computes a vector or a matrix that meets itself along other axes.
+# Functions to a vector or a matrix that meets itself along other axes.
 _SOURCES: tuple[Callable[[Value], Value], ...] = (
     lambda x: jnp.sum(x, 1),
     lambda x: jnp.max(x, 0),

@@ -1,14 +1,14 @@
-"""Makes programs small whose compiled form is wrong: equations become arguments while it stays so.
+"""Reduction of wrongly compiled programs: equations become arguments while the fault stays.
 
-A program is cut by taking equations out of it, whose results become arguments: their values are
-those that the evaluator found. What remains is wrong by itself, hence a module of StableHLO with
-its arguments and the right results shows the fault to whoever looks for the cause.
+A program is reduced by taking equations out of it. Their results become arguments, with the
+evaluator's values. The remaining program is wrong without the rest, so a module of StableHLO with
+its arguments and the right results shows the fault.
 
     PYTHONPATH=tests python -m support.reduction FOLDER SEED LENGTH KIND
 
-draws a long random program (`random_pools.py`), and writes what remains of it to the folder, also
-if it is interrupted (Ctrl-C). A program that the compiler refuses is wrong, too: what remains is
-refused alike. So is one of which IREE makes something that the proof refuses.
+draws a long random program (`random_pools.py`), and writes the reduced one to the folder, also if
+it is interrupted (Ctrl-C). A program that the compiler refuses is wrong, too: the reduced one is
+refused for the same reason. A program is also wrong if the proof refuses IREE's output.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ class Reduction:
 
     Args:
         function: The program; it captures nothing but arrays.
-        arguments: What it is called with.
-        is_wrong: Tells whether a part of it is wrong still.
+        arguments: The arguments of the call.
+        is_wrong: Tells whether a part of it is still wrong.
         report: Takes a line about each step on the way.
     """
 
@@ -68,11 +68,11 @@ class Reduction:
         self.outputs = list(function.outputs)
 
     def program(self) -> tuple[Function, list[Array], list[np.ndarray]]:
-        """What is left: a function, its arguments, and the right results."""
+        """The reduced program: a function, its arguments, and the right results."""
         return self._part(self.equations, self.outputs)
 
     def run(self) -> None:
-        """Takes away outputs, then equations, as long as what remains is wrong."""
+        """Takes away outputs, then equations, as long as the rest is wrong."""
         # An equation in the middle may be needed by nothing after others have gone.
         count = len(self.equations) + 1
         while len(self.equations) < count:
@@ -84,7 +84,7 @@ class Reduction:
         self._shrink("outputs", lambda rest: (self.equations, rest))
 
     def _end_earlier(self) -> None:
-        """Returns what an equation gives, and nothing else, if that is wrong as well."""
+        """Returns only the results of an equation, if they are wrong as well."""
         for number, equation in enumerate(self.equations):
             given, outputs = self.equations[: number + 1], list(equation.results)
             if outputs != self.outputs and self._is_wrong(*self._part(given, outputs)):
@@ -184,7 +184,7 @@ class _Refusals(logging.Handler):
 
 
 def _fault(function: Function, least: float) -> Test:
-    """Returns the test for what is wrong with a program: it does not compile, or it differs."""
+    """Returns the test for the fault of a program: it does not compile, or it differs."""
     first = refusal(function)
     if first:
         return lambda part, _, __: bool(part.equations) and refusal(part) == first
@@ -214,17 +214,17 @@ def reduce_and_save(
     least: float | None = None,
     report: Callable[[str], None] = lambda line: None,
 ) -> Path | None:
-    """Makes a random program small that is wrong, and saves what remains of it.
+    """Reduces a wrong random program, and saves the rest.
 
     Args:
-        program: The program; what it may overwrite is not overwritten.
+        program: The program; donated arguments are not overwritten.
         folder: Where the files are written.
-        least: The share of the largest result from which on a difference counts; by default that
-            which rounding never makes in the program's dtypes.
+        least: The share of the largest result from which on a difference counts; by default a share
+            that rounding never reaches in the program's dtypes.
         report: Takes a line about each step on the way.
 
     Returns:
-        The module, or None if the program is right when it is compiled by itself.
+        The module, or None if the program is right when it is compiled separately.
     """
     if least is None:
         least = 1e-3 if _dtypes(program) & {"float32", "complex64"} else 1e-7

@@ -11,7 +11,7 @@ from axir.export import Exported, export
 
 
 def export_rows(function: Callable[..., Any], **options: Any) -> Callable[..., Exported]:
-    """Returns what exports a function, and raises why its rows are not on their own."""
+    """Returns an exporter of a function; it raises the reason why rows are not independent."""
 
     def exporter(*specs: Any, **named: Any) -> Exported:
         try:

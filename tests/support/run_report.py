@@ -1,15 +1,14 @@
-"""What a run of the tests cost: a pytest plugin that lists the slowest files at the end.
+"""The costs of a run of the tests: a pytest plugin that lists the slowest files at the end.
 
-Each test's report carries what it took, so this works with the workers of pytest-xdist. Counted is
-each run of the compiler for this process, in a helper, in the process itself, or by
-`compile_module` of `stablehlo_runner`; not what programs that tests start compile, nor what the
-cache answers. `--file-costs PATH` writes the table of all files. Elsewhere: how long single tests
-take (`--durations`).
+Each test's report carries its costs, so this works with the workers of pytest-xdist. It counts each
+run of the compiler for this process, in a helper, in the process itself, or by `compile_module` of
+`stablehlo_runner`. It does not count runs in programs that tests start, nor hits of the cache.
+`--file-costs PATH` writes the table of all files. Elsewhere: how long single tests take
+(`--durations`).
 
-Also told is of how many programs it was proven that they read in memory what they mean, and how
-many were refused. A test that has one refused fails, unless it is marked as one that
-`makes_wrong_programs`. `compile_module` of `stablehlo_runner` runs `iree-compile`, which proves
-nothing.
+It also tells how many programs were proven to read the right memory, and how many were refused. A
+test with a refused program fails, unless it has the mark `makes_wrong_programs`. `compile_module`
+of `stablehlo_runner` runs `iree-compile`, which proves nothing.
 """
 
 from __future__ import annotations
@@ -39,18 +38,18 @@ _BYTES_PER_UNIT = 1 if sys.platform == "darwin" else 1024
 
 @dataclasses.dataclass
 class Cost:
-    """What tests took.
+    """The costs of tests.
 
     Attributes:
-        seconds: By the clock.
-        processor: Processor seconds of their process, which the compiler's helpers are not.
+        seconds: Seconds by the clock.
+        processor: Processor seconds of their process, without the compiler's helpers.
         compiling: Seconds by the clock that they waited for the compiler.
         compilations: Runs of the compiler.
         memory: Bytes by which their process grew.
-        proven: Programs that read in memory what they mean.
-        unknown: Programs of which that is not known.
-        refused: Programs of which it is not so.
-        provoked: Those of them that a test wants.
+        proven: Programs that are proven to read the right memory.
+        unknown: Programs without a proof or a refusal.
+        refused: Programs that would read the wrong memory.
+        provoked: Refused programs that a test wants.
     """
 
     seconds: float = 0.0
@@ -64,7 +63,7 @@ class Cost:
     provoked: int = 0
 
     def __add__(self, other: Cost) -> Cost:
-        """What both took."""
+        """The sum of both costs."""
         pairs = zip(dataclasses.astuple(self), dataclasses.astuple(other), strict=True)
         return Cost(*(one + another for one, another in pairs))
 
@@ -106,7 +105,7 @@ def counted(compiler: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def looked_at(compiler: Callable[..., Any]) -> Callable[..., Any]:
-    """A method that runs the compiler, and counts what is proven of what it makes."""
+    """A method that runs the compiler, and counts the proofs about its programs."""
     from axir.runtime.compiler.invocation.proven_memory import UNPROVEN, WrongMemoryError
 
     @functools.wraps(compiler)
@@ -152,7 +151,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_runtest_makereport(
     item: pytest.Item,
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Writes on the report of a test's phase what was used since the one before it."""
+    """Writes the costs since the phase before on the report of a test's phase."""
     global _reported
     report = yield
     if report.when == "teardown":  # to ask takes a third of a millisecond of a busy process

@@ -46,14 +46,14 @@ def updated_twice(m: Value, row: Value, piece: Value, n: Value) -> Value:
 
 
 def of_complex(m: Value, row: Value, piece: Value, n: Value) -> Value:
-    """The result becomes complex, which are updated by a kernel of their own if they are long."""
+    """The result becomes complex; a separate kernel updates long complex arrays."""
     a = _base(m)
     late = jnp.tanh(lax.dynamic_update_slice(a, a[:3, :1], (n, jnp.ones_like(n)))) + 0j
     return _with_row(late, row, _place(n, jnp.tanh(_early(a, piece))))
 
 
 def read_by_a_sum(m: Value, row: Value, piece: Value, n: Value) -> tuple[Value, Value]:
-    """What reads `a` late is no update, and the array that was updated is a result."""
+    """The late reader of `a` is no update, and the updated array is a result."""
     a = _base(m)
     late = jnp.sin(a.T + m)
     early = _early(a, piece)
@@ -70,7 +70,7 @@ def chosen(m: Value, row: Value, piece: Value, n: Value) -> Value:
 
 
 def looped(m: Value, row: Value, piece: Value, n: Value) -> tuple[Value, Value]:
-    """The host reads how many passes a loop has, which updates what it began with."""
+    """The host reads the number of passes of a loop; the loop updates its initial carry."""
     a = _base(m)
     late = jnp.tanh(lax.dynamic_update_slice(a, a[:3, :1], (n, jnp.ones_like(n))))
     early = jnp.tanh(_early(a, piece))

@@ -1,4 +1,4 @@
-"""The files of axir's rooms, their statements, and what they import."""
+"""The files of axir's rooms, their statements, and their imports."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-# From left to right; a room imports itself and what stands to its right.
+# From left to right; a room imports itself and the rooms to its right.
 ROOMS = ("frontend", "runtime", "passes", "dialect")
 PACKAGES = {
     "frontend": "axir",
@@ -34,11 +34,11 @@ class Import:
     """An import of a source.
 
     Attributes:
-        line: Where it stands.
-        name: What is imported, made absolute; `package.name` for `from package import name`, since
-            `name` may be a module.
+        line: Its line.
+        name: The absolute name of the imported object; `package.name` for
+            `from package import name`, since `name` may be a module.
         is_in_function: Whether it is a statement in a function.
-        is_for_types: Whether type checkers alone see it.
+        is_for_types: Whether only type checkers see it.
     """
 
     line: int
@@ -76,9 +76,9 @@ def found_imports(source: str, module: str, is_package: bool) -> Iterator[Import
 def statements(
     node: ast.AST, is_in_function: bool = False, is_for_types: bool = False
 ) -> Iterator[tuple[ast.stmt, bool, bool]]:
-    """Yields the statements below a node, which are a fifth of what `ast.walk` visits.
+    """Yields the statements below a node, a fifth of the nodes that `ast.walk` visits.
 
-    With each, whether it stands in a function, and whether type checkers alone see it.
+    With each, whether it stands in a function, and whether only type checkers see it.
     """
     for field in ("body", "orelse", "finalbody", "handlers", "cases"):
         below: object = getattr(node, field, ())

@@ -31,7 +31,7 @@ Arrays = Sequence[Any]
 
 @dataclasses.dataclass(frozen=True)
 class Example:
-    """A function made of StableHLO, arguments for it, and what it should return."""
+    """A function made of StableHLO, its arguments, and its expected results."""
 
     name: str
     arguments: Arrays
@@ -54,8 +54,8 @@ def run_examples(
     """The results of all examples, compiled as one module after the pipeline `passes`.
 
     `compiler` turns the module into a binary; the default is IREE as it is, in its own process. It
-    does not verify the module after each of its passes, which takes a fifth of its time: what it
-    should refuse goes to `Compiled` or `compile_module`.
+    does not verify the module after each of its passes, which takes a fifth of its time: modules
+    that it should refuse go to `Compiled` or `compile_module`.
     """
     names = [example.name for example in examples]
     assert len(set(names)) == len(names), "examples need different names"
@@ -221,7 +221,7 @@ def _result_types(module: ir.Module) -> dict[str, list[np.dtype]]:
 def compile_module(module: ir.Module, flags: Sequence[str] = ()) -> bytes:
     """The IREE binary of a module.
 
-    The compiler runs as a process of its own: what it rejects may also crash it.
+    The compiler runs as a separate process: a module that it rejects may also crash it.
     """
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder) / "module.mlirbc", Path(folder) / "module.vmfb"

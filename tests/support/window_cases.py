@@ -1,7 +1,7 @@
-"""Dimension numbers of gathers and scatters, enumerated: what windows and their indices can be.
+"""Dimension numbers of gathers and scatters: an enumeration of windows and their indices.
 
-Each dimension of an operand has one of the roles below; all combinations occur. Where windows and
-their number stand, in which order dimensions are indexed, and which extents are 1 is drawn.
+Each dimension of an operand has one of the roles below; all combinations occur. The places of
+windows and of their number, the order of indexed dimensions, and the extents of 1 are drawn.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ class WindowCase:
     """Shapes that fit together, and how their dimensions correspond.
 
     Attributes:
-        name: The roles and what else was drawn.
-        operand_shape: What is read from, or written to.
-        indices_shape: With the index vectors last.
-        windows_shape: Of a scatter's updates, or a gather's result.
+        name: The roles and the other drawn choices.
+        operand_shape: Shape of the array that is read or written.
+        indices_shape: Shape of the indices, with the index vectors last.
+        windows_shape: Shape of a scatter's updates, or a gather's result.
         slice_sizes: The window in each dimension of the operand.
-        numbers: Those of a scatter.
+        numbers: The dimension numbers of a scatter.
     """
 
     name: str
@@ -51,7 +51,7 @@ class WindowCase:
         return GatherDimensionNumbers(*self.numbers)
 
     def indices(self, generator: np.random.Generator) -> np.ndarray:
-        """Draws index vectors, most of whose windows fit, and some overlap."""
+        """Draws index vectors; most of their windows fit, and some overlap."""
         indexed = self.numbers.scatter_dims_to_operand_dims
         room = [self.operand_shape[d] - self.slice_sizes[d] for d in indexed]
         drawn = [generator.integers(-1, limit + 2, self.indices_shape[:-1]) for limit in room]
@@ -91,7 +91,7 @@ def _case(generator: np.random.Generator, roles: tuple[str, ...], index_rank: in
         sizes.get(role, lambda _: 1)(extent) for role, extent in zip(roles, shape, strict=True)
     )
     batching = shuffled(having("batching"))
-    # Dimensions of the indices: those of batching ones among the others.
+    # Dimensions of the indices: batching ones among the others.
     free = [int(generator.integers(1, 4)) for _ in range(index_rank)]
     places = sorted(map(int, generator.choice(len(free) + len(batching), len(batching), False)))
     batch_places = shuffled(places)

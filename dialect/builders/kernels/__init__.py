@@ -1,8 +1,8 @@
-"""Kernels of our own: loops over numbers in memory that IREE runs as one dispatch.
+"""Kernels written in Python: loops over numbers in memory that IREE runs as one dispatch.
 
-A StableHLO loop costs IREE at least one dispatch in each pass; a kernel is one, whatever its
-loops do. It is a Python function of `Memory`, run once to build the code; assignments to elements
-happen in the order in which Python meets them::
+A StableHLO loop costs IREE at least one dispatch in each pass; a kernel with any loops is one
+dispatch. It is a Python function of `Memory`, run once to build the code; assignments to elements
+happen in the order in which Python executes them::
 
     def cumulative(x, sums):
         def step(i, total):
@@ -16,18 +16,18 @@ happen in the order in which Python meets them::
 
 Numbers are `Scalar`s, or vectors of a power of two of them (`Memory.read`), which become vector
 registers. Results are new arrays, or the memory of operands (`in_place`). Workgroups run in
-parallel, and are told apart by the first argument (`workgroups`). What does not fit together is a
+parallel; their number is the first argument (`workgroups`). A mismatch in a kernel is a
 `KernelError` while the kernel is built. `docs/kernels.md` is a course.
 
-IREE gets a kernel as an executable of its own, on memory instead of tensors: nothing is decided by
-how arrays are placed, copied or fused. Facts (IREE 3.13): the stack of a kernel is limited, see
-`STACK_BYTES`, so that large memory of its own is a result that nobody reads (`workspace`); truth
-values lie in memory as bytes; vectors whose extent is not a power of two are 30 times slower;
-executables are linked into one library, where each function needs a name of its own.
+IREE gets a kernel as a separate executable, on memory instead of tensors, so it does not decide how
+arrays are placed, copied or fused. Facts (IREE 3.13): the stack of a kernel is limited, see
+`STACK_BYTES`, so large private memory is an unused result (`workspace`); truth values lie in memory
+as bytes; vectors with an extent other than a power of two are 30 times slower; executables are
+linked into one library, where each function needs a unique name.
 
 Elsewhere: the arithmetic of numbers (`scalars.py`), errors (`errors.py`), and the kernels, which
-stand with the ops that they compute (`dialect/ops/linalg/kernels.py`), or with the passes that put
-them in.
+stand with the ops that they compute (`dialect/ops/linalg/kernels.py`), or with the passes that
+insert them.
 """
 
 from __future__ import annotations

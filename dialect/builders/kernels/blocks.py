@@ -1,7 +1,7 @@
-"""Long loops that sum up, in blocks: each begins anew, and what it finds is combined.
+"""Long loops that sum up, in blocks: each block starts anew, and the results are combined.
 
-A sum of `n` numbers one after the other is off by up to `n` roundings; in blocks of blocks, by as
-many as a block has numbers for each level, and there are `log n` levels (Higham, "The accuracy of
+A sum of `n` numbers one after the other is off by up to `n` roundings. In blocks of blocks, it is
+off by the size of a block for each level, and there are `log n` levels (Higham, "The accuracy of
 floating point summation", SIAM J. Sci. Comput. 14, 1993).
 
 Elsewhere: the evaluator's sums in blocks (`dialect/ops/reductions/blocks.py`).
@@ -22,7 +22,7 @@ Numbers: TypeAlias = tuple[Scalar, ...]
 Combine: TypeAlias = Callable[[Sequence[Scalar], Sequence[Scalar]], Sequence[Scalar]]
 Extents: TypeAlias = Sequence[tuple[int, int, int]]  # from, to, stride
 
-# Steps after which a block ends, and the most that are taken without blocks.
+# The steps of a block, and the largest number of steps without blocks.
 _BLOCK = 64
 LONGEST = 256
 
@@ -41,13 +41,13 @@ def loop_in_blocks(
     """Runs `step(index, *numbers) -> numbers` as `loop` does, in blocks that are combined.
 
     Args:
-        lower: Where the index begins.
-        upper: Where it ends.
-        starts: Numbers that change nothing when they are combined: each block begins with them.
-        step: Combines the numbers with what belongs to the index.
-        combine: Combines the numbers of two blocks, those of the first one in front.
-        stride: What the index grows by.
-        most: The most steps that there may be; needed where the limits are not known.
+        lower: Start of the index.
+        upper: End of the index.
+        starts: Neutral numbers of `combine`: each block begins with them.
+        step: Combines the numbers with the data of the index.
+        combine: Combines the numbers of two blocks; takes the first block's numbers first.
+        stride: Increment of the index.
+        most: The largest possible number of steps; needed if the limits are not known.
         weight: How many numbers a step combines one after the other.
 
     Returns:
@@ -80,7 +80,7 @@ def loop_in_blocks(
             length,
         )
         return blocks
-    # Blocks of a known length are faster, and what they leave is a short one.
+    # Blocks of a known length are faster; the rest is a short block.
     whole = lower + (upper - lower) // length * length
     found = loop(lower, whole, starts, lambda i, *x: part(i, i + length, inner, x), length)
     rest = -(-(upper - whole) // stride)
@@ -93,13 +93,13 @@ def loops_in_blocks(
     step: Callable[[tuple[Scalar | int, ...], Sequence[Scalar]], Sequence[Scalar]],
     combine: Combine,
 ) -> Numbers:
-    """Runs `step(position, numbers) -> numbers` over ranges, one in the other, in blocks.
+    """Runs `step(position, numbers) -> numbers` over nested ranges, in blocks.
 
     Args:
-        extents: For each range where it begins, where it ends, and its stride.
-        starts: Numbers that change nothing when they are combined; any, if `is_short(extents)`.
-        step: Combines the numbers with what belongs to the position.
-        combine: Combines the numbers of two blocks, those of the first one in front.
+        extents: For each range its start, its end, and its stride.
+        starts: Neutral numbers of `combine`; any numbers if `is_short(extents)`.
+        step: Combines the numbers with the data of the position.
+        combine: Combines the numbers of two blocks; takes the first block's numbers first.
     """
     starts = tuple(starts)
 
@@ -141,14 +141,14 @@ def scan_in_blocks(
     write: Callable[[Scalar, Sequence[Scalar]], None],
     combine: Combine,
 ) -> None:
-    """Combines the numbers of each index with those of all before it, in blocks.
+    """Combines the numbers of each index with the numbers of all earlier indices, in blocks.
 
     Args:
-        count: How many indices there are.
-        starts: Numbers that change nothing when they are combined.
-        step: Combines numbers with what belongs to the index.
-        write: Takes an index and what has been found up to it, itself included.
-        combine: Combines the numbers of two blocks, those of the first one in front.
+        count: Number of indices.
+        starts: Neutral numbers of `combine`.
+        step: Combines numbers with the data of the index.
+        write: Takes an index and the combined numbers up to it, including its own.
+        combine: Combines the numbers of two blocks; takes the first block's numbers first.
     """
     starts = tuple(starts)
 
@@ -177,7 +177,7 @@ def scan_in_blocks(
 
 
 def _block_steps(most: int, weight: int) -> int:
-    """Returns how many steps a block has, of a loop of so many."""
+    """Returns the number of steps of a block, given the steps of a loop."""
     inner = max(1, _BLOCK // weight)
     while inner * _BLOCK < most:
         inner *= _BLOCK

@@ -1,4 +1,4 @@
-"""A kernel while it is built: what all of its code shares, and operations without a result."""
+"""A kernel while it is built: the shared state of its code, and operations without a result."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class Kernel:
 
     Attributes:
         index_type: The type of positions.
-        stack_bytes: How much memory of its own it has.
-        workspace: What its further memory is bound to, None while it has none.
-        workspace_bytes: How much of that it has.
-        functions: The names of those that it calls, with the types of their results, by what tells
-            them apart.
+        stack_bytes: Bytes of its private memory on the stack.
+        workspace: The binding of its further private memory; None if unused.
+        workspace_bytes: Bytes of its further private memory.
+        functions: The names of the functions that it calls, with the types of their results, by
+            keys that distinguish them.
     """
 
     __slots__ = (
@@ -44,7 +44,7 @@ class Kernel:
         self._indices: dict[int, ir.Value] = {}
 
     def index(self, number: int) -> ir.Value:
-        """Returns a constant index, made once for all of the kernel."""
+        """Returns a constant index, made once for the whole kernel."""
         found = self._indices.get(number)
         if found is None:
             with ir.InsertionPoint.at_block_begin(self.entry):
@@ -53,7 +53,7 @@ class Kernel:
 
 
 def index_value(number: Scalar | int) -> ir.Value:
-    """Returns an index as MLIR knows it.
+    """Returns an index as an MLIR value.
 
     Raises:
         KernelPositionError: for a number of another type.

@@ -26,11 +26,11 @@ def loop(
     """Runs `step(index, *carried) -> carried` for each index from `lower` to below `upper`.
 
     Args:
-        lower: Where the index begins.
-        upper: Where it ends; if it is not larger, nothing runs.
-        carried: A scalar or vector that changes, or a tuple of such: arguments of their own.
-        step: Gives the next value, or a tuple of them; None if nothing is carried, `()`.
-        stride: What the index grows by.
+        lower: Start of the index.
+        upper: End of the index; if it is not larger, nothing runs.
+        carried: A scalar or vector that changes, or a tuple of such: separate arguments.
+        step: Returns the next value, or a tuple of values; None if nothing is carried, `()`.
+        stride: Increment of the index.
 
     Returns:
         The last value, or a tuple of them.
@@ -82,14 +82,15 @@ def repeat_while(
 
     Args:
         carried: A scalar or vector that changes, or a tuple of such.
-        condition: Gives a truth value.
-        step: Gives the next value, or a tuple of them.
+        condition: Returns a truth value.
+        step: Returns the next value, or a tuple of values.
 
     Returns:
         The last value, or a tuple of them.
 
     Raises:
-        KernelCarryError: if `step` returns other numbers than it gets, or `condition` none.
+        KernelCarryError: if `step` returns other numbers than it gets, or `condition` no truth
+            value.
     """
     starts = _many(carried)
     types = [x.value.type for x in starts]
@@ -112,10 +113,10 @@ def branch(
     on_false: Callable[[], Carried],
     types: Sequence[ir.Type] = (),
 ) -> tuple[Scalar, ...]:
-    """Runs one of two functions, each of which returns a tuple of numbers of these types.
+    """Runs one of two functions; each returns a tuple of numbers of these types.
 
     Raises:
-        KernelCarryError: if one returns other numbers, or the condition is none.
+        KernelCarryError: if one returns other numbers, or the condition is no truth value.
     """
     _check_truth("The condition of a branch", condition)
     created = ir.Operation.create(

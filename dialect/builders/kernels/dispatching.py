@@ -1,4 +1,4 @@
-"""`dispatch`: a kernel as an executable of its own, and the call of it."""
+"""`dispatch`: a kernel as a separate executable, and its call."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .functions import declare_outside
 from .memory import Memory, aligned, bytes_of, memref_type
 from .packing import MOST_BINDINGS, grouped, packed, packed_type, unpacked
 
-# Numbers of the arrays that lie in a binding, one behind the other, and their types.
+# Numbers of the arrays in a binding, one behind the other, and their types.
 _Binding: TypeAlias = Sequence[tuple[int, ir.Type]]
 
 
@@ -39,31 +39,33 @@ def dispatch(
     """Runs a kernel as one dispatch.
 
     Args:
-        kernel: Writes the results; takes the memory of the operands, then that of those results
-            that have memory of their own. With `workgroups`, the number of the workgroup, an
-            index, comes before.
+        kernel: Writes the results. It takes the memory of the operands, then the memory of the
+            results that are not in place. With `workgroups`, the number of the workgroup, an index,
+            comes first.
         operands: Arrays of real dtypes, none of them empty.
-        result_types: The types of the results, for which the same holds.
-        workgroups: How many copies of the kernel run, in parallel.
-        in_place: For results that take the place of an operand: their number, and its. If the
+        result_types: The types of the results, under the same conditions.
+        workgroups: Number of copies of the kernel that run in parallel.
+        in_place: From numbers of results to numbers of the operands that they overwrite. If the
             operand is used again, or is an argument of the program, IREE copies it before.
-        name: What the kernel is called in modules and profiles.
-        identity: What the code depends on besides the types of the arrays, where that can be told:
-            then it is not built again to see that the module has an equal one.
-        most_bindings: In how many bindings the arrays lie at most: more of them share some.
+        name: Name of the kernel in modules and profiles.
+        identity: A text that, together with the types of the arrays, determines the code. With it,
+            the kernel is not built again to find that the module has an equal one.
+        most_bindings: The largest number of bindings; if there are more arrays, some share a
+            binding.
 
     Returns:
         The results.
 
     Raises:
-        KernelError: for what does not fit together, also in the kernel; its subclasses say what.
+        KernelError: for a mismatch, also in the kernel; its subclasses give the kind.
     """
     tied = dict(in_place or {})
     _check_arrays([x.type for x in operands], result_types, tied)
     arrays = [hlo.bitcast_convert(x, signless(x.type.element_type)) for x in operands]
     if not any(map(_varies, arrays)):
-        # IREE would run the kernel once, when the program is loaded, and then read the first of
-        # several results where another one is meant: one operand is hidden from it.
+        # With constant operands, IREE would run the kernel once, when the program is loaded, and
+        # then read the first of several results in place of another one. So one operand is hidden
+        # from it.
         kernel = _without_argument(kernel, len(arrays) + (workgroups is not None))
         arrays = [*arrays, *hlo.optimization_barrier(hlo.constant(np.int32(0)))]
     results = [hlo.tensor_type(x.shape, signless(x.element_type)) for x in result_types]
@@ -94,12 +96,12 @@ def dispatch(
 
 
 def dispatch_outside(symbol: str, operands: Sequence[ir.Value], result_type: ir.Type) -> ir.Value:
-    """Runs a kernel of one workgroup that is there when the program is linked.
+    """Runs an external kernel of one workgroup that is linked to the program.
 
     Args:
         symbol: The kernel.
         operands: The arrays that it reads.
-        result_type: The type of the one that it writes.
+        result_type: The type of the array that it writes.
 
     Returns:
         The result.
@@ -138,13 +140,13 @@ def _called(
 
 
 def workspace(shape: Sequence[int], like: Memory | ir.Type) -> Memory:
-    """Returns memory for a kernel's own use, of any size, with elements of a type.
+    """Returns private memory of a kernel, of any size, with elements of a type.
 
-    It is a result of the dispatch that nobody reads; workgroups share it. What is small lies closer
-    at hand on the stack (`scratch`).
+    It is an unused result of the dispatch; workgroups share it. Small memory is faster on the stack
+    (`scratch`).
 
     Raises:
-        KernelStackError: where no kernel is built.
+        KernelStackError: if no kernel is being built.
     """
     element = like.element if isinstance(like, Memory) else like
     kernel = state.kernel
@@ -165,7 +167,7 @@ def workspace(shape: Sequence[int], like: Memory | ir.Type) -> Memory:
 def rows_of(workgroup: Scalar, rows: int, workgroups: int) -> tuple[Scalar, Scalar]:
     """Returns the first row of a workgroup, and the end of its rows.
 
-    The shares of all workgroups differ by one row at most.
+    The shares of workgroups differ by one row at most.
     """
     if workgroups == 1:
         return Scalar(index_value(0)), Scalar(index_value(rows))  # known to the compiler
@@ -198,7 +200,7 @@ def _varies(x: ir.Value) -> bool:
 
 
 def _without_argument(kernel: Callable[..., None], position: int) -> Callable[..., None]:
-    """Returns a kernel that takes one more argument, of which it makes no use."""
+    """Returns a kernel that takes one more argument and ignores it."""
 
     def without_argument(*arguments: Memory | Scalar) -> None:
         kernel(*arguments[:position], *arguments[position + 1 :])
@@ -251,8 +253,8 @@ def _executable(
 ) -> tuple[str, list[ir.Type]]:
     """Puts an executable with the kernel at the head of the module.
 
-    If the module has an equal one already, that serves. Returns its name, and the type of its
-    workspace if it has one.
+    If the module already has an equal executable, that one is used. Returns its name, and the type
+    of its workspace if it has one.
     """
     module = _module_block()
     taken = _symbols(module)
@@ -344,7 +346,7 @@ def _workgroup() -> Scalar:
 
 
 def _bound(binding: ir.Value, type_: ir.Type, start: Scalar) -> Memory:
-    """Returns an array in what is bound to a kernel, from a byte on."""
+    """Returns an array in a binding of a kernel, from a byte on."""
     kind = memref_type(type_.shape, type_.element_type)
     subspan = operation("stream.binding.subspan", [Scalar(binding), start], kind)
     return Memory(subspan.value, type_.element_type)
@@ -377,14 +379,14 @@ def _equal_executable(
     codes = state.kernel_codes
     if codes is None:
         codes = {}
-    codes.pop(symbol, None)  # of one that was equal to another, and is gone
+    codes.pop(symbol, None)  # of a removed executable that was equal to another one
     text = None
     bound = _bound_types(executable)
     for other in block:
         if other.operation.name != "stream.executable" or other.operation == executable:
             continue
         found: str = other.attributes["sym_name"].value
-        # Writing out the code takes as long as building it: most differ in what they are bound to.
+        # Writing out the code takes as long as building it. Most kernels differ in their bindings.
         if found.rpartition("_")[0] != name or _bound_types(other.operation) != bound:
             continue
         if text is None:
@@ -392,14 +394,14 @@ def _equal_executable(
             codes[symbol] = hash(text)
         if found not in codes:
             codes[found] = hash(_code(other.operation, found))
-        # What changed since then is compared anew, or counts as other code.
+        # A kernel that changed since then is compared again, or counts as other code.
         if codes[found] == codes[symbol] and _code(other.operation, found) == text:
             return found
     return None
 
 
 def _bound_types(executable: ir.Operation) -> list[set[ir.Type]]:
-    """Returns the types of what is bound to the function of an executable."""
+    """Returns the types of the bindings of an executable's function."""
     symbol = executable.attributes["sym_name"]
     inner = executable.regions[0].blocks[0].operations[1]
     functions = inner.regions[0].blocks[0].operations

@@ -1,8 +1,8 @@
-"""Functions of a kernel: code on numbers that is built once and called wherever it is needed.
+"""Functions of a kernel: code on numbers that is built once and called in many places.
 
-A formula of a hundred operations that stands in a kernel hundreds of times takes the compiler
-minutes. Elsewhere: which formulas are called and which are written where they are used
-(`passes/fuse/elementwise.py`), and that LLVM leaves the calls as they are
+If a kernel contains a formula of a hundred operations hundreds of times, the compiler takes
+minutes. Elsewhere: the choice between calling and inlining a formula
+(`passes/fuse/elementwise.py`), and the protection of the calls from LLVM's inlining
 (`runtime/compiler/invocation/called_functions.py`).
 """
 
@@ -20,17 +20,17 @@ from .building import Kernel
 
 FUNCTION_MARK = "_function_"
 """What the names of such functions hold, between that of the kernel and a number."""
-# Tells IREE that a function is no import, which its runtime would look up.
+# Tells IREE that a function is not an import, because its runtime would look up imports.
 _LINKED = "hal.import.static"
 
 
 def call(name: str, body: Returning[Scalar], operands: Sequence[Scalar]) -> Scalar:
-    """Calls a function of the kernel that is being built, which is built by its first call.
+    """Calls a function of the kernel that is being built; the first call builds the function.
 
     Args:
-        name: What tells functions of operands of the same types apart.
-        body: Builds what the function returns from what it takes: numbers or vectors of them.
-        operands: What it takes.
+        name: Distinguishes functions with operands of the same types.
+        body: Builds the result of the function from its arguments: numbers or vectors of them.
+        operands: The arguments.
     """
     kernel = state.kernel
     assert kernel is not None, "a function belongs to a kernel"
@@ -42,11 +42,11 @@ def call(name: str, body: Returning[Scalar], operands: Sequence[Scalar]) -> Scal
 
 
 def call_outside(name: str, numbers: Sequence[Scalar | int]) -> None:
-    """Calls a function that is there when the kernel is linked, and returns nothing.
+    """Calls an external function that is linked to the kernel, and returns nothing.
 
     Args:
         name: The function.
-        numbers: What it takes: indices, and addresses of memory (`Memory.address`), as integers of
+        numbers: The arguments: indices, and addresses of memory (`Memory.address`), as integers of
             64 bits.
     """
     kernel = state.kernel
@@ -68,7 +68,7 @@ def call_outside(name: str, numbers: Sequence[Scalar | int]) -> None:
 
 
 def declare_outside(name: str, types: Sequence[ir.Type]) -> None:
-    """Declares, here, a function that is there when the kernel is linked, and returns nothing."""
+    """Declares an external function that is linked to the kernel, and returns nothing."""
     signature = ir.FunctionType.get(list(types), [])
     ir.Operation.create(
         "func.func",
@@ -94,7 +94,7 @@ def _built(
     name = ir.StringAttr(owner.attributes["sym_name"]).value
     symbol = f"{name}{FUNCTION_MARK}{len(kernel.functions)}"
     with ir.InsertionPoint(owner.operation.parent.regions[0].blocks[0]), ir.Location.unknown():
-        # The signature is known when the body is there.
+        # The signature is known after the body.
         function = ir.Operation.create(
             "func.func",
             attributes={

@@ -1,6 +1,6 @@
-"""Lanes of vectors: counted, marked, taken out, put in, and brought together in one number.
+"""Lanes of vectors: numbers, masks, extraction, insertion, shuffles and reductions of lanes.
 
-Everything else acts on vectors as it does on numbers (`dialect/builders/scalars.py`).
+All other operations act on vectors as on numbers (`dialect/builders/scalars.py`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from axir.dialect.builders.scalars import Scalar, boolean, operation
 
 from .building import index_value
 
-_NEVER_KNOWN = -(2**63)  # how MLIR writes that an index is an operand
+_NEVER_KNOWN = -(2**63)  # MLIR's mark for an index that is an operand
 
 
 def lanes(width: int) -> Scalar:
@@ -93,7 +93,7 @@ def transposed(rows: Sequence[Scalar]) -> list[Scalar]:
 
 
 def sum_of_lanes(x: Scalar) -> Scalar:
-    """Returns the sum of all lanes; floats are added in an order that the machine likes."""
+    """Returns the sum of all lanes; the machine chooses the order of additions of floats."""
     return combined_lanes("add", x)
 
 
@@ -118,7 +118,7 @@ def all_lanes(x: Scalar) -> Scalar:
 
 
 def combined_lanes(kind: str, x: Scalar) -> Scalar:
-    """Returns all lanes combined by what MLIR calls `#vector.kind`: `add`, `maxui`, `xor`, ..."""
+    """Returns all lanes combined by one of MLIR's `#vector.kind`: `add`, `maxui`, `xor`, ..."""
     _width(x)
     attributes = {"kind": hlo.attribute(f"#vector.kind<{kind}>")}
     if kind == "add" and x.is_float:

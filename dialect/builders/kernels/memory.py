@@ -37,9 +37,9 @@ class Memory:
     Args:
         value: The whole array, a memref.
         element: The type of the elements; truth values lie in memory as bytes.
-        place: Leading indices, of which this is the part.
-        shape: The extents of the part, if not those of the array behind the leading indices.
-        first: What is added to the first index of a position.
+        place: The leading indices of this part.
+        shape: The extents of the part, if they differ from the extents behind the leading indices.
+        first: An offset that is added to the first index of a position.
     """
 
     __slots__ = ("_stored", "element", "first", "place", "shape", "value")
@@ -75,7 +75,7 @@ class Memory:
         return Memory(self.value, self.element, (*self.place, *numbers), rest)
 
     def rows(self, first: Scalar | int, count: int) -> Memory:
-        """Returns so many rows, or what else the first axis counts, from one on."""
+        """Returns a number of rows (entries of the first axis), from one on."""
         if not self.shape:
             raise _rank_error((first,), ())
         (start,) = self._indices((first,))
@@ -129,13 +129,13 @@ class Memory:
     # Vectors -----------------------------------------------------------------------------------
 
     def read(self, position: Position, width: int, mask: Scalar | None = None) -> Scalar:
-        """Returns a vector of so many neighbours along the last axis.
+        """Returns a vector of neighbours along the last axis.
 
         Args:
-            position: Of the first one.
-            width: A power of two.
-            mask: Truth values for the lanes that are read; others become zeros, and may lie
-                outside.
+            position: Position of the first element.
+            width: Number of elements, a power of two.
+            mask: Truth values for the lanes that are read; others become zeros, and may be out of
+                bounds.
         """
         place = self._at(position)
         self._check_width(width, position, is_masked=mask is not None)
@@ -155,9 +155,9 @@ class Memory:
         """Puts a vector into memory, along the last axis.
 
         Args:
-            position: Of the first lane.
-            vector: As many numbers as a power of two.
-            mask: Truth values for the lanes that are written; others may lie outside.
+            position: Position of the first lane.
+            vector: A power of two of numbers.
+            mask: Truth values for the lanes that are written; others may be out of bounds.
         """
         place = self._at(position)
         width = self._width_of(vector)
@@ -170,13 +170,13 @@ class Memory:
             effect("vector.maskedstore", self.value, *place, mask.value, stored)
 
     def address(self) -> Scalar:
-        """Returns where the whole array lies, as an index."""
+        """Returns the address of the whole array, as an index."""
         return operation(
             "memref.extract_aligned_pointer_as_index", (Scalar(self.value),), ir.IndexType.get()
         )
 
     def prefetch(self, position: Position) -> None:
-        """Asks for the cache line of an element that is needed soon; it may lie outside."""
+        """Prefetches the cache line of an element that is needed soon; it may be out of bounds."""
         ir.Operation.create(
             "memref.prefetch",
             operands=[self.value, *self._at(position)],
@@ -249,7 +249,7 @@ class Memory:
         )
         return flat.result, last.value
 
-    # What is stored ----------------------------------------------------------------------------
+    # Stored elements ----------------------------------------------------------------------------
 
     def _loaded(self, stored: Scalar) -> Scalar:
         return stored if self._stored is self.element else stored != 0
@@ -270,7 +270,7 @@ class Memory:
         return [*(x.value for x in self.place), *self._indices(given)]
 
     def _indices(self, given: Sequence[Scalar | int]) -> list[ir.Value]:
-        """Returns indices into the array for some into the first axes of this part."""
+        """Returns indices into the array, given indices into the first axes of this part."""
         for number, extent in zip(given, self.shape, strict=False):
             if not isinstance(number, Scalar) and not 0 <= number < extent:
                 raise KernelPositionError(
@@ -344,12 +344,12 @@ def _all_lanes(width: int) -> Scalar:
 
 
 def scratch(shape: Sequence[int], like: Memory | ir.Type) -> Memory:
-    """Returns memory for a kernel's own use, on the stack, with elements of a type.
+    """Returns private memory of a kernel, on the stack, with elements of a type.
 
-    It is there as long as the kernel runs, also if it is asked for in a loop; nothing is in it.
+    It exists as long as the kernel runs, also if it is requested in a loop; it is uninitialized.
 
     Raises:
-        KernelStackError: if all of the kernel's is more than `STACK_BYTES`.
+        KernelStackError: if the kernel's stack memory exceeds `STACK_BYTES`.
     """
     element = like.element if isinstance(like, Memory) else like
     kernel = state.kernel
@@ -379,13 +379,13 @@ def _allocated(shape: Sequence[int], element: ir.Type) -> ir.Value:
 
 
 def bytes_of(shape: Sequence[int], element: ir.Type) -> int:
-    """Returns how many bytes elements of a type take."""
+    """Returns the bytes of elements of a type."""
     bits = 8 if element == boolean() else element.width
     return math.prod(shape) * -(-bits // 8)
 
 
 def aligned(size: int) -> int:
-    """Returns where memory may begin behind so many bytes."""
+    """Returns the next aligned offset behind a number of bytes."""
     return -(-size // _ALIGNMENT) * _ALIGNMENT
 
 
@@ -394,5 +394,5 @@ def _number(number: int) -> ir.Attribute:
 
 
 def memref_type(shape: Sequence[int], element: ir.Type) -> ir.Type:
-    """Returns the type of memory as it lies there."""
+    """Returns the memref type of memory."""
     return ir.MemRefType.get(shape, integer(8) if element == boolean() else element)

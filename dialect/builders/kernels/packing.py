@@ -1,7 +1,7 @@
 """Arrays that share a binding: IREE binds 32 to a kernel, and there may be more of them.
 
-The smallest lie behind each other, those of one dtype in one array. Elsewhere: how a kernel gets at
-its arrays (`dispatching.py`).
+The smallest arrays of each dtype lie behind each other in one array. Elsewhere: the access of a
+kernel to its arrays (`dispatching.py`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
 
-# Two are left for what `dispatch` adds: a workspace, and an operand that hides constants.
+# Two are reserved for additions of `dispatch`: a workspace, and an operand that hides constants.
 MOST_BINDINGS = 30
 
 Group: TypeAlias = list[int]
@@ -31,8 +31,8 @@ def grouped(
     Args:
         operands: The types of the operands.
         results: The types of the results.
-        alone: The operands that keep a binding of their own.
-        most: How many bindings there may be.
+        alone: The operands with a separate binding.
+        most: The largest number of bindings.
     """
     if len(operands) + len(results) <= most:
         return [[n] for n in range(len(operands))], [[n] for n in range(len(results))]
@@ -59,7 +59,7 @@ def _grouped(types: Sequence[ir.Type], alone: Collection[int], most: int) -> lis
 
 
 def packed(arrays: Sequence[ir.Value]) -> ir.Value:
-    """Returns arrays of one dtype behind each other; one alone stays as it is."""
+    """Returns arrays of one dtype behind each other; a single one stays as it is."""
     if len(arrays) == 1:
         return arrays[0]
     return hlo.concatenate([hlo.reshape(x, (math.prod(x.type.shape),)) for x in arrays], 0)

@@ -4,13 +4,13 @@ Every function appends one operation at MLIR's ambient insertion point, infers t
 has the operation verified, and returns the result `ir.Value` (a list for operations with a
 variable number of results)::
 
-    from axir.dialect import stablehlo as hlo
+    from axir.dialect.builders import stablehlo as hlo
 
     with ir.InsertionPoint(block), location:
         y = hlo.add(hlo.sine(x), hlo.scalar_like(x, 1.0))
 
-Here: construction of `stablehlo.*` and `chlo.*` operations, nothing that decides *which* ones to
-build. Lowering rules stand with their primitives in `dialect/ops/`; rewrites of StableHLO stand in
+Here: construction of `stablehlo.*` and `chlo.*` operations, without any choice between them.
+Lowering rules stand with their primitives in `dialect/ops/`; rewrites of StableHLO stand in
 `passes/legalize/`.
 """
 

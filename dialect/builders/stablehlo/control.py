@@ -28,7 +28,7 @@ def case(
     """Returns the results of branch `index` (rank-0 `i32`); an index out of range takes the last
     branch.
 
-    Branches take no arguments: they use the values around them.
+    Branches take no arguments: they use the surrounding values.
     """
     bodies = [((), branch) for branch in branches]
     return list(build("case", "stablehlo.case", (index,), result_types, bodies=bodies).results)
@@ -45,7 +45,7 @@ def if_(
 
 
 def optimization_barrier(values: Sequence[ir.Value] | ir.Value) -> list[ir.Value]:
-    """Returns the same values, none of which is computed after, or fused into, what uses them."""
+    """Returns the same values; none of them is computed after, or fused into, its uses."""
     operands = as_values(values)
     types = [value.type for value in operands]
     name = "optimization_barrier"
@@ -57,7 +57,7 @@ def call(
 ) -> list[ir.Value]:
     """Calls the function `@symbol` of the module.
 
-    Whether the function exists and takes these operands is verified with the whole module.
+    The verification of the whole module checks whether the function exists and takes the operands.
     """
     attributes = {"callee": ir.FlatSymbolRefAttr.get(symbol)}
     created = ir.Operation.create(
@@ -73,7 +73,7 @@ def custom_call(
     *,
     has_side_effect: bool = False,
 ) -> list[ir.Value]:
-    """Calls the function that the executing system knows as `target`."""
+    """Calls the function with the name `target` in the executing system."""
     attributes = {
         "call_target_name": ir.StringAttr.get(target),
         "has_side_effect": ir.BoolAttr.get(has_side_effect),

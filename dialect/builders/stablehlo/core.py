@@ -1,4 +1,4 @@
-"""What the StableHLO builders share: types, constants, attributes, verified operations."""
+"""Shared code of the StableHLO builders: types, constants, attributes, verified operations."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def size_of(value: ir.Value) -> int:
 
 
 def element_bytes(element: ir.Type) -> int:
-    """Returns how many bytes an element takes in memory: a complex number those of its parts."""
+    """Returns the bytes of an element in memory; a complex number has two parts."""
     if isinstance(element, ir.ComplexType):
         return 2 * element_bytes(element.element_type)
     return -(-element.width // 8)
@@ -141,7 +141,7 @@ def build(
 
     `result_types=None` asks MLIR's type inference. Each entry of `bodies` gives the block argument
     types of a region and the function that fills it: it is called with the block arguments and
-    returns what the region returns.
+    returns the results of the region.
 
     Raises `StableHLOError`, naming `builder`, when MLIR rejects the operation.
     """
@@ -177,7 +177,7 @@ def fill_region(region: ir.Region, argument_types: Sequence[ir.Type], body: Body
 
 
 def is_narrow_tensor(value_type: ir.Type) -> bool:
-    """Tells whether a type is that of a tensor of elements of few bits, such as f8E5M2 and i4."""
+    """Tells whether a type is a tensor of elements of few bits, such as f8E5M2 and i4."""
     if not isinstance(value_type, ir.RankedTensorType):
         return False
     element = value_type.element_type

@@ -12,7 +12,7 @@ from .core import attribute
 
 
 class _Words:
-    """An attribute that is one of some words."""
+    """An attribute with a word from a fixed set as its value."""
 
     _name: str
 
@@ -37,7 +37,7 @@ ResultAccuracyModeAttr = _words("ResultAccuracyModeAttr", "stablehlo<result_accu
 
 
 def _structure(name: str, **parts: Sequence[int] | int | bool | str) -> ir.Attribute:
-    """Returns an attribute of named parts, of which empty ones are left out."""
+    """Returns an attribute of named parts; leaves out empty ones."""
 
     def shown(value: Sequence[int] | int | bool | str) -> str:
         if isinstance(value, (str, bool)):
@@ -53,7 +53,7 @@ def _counts(value: Sequence[int] | int | bool | str) -> bool:
 
 
 class DotDimensionNumbers:
-    """Which axes a product goes along."""
+    """The contracting and batch axes of a product."""
 
     @staticmethod
     def get(
@@ -74,7 +74,7 @@ class DotDimensionNumbers:
 
 
 class GatherDimensionNumbers:
-    """Which axes `gather` reads along."""
+    """The axes along which `gather` reads."""
 
     @staticmethod
     def get(
@@ -99,7 +99,7 @@ class GatherDimensionNumbers:
 
 
 class ScatterDimensionNumbers:
-    """Which axes `scatter` writes along."""
+    """The axes along which `scatter` writes."""
 
     @staticmethod
     def get(
@@ -124,7 +124,7 @@ class ScatterDimensionNumbers:
 
 
 class ConvDimensionNumbers:
-    """What the axes of a convolution are."""
+    """The roles of the axes of a convolution."""
 
     @staticmethod
     def get(
@@ -157,7 +157,7 @@ class ConvDimensionNumbers:
 
 
 class ChannelHandle:
-    """Which channel a message goes through."""
+    """The channel of a message."""
 
     @staticmethod
     def get(handle: int, type: int, context: ir.Context | None = None) -> ir.Attribute:
@@ -170,13 +170,13 @@ class TypeExtensions:
 
     @staticmethod
     def get(bounds: Sequence[int], context: ir.Context | None = None) -> ir.Attribute:
-        """Returns the attribute; negative bounds are none."""
+        """Returns the attribute; negative bounds mean no bound."""
         shown = ", ".join("?" if bound < 0 else str(bound) for bound in bounds)
         return attribute(f"#stablehlo.bounds<{shown}>")
 
 
 class TokenType:
-    """The type of what orders effects."""
+    """The type of tokens, which order effects."""
 
     @staticmethod
     def get(context: ir.Context | None = None) -> ir.Type:

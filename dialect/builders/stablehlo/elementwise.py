@@ -29,7 +29,8 @@ def _truth_value(element: ir.Type) -> ir.Type:
     return ir.IntegerType.get_signless(1)
 
 
-# What MLIR infers of the element type, where it would lose what is known of an open shape.
+# The element types that MLIR infers. On open shapes its inference would lose the symbolic extents,
+# so this table replaces it.
 _INFERRED: dict[str, Callable[[ir.Type], ir.Type]] = {
     "abs": _real_part,
     "complex": lambda element: ir.ComplexType.get(element),
@@ -189,7 +190,7 @@ def bitcast_convert(
 ) -> ir.Value:
     """Bits seen as another element type.
 
-    When the widths differ, `shape` tells of the trailing dimension of parts that comes or goes.
+    If the widths differ, `shape` has or lacks the trailing dimension of parts.
     """
     result_type = tensor_type(shape_of(operand) if shape is None else shape, element)
     if result_type == operand.type:
@@ -198,7 +199,7 @@ def bitcast_convert(
 
 
 def reduce_precision(operand: ir.Value, exponent_bits: int, mantissa_bits: int) -> ir.Value:
-    """Values rounded to a float format of so many exponent and mantissa bits."""
+    """Values rounded to a float format with given exponent and mantissa bits."""
     attributes = {
         "exponent_bits": integer(exponent_bits, 32),
         "mantissa_bits": integer(mantissa_bits, 32),

@@ -1,9 +1,9 @@
-"""Extents as values: what operations of StableHLO take that are told shapes when they run.
+"""Extents as values, for operations of StableHLO that take shapes at run time.
 
 While a function with symbolic dimensions is written, its values have types that hold these as an
-encoding (`tensor<?xf32, {dims = ["b"]}>`), so that builders know shapes as expressions. What an
-expression is, is computed at the beginning of the function, once, of the values of the names.
-Elsewhere: where these come from (`passes/transforms/open_modules.py`).
+encoding (`tensor<?xf32, {dims = ["b"]}>`), so that builders know shapes as expressions. The value
+of an expression is computed once, at the beginning of the function, from the values of the names.
+Elsewhere: the source of these values (`passes/transforms/open_modules.py`).
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ EXTENT = np.dtype(np.int64)
 
 
 class ExtentValues:
-    """What extents are in a function that is being written.
+    """The values of extents in a function that is being written.
 
     Args:
-        anchor: An operation of the function's block before which they are computed; by default
-            they are where they are asked for.
+        anchor: An operation of the function's block; extents are computed before it. By default
+            they are computed where they are requested.
 
     Attributes:
         names: The values of the names, of rank 0 and dtype `EXTENT`.
@@ -42,7 +42,7 @@ class ExtentValues:
         self._known: dict[str, ir.Value] = {}
 
     def define(self, name: str, value: ir.Value) -> None:
-        """Says what a name is."""
+        """Sets the value of a name."""
         self.names[name] = self._known[name] = value
 
     def of(self, extent: Extent) -> ir.Value:
@@ -82,7 +82,7 @@ class ExtentValues:
         return _binary("subtract", a, _binary("multiply", self._floor(a, b), b))
 
     def _floor(self, a: ir.Value, b: ir.Value) -> ir.Value:
-        """Returns a quotient rounded down, which StableHLO's is not."""
+        """Returns a quotient rounded down, unlike StableHLO's."""
         quotient, rest = _binary("divide", a, b), _binary("remainder", a, b)
         zero, one = self.of(0), self.of(1)
         has_rest = compared(rest, zero, "NE")
@@ -115,7 +115,7 @@ _current: ContextVar[ExtentValues | None] = ContextVar("extents", default=None)
 
 @contextlib.contextmanager
 def computing_extents(names: Mapping[str, ir.Value]) -> Iterator[ExtentValues]:
-    """Lets builders compute extents at the beginning of what is written now, an empty block."""
+    """Lets builders compute extents at the beginning of the current block, which must be empty."""
     anchor = constant(np.array(0, EXTENT)).owner
     values = ExtentValues(anchor)
     for name, value in names.items():

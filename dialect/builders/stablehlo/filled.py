@@ -25,7 +25,7 @@ from .extents import extent, extents, spread
 
 
 def full(value: NestedNumbers | Extent, shape: Sequence[int], element: ElementType) -> ir.Value:
-    """Returns a splat constant; where the number or the shape is open, what is one when it runs."""
+    """Returns a splat constant; if the number or the shape is open, a splat made at run time."""
     if is_symbolic_dim(value):
         number = extent(value, numpy_dtype(as_element_type(element)))
         return spread(number, shape) if len(shape) else number

@@ -36,11 +36,11 @@ def dot_general(
     element: ElementType | None = None,
     precision: str | Sequence[str] | None = None,
 ) -> ir.Value:
-    """Sums products over the `contracting` dimensions, for each index of the `batch` dimensions.
+    """Sums products over the `contracting` dimensions at each index of the `batch` dimensions.
 
-    The result has the batch dimensions, then what remains of lhs, then of rhs. `element` is the
-    result's (and the accumulator's) element type, by default lhs's; `precision` is DEFAULT, HIGH
-    or HIGHEST, or one for each operand.
+    The result has the batch dimensions, then the remaining dimensions of lhs, then of rhs.
+    `element` is the result's (and the accumulator's) element type, by default lhs's; `precision` is
+    DEFAULT, HIGH or HIGHEST, or one for each operand.
     """
     sizes = [shape_of(lhs)[axis] for axis in batch[0]]
     for operand, contracted, batched in (
@@ -84,8 +84,8 @@ def convolution(
 
     `dimension_numbers` are three tuples of axes: (batch, feature, *spatial) of lhs, (output
     feature, input feature, *spatial) of rhs, (batch, feature, *spatial) of the result. `element`
-    is the result's element type, by default lhs's. `shape` is that of the result, which is told
-    where it is open.
+    is the result's element type, by default lhs's. `shape` is the shape of the result, needed if it
+    is open.
     """
     rank = len(window_strides)
     lhs_spec, rhs_spec, result_spec = (tuple(spec) for spec in dimension_numbers)

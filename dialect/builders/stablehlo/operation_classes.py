@@ -1,9 +1,8 @@
 """Classes of operations, as MLIR's bindings for Python have them: `AddOp(x, y).result`.
 
-They are made of the table beside this. A class takes the types of results that MLIR cannot tell,
-operands and attributes; Python's numbers and sequences become attributes. Regions are filled in by
-whoever makes the operation. Elsewhere: the functions that build operations for axir's own rules,
-which check more.
+They are made from `operation_table.py`. A class takes the types of results that MLIR cannot infer,
+operands and attributes; Python's numbers and sequences become attributes. The caller fills in the
+regions. Elsewhere: the functions that build operations for axir's own rules, which check more.
 """
 
 from __future__ import annotations
@@ -25,18 +24,18 @@ from .operation_table import CHLO, STABLEHLO
 
 _TABLES = {"stablehlo": STABLEHLO, "chlo": CHLO}
 _RETURN = "stablehlo.return"  # has no results
-# What a constructor takes, and what becomes of it.
+# An argument of a constructor, and its converted form.
 Given: TypeAlias = UserObject
 
 
 @dataclass(frozen=True)
 class Field:
-    """What a constructor of an operation takes.
+    """An argument of an operation's constructor.
 
     Attributes:
         name: Its name.
         role: `result`, `operand`, `attribute` or `regions`.
-        kind: Of an attribute: see the table.
+        kind: The kind of an attribute; see the table.
         is_many: Whether it is a sequence of types or operands.
         is_optional: Whether it may be left out.
         by_keyword: Whether it goes by keyword.
@@ -51,7 +50,7 @@ class Field:
 
     @property
     def parameter(self) -> inspect.Parameter:
-        """What stands in the constructor's signature."""
+        """The parameter in the constructor's signature."""
         kind = inspect.Parameter.KEYWORD_ONLY if self.by_keyword else _BY_PLACE
         default = None if self.is_optional else inspect.Parameter.empty
         return inspect.Parameter(self.name, kind, default=default)
@@ -67,8 +66,8 @@ class Description:
 
     Attributes:
         operation: The full name of the operation.
-        fields: What its constructor takes.
-        regions: How many regions it has, besides those that a field counts.
+        fields: The arguments of its constructor.
+        regions: The number of its regions, except the regions that a field counts.
     """
 
     operation: str
@@ -77,12 +76,12 @@ class Description:
 
     @property
     def tells_results(self) -> bool:
-        """Whether the types of results are arguments: MLIR cannot tell them."""
+        """Whether the types of results are arguments, because MLIR cannot infer them."""
         return any(field.role == "result" for field in self.fields)
 
     @property
     def signature(self) -> inspect.Signature:
-        """What the constructor takes."""
+        """The signature of the constructor."""
         shown = [field.parameter for field in self.fields]
         keyword = inspect.Parameter.KEYWORD_ONLY
         others = ("loc", "ip") if self.tells_results else ("results", "loc", "ip")
@@ -213,7 +212,7 @@ def _constructor(name: str, described: Description) -> Callable[..., None]:
 
 @cache
 def operation_class(dialect: str, name: str) -> type | None:
-    """Returns the class of an operation, or None if the dialect has none of the name.
+    """Returns the class of an operation, or None if the dialect lacks the name.
 
     Args:
         dialect: `stablehlo` or `chlo`.
@@ -259,10 +258,10 @@ def class_names(dialect: str) -> list[str]:
 
 
 def operation_named(dialect: str, name: str, module: str) -> UserObject:
-    """Returns the class or the function of an operation, for the module that has it.
+    """Returns the class or the function of an operation, as an attribute of its module.
 
     Raises:
-        AttributeError: if there is no such operation.
+        AttributeError: for an unknown operation.
     """
     if not name.startswith("__"):
         found = operation_class(dialect, name) or operation_function(dialect, name)

@@ -1,14 +1,13 @@
-"""The operations of StableHLO and CHLO: what each is made of, in the order of MLIR's bindings.
+"""The operations of StableHLO and CHLO: the fields of each, in the order of MLIR's bindings.
 
-A line has the name of a class, that of the operation, and its fields, in the order in which a
-constructor takes them: `>name` is the type of a result (types that MLIR can tell are not asked
-for), `name` an operand, `name:kind` an attribute, `#name` a number of regions. `*` is for several,
-`?` for what may be left out, and behind a comma fields go by keyword. `{n}` is how many regions
-there are.
+A line has the name of a class, the name of the operation, and its fields, in the order in which a
+constructor takes them: `>name` is the type of a result (absent if MLIR can infer it), `name` an
+operand, `name:kind` an attribute, `#name` a number of regions. `*` marks several, `?` marks
+optional ones, and fields behind a comma go by keyword. `{n}` is the number of regions.
 
 Kinds: I integers of dimensions, D elements of a tensor of integers, B bools of dimensions, i and w
-an integer of 64 and 32 bits, b a bool, u a mark that is there or not, f a 32-bit float, s a text,
-y a symbol, a an attribute.
+an integer of 64 and 32 bits, b a bool, u a mark that is present or absent, f a 32-bit float, s a
+text, y a symbol, a an attribute.
 """
 
 STABLEHLO = """

@@ -143,7 +143,7 @@ def dynamic_slice(
 def _open_part(
     operand: ir.Value, start_indices: Sequence[ir.Value], sizes: Sequence[Extent]
 ) -> ir.Value:
-    """Returns a block of open sizes, whose indices are clamped as those of others."""
+    """Returns a block of open sizes; clamps its indices as for known sizes."""
     vector = tensor_type((len(sizes),), EXTENT)
     places = [
         convert(index, EXTENT) if not is_same(size, extent) else extents([0])
@@ -188,9 +188,9 @@ def gather(
     indices_are_sorted: bool = False,
     shape: Sequence[int] | None = None,
 ) -> ir.Value:
-    """Blocks of `slice_sizes` of the operand at `start_indices`, clamped so that blocks fit.
+    """Returns blocks of `slice_sizes` of the operand at `start_indices`, clamped so that they fit.
 
-    `shape` is that of the result, which is told where it is open.
+    `shape` is the shape of the result, needed if it is open.
     """
     numbers = (
         f"#stablehlo.gather<offset_dims = {list(offset_dims)}, "

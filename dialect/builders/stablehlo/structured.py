@@ -62,7 +62,7 @@ def reduce_window(
 ) -> list[ir.Value]:
     """Reduces each window of the operands; see `reduce` for `body`. Padding reads `inits`.
 
-    `shape` is that of the results, which is told where it is open.
+    `shape` is the shape of the results, needed if it is open.
     """
     operands, inits = as_values(operands), as_values(inits)
     if is_open(window_dimensions):
@@ -107,7 +107,7 @@ def _open_windows(
     body: Body,
     shape: Sequence[int] | None,
 ) -> list[ir.Value]:
-    """Reduces windows whose extents are open, by the call that refinement of shapes knows."""
+    """Reduces windows of open extents, by the call that refinement of shapes resolves."""
     rank = len(windows[0] or ())
     numbers = [extents(given if given is not None else [1] * rank) for given in windows]
     pairs = [extents(pair) for pair in padding or [(0, 0)] * rank]

@@ -1,5 +1,5 @@
-"""Calls: of traced functions, of Python functions, and of what the compiler must not touch.
+"""Calls: of traced functions, of Python functions, and of code hidden from the compiler.
 
-Elsewhere: loops and branches (`axir.dialect.ops.control_flow`), and calls with derivatives of their
-own (`axir.dialect.ops.custom_rules`).
+Elsewhere: loops and branches (`axir.dialect.ops.control_flow`), and calls with custom derivatives
+(`axir.dialect.ops.custom_rules`).
 """

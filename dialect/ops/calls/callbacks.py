@@ -52,7 +52,7 @@ class Callback:
 
     Args:
         function: Takes arrays, and returns a sequence of array-like values.
-        name: What messages and jaxprs call it.
+        name: Its name in messages and jaxprs.
     """
 
     def __init__(self, function: FlatFunction, name: str):
@@ -183,7 +183,7 @@ def call_back(
         )
 
     def call(*operands: np.ndarray) -> list[np.ndarray]:
-        # Copies: the memory is the program's, and a callback may keep what it gets.
+        # Copies: the memory belongs to the program, and a callback may keep its arguments.
         arrays = [_wrapped(_read_only(np.array(x))) for x in operands]
         return [widened(x) for x in callback.run(arrays, result_avals)]
 

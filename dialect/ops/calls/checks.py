@@ -1,6 +1,6 @@
-"""`check`: an op that says what must hold, for `experimental.checkify` to make a value of.
+"""`check`: an op that states a condition; `experimental.checkify` turns it into an error value.
 
-Elsewhere: what is checked automatically, and how a program with checks becomes one that returns an
+Elsewhere: automatic checks, and the rewriting of a program with checks into one that returns an
 error (`axir.experimental.checkify`).
 """
 
@@ -47,13 +47,13 @@ _numbers = itertools.count(1)
 
 
 class Check:
-    """What an op checks, as a parameter. Checks are equal if identical.
+    """The check of an op, as a parameter. Checks are equal if identical.
 
     Attributes:
-        category: The kind of error, by which checks are switched on.
+        category: The kind of error. Checks are enabled by category.
         signature: Types of the values that the message shows.
         where: The user's line.
-        number: By which the error of a program names it: positive, and no other check has it.
+        number: Identifies the check in the error value of a program; positive and unique.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
-"""Ops that call a function: the rules that they share, and `jit`, which a nested `jit` leaves.
+"""Ops that call a function: their shared rules, and `jit`, the op of a nested `jit`.
 
 The tangent, linear, transposed and batched parts of a call are calls of derived functions, so a
-jitted function stays one compiled unit under every transformation. How a body is compiled and run
-is not known here: the frontend sets the executor. Elsewhere: calls with derivatives of their own
+jitted function stays one compiled unit under every transformation. This module does not know how a
+body is compiled and run: the frontend sets the executor. Elsewhere: calls with custom derivatives
 (`custom_rules/`) and control flow.
 """
 
@@ -60,14 +60,14 @@ Apply = Callable[[Function, Sequence[Any]], list[Any]]
 def declare_call(
     name: str, called: str | Called, *, check: Returning[object] | None = None, **rules: Rule
 ) -> Primitive:
-    """Declares an op that gives what a function gives.
+    """Declares an op that returns the results of a function.
 
     Args:
         name: Its name in the table.
-        called: The parameter that holds the function, which takes all operands; or what tells the
-            function and its arguments.
+        called: Name of the parameter that holds a function of all operands; or a callable that
+            returns the function and its arguments.
         check: Called with the types of the operands and the parameters; raises `ParameterError`.
-        **rules: Further rules, and those that replace the ones made here: `infer`, `evaluate`,
+        **rules: Further rules, and replacements of the rules made here: `infer`, `evaluate`,
             `lower` and `implementation`.
     """
     call_of = _by_parameter(called) if isinstance(called, str) else called
@@ -178,7 +178,7 @@ def call_transpose(
     cotangents: Sequence[Cotangent],
     operands: Sequence[TransposeOperand],
 ) -> Sequence[Cotangent | None]:
-    """Applies the transpose of a function; returns what a transpose rule does."""
+    """Applies the transpose of a function; returns the results of a transpose rule."""
     is_linear, active = unknown(operands), moving(cotangents)
     derived = derive(function, "transpose", is_linear, active)
     known = chosen(operands, inverted(is_linear))
@@ -189,12 +189,12 @@ def call_transpose(
 def spread_cotangents(
     operands: Sequence[TransposeOperand], active: Sequence[bool], cotangents: Sequence[Cotangent]
 ) -> Sequence[Cotangent | None]:
-    """Returns what a transpose rule returns: an entry for each operand, None for the known ones.
+    """Returns the results of a transpose rule: an entry for each operand, None for the known ones.
 
     Args:
-        operands: The operands; cotangents are those of the linear ones.
+        operands: The operands; the linear ones have cotangents.
         active: For each linear operand, whether it has a cotangent or a symbolic zero.
-        cotangents: The cotangents that are no zeros, in order.
+        cotangents: The cotangents other than symbolic zeros, in order.
     """
     types = [x.aval for x in operands if is_undefined_primal(x)]
     pulled = iter(spread(cotangents, active, types))
@@ -216,9 +216,9 @@ _executor: Executor | None = None
 
 
 def set_executor(executor: Executor | None) -> Executor | None:
-    """Sets what runs the body of a `jit` on concrete operands; returns what was set before.
+    """Sets the executor of `jit` bodies with concrete operands; returns the previous executor.
 
-    Without one, the evaluator runs the body op by op.
+    Without an executor, the evaluator runs the body op by op.
     """
     global _executor
     previous, _executor = _executor, executor

@@ -1,11 +1,11 @@
-"""Collectives: ops that combine the values which the elements of a mapped axis hold.
+"""Collectives: ops that combine the values along a mapped axis.
 
 Inside `vmap(f, axis_name="i")` each op keeps the axis's name until vectorization over that axis
 replaces it by ops along the batch axis (`batch_named`). So nothing is left to evaluate: a
-collective whose axis nobody maps is an error. In a program that the devices of a mesh run on their
-parts it becomes communication (`communicating.py`). Here are those that reduce; those that move
-data are in `axis_exchanges.py`. Elsewhere: the functions that users call, with trees and negative
-axes (`axir.lax.parallel`), and the scope of names (`dialect/program/named_axes.py`).
+collective over an unmapped axis is an error. In a program that the devices of a mesh run on their
+parts it becomes communication (`communicating.py`). Here: the collectives that reduce. Those that
+move data are in `axis_exchanges.py`. Elsewhere: the functions that users call, with trees and
+negative axes (`axir.lax.parallel`), and the scope of names (`dialect/program/named_axes.py`).
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _no_samples() -> list[Sample]:
 
 
 def to_front(x: Value, axis: int | None, size: int) -> Value:
-    """Returns a value with its mapped axis in front, repeated if it has none."""
+    """Returns a value with its mapped axis in front; repeats a value without a mapped axis."""
     return broadcast(x, (size,)) if axis is None else moveaxis(x, axis, 0)
 
 
@@ -200,7 +200,7 @@ def _extremum_jvp(
     (x,), (tangent,) = primals, tangents
     if type(tangent) is Zero:
         return zero_tangent(primals, tangents, out)
-    # The tangent of the largest is that of the elements which are it; equal ones share.
+    # The tangent of the extremum is the mean of the tangents of the elements equal to it.
     chosen = convert_element_type(eq(x, out), x.dtype)
     is_tracked = bool(x.type.varying - out.type.varying)
     psum = psum_invariant_primitive if is_tracked else psum_primitive
@@ -284,10 +284,11 @@ pvary_primitive = declare_collective(
 
 
 def pinvary(x: Value, axes: Iterable[AxisName]) -> Value:
-    """Returns a value that is the same along axes as one whose type says so.
+    """Marks a value in its type as equal along axes.
 
-    Nobody checks that it is. Its transpose gives the cotangent to the first place alone: what all
-    places hold alike was used once.
+    The caller guarantees that the value is equal along these axes; this is not checked. The
+    transpose gives the cotangent to the first position only, because the one equal value was used
+    once.
     """
     known = in_order(x.type.varying.intersection(axes))
     return pinvary_primitive.bind(x, axes=known) if known else x

@@ -1,8 +1,8 @@
-"""How collectives are lowered in a program that every device of a mesh runs on its parts.
+"""Lowering of collectives in a program that every device of a mesh runs on its parts.
 
-The axes of such a program are those of the mesh (`LoweringContext.mesh_axes`). A collective becomes
-a call of the host, which meets the other devices' calls: in the order of the program, and without
-copies of what goes in and comes out. Elsewhere: what the devices exchange and how
+The axes of such a program are the axes of the mesh (`LoweringContext.mesh_axes`). A collective
+becomes a host call that meets the other devices' calls. The calls run in the order of the program,
+and do not copy operands and results. Elsewhere: the exchange between devices
 (`dialect/program/meshes/communication.py`), and collectives along axes that `vmap` maps.
 """
 
@@ -26,12 +26,13 @@ Mesh = Sequence[tuple[Hashable, int]]
 def groups_along(
     names: Sequence[Hashable], mesh: Mesh, subgroups: Sequence[Sequence[int]] | None = None
 ) -> tuple[tuple[int, ...], ...]:
-    """Returns the groups of positions in a mesh that differ along given axes alone.
+    """Returns the groups of positions in a mesh that differ only along given axes.
 
     Args:
-        names: The axes, the first of which counts slowest within a group.
+        names: The axes; the first one varies slowest within a group.
         mesh: Names and extents of all axes.
-        subgroups: Places within a group that make one each; by default all places do.
+        subgroups: Indices into a group that form a smaller group each; by default the group is
+            whole.
 
     >>> mesh = (("a", 2), ("b", 3))
     >>> groups_along(("b",), mesh)

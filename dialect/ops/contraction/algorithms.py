@@ -1,6 +1,6 @@
-"""Algorithms of contractions: what operands are rounded to, and what products are added in.
+"""Algorithms of contractions: dtypes for rounding the operands and for adding the products.
 
-Elsewhere: precision as one of three words (`types.py`), and the contraction.
+Elsewhere: precision as one of three names (`types.py`), and the contraction.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ _DTYPES = {
 
 
 def algorithm_of(precision: PrecisionLike) -> DotAlgorithm | DotAlgorithmPreset | None:
-    """Returns the algorithm that a `precision` names, or None if it is none."""
+    """Returns the algorithm that a `precision` names, or None for other precisions."""
     if isinstance(precision, (DotAlgorithm, DotAlgorithmPreset)):
         return precision
     return _BY_NAME.get(precision) if isinstance(precision, str) else None

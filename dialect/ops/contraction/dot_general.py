@@ -133,7 +133,7 @@ def _contract(lhs: np.ndarray, rhs: np.ndarray, plan: tuple) -> np.ndarray:
 
 
 def _product(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
-    """Returns `np.matmul(lhs, rhs)`, whose long sums are added block by block."""
+    """Returns `np.matmul(lhs, rhs)`; adds long sums block by block."""
     *batch, rows, count = lhs.shape
     columns = rhs.shape[-1]
     # The sums of all blocks are few beside the operands.
@@ -195,7 +195,7 @@ def _transpose_lhs(
     product = _dot_general.bind(
         ct, rhs, dimension_numbers=numbers, precision=precision, preferred_element_type=None
     )
-    # What remains of rhs are its contracting axes, in the order of its axes.
+    # The remaining axes of rhs are its contracting axes, in the order of its axes.
     by_rhs = sorted(range(len(rhs_contract)), key=rhs_contract.__getitem__)
     axes = (*lhs_batch, *lhs_free, *(lhs_contract[i] for i in by_rhs))
     result = _permute(product, tuple(axes.index(axis) for axis in range(lhs.ndim)))
@@ -372,19 +372,19 @@ def dot_general(
     *,
     out_sharding: None = None,
 ) -> Value:
-    """Sums products over contracting axes, for each index of the batch axes.
+    """Sums products over the contracting axes, separately at each index of the batch axes.
 
     Args:
         lhs: Array.
-        rhs: Array; where its dtype is another, the wider one is the result's.
+        rhs: Array; if the dtypes differ, the result has the wider one.
         dimension_numbers: ((lhs contracting, rhs contracting), (lhs batch, rhs batch)) axes.
         precision: None, 'default', 'high' or 'highest', or a pair of these for the two operands; or
             a `DotAlgorithm`, a `DotAlgorithmPreset` or its name.
         preferred_element_type: dtype to accumulate in, and of the result.
-        out_sharding: Where the result of `axir.lax`'s function is to lie; here None.
+        out_sharding: None here; in `axir.lax`'s function, the sharding of the result.
 
     Returns:
-        An array with the batch axes, then the free axes of lhs, then those of rhs.
+        An array with the batch axes, then the free axes of lhs, then the free axes of rhs.
 
     Raises:
         ShapeError: for axes that do not exist, are named twice, or differ in size.

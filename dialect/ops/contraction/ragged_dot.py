@@ -1,7 +1,7 @@
 """Matrix products of groups of different sizes: `ragged_dot`, `ragged_dot_general`.
 
-Each is one ordinary contraction of an operand in which, for each group, the rows of other groups
-are zeros.
+Each is one ordinary contraction. Its left operand is repeated for each group, with zeros in the
+rows of the other groups.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def ragged_dot(
     group_offset: None = None,
     out_sharding: None = None,
 ) -> Value:
-    """Multiplies consecutive groups of rows by a matrix of their own.
+    """Multiplies consecutive groups of rows, each by another matrix.
 
     Args:
         lhs: Matrix of shape (m, k).
@@ -93,18 +93,18 @@ def ragged_dot_general(
     group_offset: None = None,
     out_sharding: None = None,
 ) -> Value:
-    """Contracts arrays of which one dimension is divided into groups.
+    """Contracts arrays with one dimension divided into groups.
 
-    Where the ragged dimension of lhs is free, each group meets its own part of rhs along the group
-    dimension. Where it is contracted, each group gives a result, along a new leading dimension.
-    Where it is a batch dimension, this is `dot_general`.
+    If the ragged dimension of lhs is free, each group is multiplied by its part of rhs along the
+    group dimension. If it is contracted, each group gives a result, along a new leading dimension.
+    If it is a batch dimension, this is `dot_general`.
 
     Args:
         lhs: Array.
         rhs: Array.
-        group_sizes: Integers: the sizes of the groups, the same everywhere (of rank 1), or with
-            dimensions before for lhs's batch dimensions and its dimensions of the ragged one's
-            kind that stand before it.
+        group_sizes: Integers: the sizes of the groups. With rank 1 they hold everywhere. Else
+            leading dimensions precede them: lhs's batch dimensions, and lhs's dimensions before the
+            ragged one that are contracted or free like it.
         ragged_dot_dimension_numbers: What to contract, and where the groups are.
         precision: As of `dot_general`.
         preferred_element_type: As of `dot_general`.

@@ -70,9 +70,9 @@ def _bad_precision(precision: PrecisionLike) -> ParameterError:
 
 
 def _rank(dtype: np.dtype) -> tuple[int, ...]:
-    """Returns what is larger for the dtype that products of mixed operands have, as in XLA.
+    """Returns a sort key: products of mixed operands have the dtype with the larger key, as in XLA.
 
-    Complex numbers come last, then counts the range of floats, then their precision.
+    Complex dtypes are the largest; then the range of floats counts, then their precision.
     """
     real = dtypes.real_dtype(dtype) if dtypes.is_complex(dtype) else dtype
     if dtypes.is_float(real):

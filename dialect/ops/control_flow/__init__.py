@@ -1,7 +1,7 @@
 """Control flow: ops with functions among their parameters.
 
-One file per op with all its rules: `cond`, `while`, `scan`, the last with its derivatives in files
-of their own. The functions for users stand in the frontend; `flat_loops.py` has loops of flat
+One file per op with all its rules: `cond`, `while`, `scan`. The derivatives of `scan` are in
+separate files. The functions for users stand in the frontend; `flat_loops.py` has loops of flat
 values for the rules of other ops.
 """
 

@@ -1,7 +1,7 @@
-"""Bodies of control flow: closed functions, how they are traced, and how they are checked.
+"""Bodies of control flow: closed functions, their tracing and their checks.
 
-A body takes what it uses of its surroundings as its first arguments: its captures are operands of
-the op, so that arrays never become text and tracers of outer traces reach the body as values.
+The captured values of a body are its first arguments, and operands of the op. So arrays never
+become text, and tracers of outer traces reach the body as values.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class Body:
     """A closed function, and values for the first of its inputs.
 
     Attributes:
-        function: Without captures.
-        captured: Values that it used of its surroundings, for its first inputs.
+        function: A function without captures.
+        captured: The values from its surroundings, in the order of its first inputs.
     """
 
     function: Function
@@ -140,11 +140,11 @@ def instantiated(tangents: Sequence[Tangent], is_active: Sequence[bool]) -> list
 
 
 def fixpoint(marks: Marks, reached: Callable[[Marks], Sequence[bool]]) -> Marks:
-    """Returns the least marks, from given ones on, that mark what they reach in one pass.
+    """Returns the least marks that contain the given ones and that one pass does not extend.
 
     Args:
         marks: Which carried values have a property (a tangent, a batch axis) before the loop.
-        reached: From marks of carried values before a pass to those after it.
+        reached: From marks of carried values before a pass to the marks after it.
     """
     while True:
         grown = union(marks, reached(marks))
@@ -159,7 +159,7 @@ def carries_axis(axes: Sequence[int | None]) -> Marks:
 
 
 def in_front(is_batched: Marks) -> tuple[int | None, ...]:
-    """Returns the axes of values of which the marked ones have a batch axis, in front."""
+    """Returns the batch axes of values: 0 for the marked ones, None for the others."""
     return tuple(0 if batched else None for batched in is_batched)
 
 

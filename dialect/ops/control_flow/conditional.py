@@ -65,7 +65,7 @@ from .parts import partition_cond, varying_cond
 
 
 def bind_cond(index: Operand, branches: Sequence[Body], operands: Sequence[Value]) -> list[Value]:
-    """Applies `cond` to branches whose first inputs are captured values."""
+    """Applies `cond` to branches with captured values as their first inputs."""
     joined, captured = join_captures(branches)
     return cond_primitive.bind(index, *captured, *operands, branches=joined)
 
@@ -162,13 +162,13 @@ def _alike(
     kind: str,
     count: int = 0,
 ) -> tuple[list[Body], Marks]:
-    """Closes functions derived from branches, of which all give a tangent where any of them does.
+    """Closes functions derived from branches; all return a tangent where any of them does.
 
     Args:
         functions: One for each branch.
-        active: Which tangents (or cotangents) each of them gives.
-        types: Types of what these are tangents of.
-        kind: Which transformation traces.
+        active: Which tangents (or cotangents) each of them returns.
+        types: Types of the primal values of these tangents.
+        kind: The transformation that traces.
         count: How many results stand before the tangents.
     """
     either = _either(active)
@@ -221,7 +221,7 @@ class _Split(NamedTuple):
 
 
 def _slots_of(splits: Sequence[Any]) -> tuple[list[ShapedArray], list[list[int]]]:
-    """Gives the computed residuals of each branch slots, those of equal type the same ones."""
+    """Assigns slots to the computed residuals of branches, which share slots of equal type."""
     slots: list[ShapedArray] = []
     places = []
     for parts in splits:
@@ -377,10 +377,10 @@ def _select(
 
 
 def _guarded(x: Value, axis: int | None, is_chosen: Value) -> Value:
-    """Returns an operand of a branch whose derivative is zero where the branch is not chosen.
+    """Returns an operand of a branch with zero derivative where the branch is not chosen.
 
-    What the branch computes there may have no derivative: zero times infinity is not zero. Arrays
-    that are the same for all of the batch stay as they are: they would be copied for each place.
+    The branch may have an infinite derivative there, and zero times infinity is not zero. Arrays
+    that are equal for the whole batch stay as they are: they would be copied for each element.
     """
     if not dtypes.is_inexact(x.dtype) or (axis is None and x.ndim):
         return x

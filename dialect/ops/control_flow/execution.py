@@ -32,7 +32,7 @@ def may_compile(params: Params) -> bool:
 
 
 class Unit:
-    """An op as a function of its own, to be compiled; see `unit_of`."""
+    """An op as a separate function to compile; see `unit_of`."""
 
     def __init__(self, primitive: Primitive, params: Params, types: Sequence[ShapedArray]):
         self.derived = Memo()
@@ -83,11 +83,11 @@ def _unit(
 
 
 def implementation(primitive: Primitive, gain: Callable[..., float]) -> Returning[Sequence[Value]]:
-    """Returns what applies a primitive to concrete operands.
+    """Returns a function that applies a primitive to concrete operands.
 
     Args:
-        primitive: An op whose work is known beforehand.
-        gain: Estimates the microseconds that it runs faster compiled, from its parameters.
+        primitive: An op with a cost that is known in advance.
+        gain: Estimates from the parameters how many microseconds compiled code saves.
     """
 
     def implement(*operands: Value, **params: Param) -> Sequence[Value]:

@@ -12,14 +12,14 @@ from axir.dialect.program.walk import Environment, apply_equations, backward_sli
 
 
 class Invariants:
-    """The ops of a function, split by whether they depend on what changes from pass to pass.
+    """The ops of a function, split by whether they depend on values that change from pass to pass.
 
     Ops that depend on literals only are cheap (a broadcast zero) and stay where they are used;
     those with effects stay in the loop.
 
     Attributes:
         inside: The ops that stay in the loop.
-        hoisted: What of the others the ops inside and the outputs use.
+        hoisted: The other ops, as far as the ops inside or the outputs use them.
     """
 
     def __init__(self, function: Function, unchanging: Collection[Var]):

@@ -85,9 +85,9 @@ class Steps:
         return found
 
     def _check(self, arguments: Sequence[np.ndarray], found: Sequence[np.ndarray]) -> None:
-        """Raises for results that the debugging options forbid; names the op that was the first.
+        """Raises for results that the debugging options forbid; names the first op that made one.
 
-        What a program computes on its way may be infinite: only its results are asked about.
+        Intermediate values of a program may be infinite: only its results are checked.
         """
         try:
             for x in found:
@@ -114,7 +114,7 @@ def _step(equation: Equation, operands: list[int], results: list[int]) -> Step:
 
 
 def _by_implementation(primitive: Primitive, types: Sequence[Any]) -> UserFunction:
-    """Returns an evaluation rule that hands the arrays to what the primitive is implemented by."""
+    """Returns an evaluation rule that hands the arrays to the implementation of a primitive."""
 
     def evaluate(*hosts: np.ndarray, **params: Param) -> HostArrays:
         arrays = [ConcreteArray(t, x) for t, x in zip(types, hosts, strict=True)]

@@ -1,8 +1,8 @@
 """StableHLO of `scan`: a loop, a loop of loops, or all passes written out.
 
-A compiled loop copies what it stacks in each pass, because IREE does not update a carried buffer in
-place. Long stacks are therefore built from pieces: an inner loop fills a piece of about the square
-root of the length, and an outer one puts the pieces together.
+A compiled loop copies its stacked results in each pass, because IREE does not update a carried
+buffer in place. Long stacks are therefore built from pieces: an inner loop fills a piece of about
+the square root of the length, and an outer one puts the pieces together.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ _MANY_PASSES = 64
 
 @dataclass(frozen=True)
 class LoweredScan:
-    """The loop of a scan, to be written.
+    """The loop of a scan, ready to be written in StableHLO.
 
     Attributes:
         advance: Writes one pass: from the carry and the slices to the carry and the results.
         count: Number of carried values.
-        xs: What is scanned.
-        types: Of what a pass adds to the stacks.
+        xs: The scanned arrays.
+        types: Types of the values that a pass adds to the stacks.
         length: Number of passes.
         reverse: Whether to go from the last slice to the first.
         unroll: How many passes to write out in one.

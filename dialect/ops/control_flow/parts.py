@@ -1,8 +1,9 @@
 """Loops and choices on the parts of arrays that a device holds: the rules `partition`, `varying`.
 
-All devices make the same passes and choose the same branch, for they all hold what decides that; so
-their collectives meet. How a carry is cut is an invariant of its loop. It begins as what is carried
-first lies; where that is not cut at all, it becomes what the body makes of it.
+All devices make the same passes and choose the same branch, because all of them hold the condition;
+so their collectives meet. The layout of a carry is an invariant of its loop. It begins as the
+layout of the initial carry. If the initial carry is not cut at all, the layout of the body's result
+replaces it.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from .closed_bodies import split
 def partition_scan(
     partitioner: Partitioner, equation: Equation, operands: Sequence[Placed]
 ) -> list[Placed]:
-    """Scans parts; the axis that is scanned is needed whole."""
+    """Scans parts; each device needs the whole scanned axis."""
     params = equation.params
     consts, carry, xs = split(operands, params["num_consts"], params["num_carry"])
     whole = []
@@ -118,14 +119,14 @@ def _invariant(
     carry: Sequence[Placed],
     behind: Sequence[Layout],
 ) -> list[Layout]:
-    """Returns how a carry lies, before each pass of a body and after it.
+    """Returns the layouts of a carry before and after each pass of a body.
 
     Args:
-        partitioner: Who asks.
+        partitioner: The partitioner of the loop.
         body: The body.
-        before: How what it takes before the carry lies.
-        carry: What is carried first.
-        behind: How what it takes behind the carry lies.
+        before: Layouts of the body's inputs before the carry.
+        carry: The initial carry.
+        behind: Layouts of the body's inputs after the carry.
     """
     wanted = partitioner.wanted()[: len(carry)]
     layouts = [

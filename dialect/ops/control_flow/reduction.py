@@ -1,4 +1,4 @@
-"""Control flow without what nobody needs: results, carried values, operands, ops of bodies."""
+"""Removal of unused parts of control flow: results, carried values, operands, ops of bodies."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _needed(function: Function, outputs: Sequence[bool]) -> Slice:
 
 
 def _needed_inputs(function: Function, outputs: Sequence[bool]) -> Marks:
-    """Tells on which inputs chosen outputs, and what is done besides, depend."""
+    """Tells which inputs are needed for chosen outputs and for effects."""
     return _needed(function, outputs).marks(function.inputs)
 
 

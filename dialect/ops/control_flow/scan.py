@@ -55,7 +55,7 @@ def bind_scan(
     unroll: int = 1,
     is_linear: bool = False,
 ) -> tuple[list[Value], list[Value]]:
-    """Applies `scan` to a body whose first inputs are captured values, then constants.
+    """Applies `scan` to a body that takes captured values first, then constants.
 
     Returns:
         The carry after the last pass, and the stacked `ys`.
@@ -85,7 +85,7 @@ _Other = TypeVar("_Other")
 
 
 class Scan(Generic[_Part]):
-    """The body of a loop, and its operands, or what belongs to them, in parts.
+    """The body of a loop, and its operands (or their types, axes or tangents) in parts.
 
     Attributes:
         body: The body.
@@ -113,12 +113,12 @@ class Scan(Generic[_Part]):
         return self.options["length"]
 
     def split(self, values: Sequence[_Other]) -> list[list[_Other]]:
-        """Splits what belongs to the operands into parts."""
+        """Splits a sequence with one entry per operand into parts."""
         return split(values, len(self.consts), len(self.carry))
 
     @property
     def result_types(self) -> list[ShapedArray]:
-        """Types of the results: the carry, then stacks of what the passes add."""
+        """Types of the results: the carry, then the stacks."""
         carry, ys = split(self.body.output_types, len(self.carry))
         return [*carry, *stacked(ys, self.length)]
 

@@ -1,8 +1,8 @@
 """Derivatives of `scan`: tangents, and the split into a known and a linear loop.
 
-The known loop stores, for the linear one, what that needs of each pass (the residuals). What is
-the same in each pass is computed once, and slices of `xs` are not stored again. The transpose of
-the linear loop stands in `scan_transpose.py`.
+The known loop stores the values of each pass that the linear loop needs (the residuals). Values
+that are equal in each pass are computed once, and slices of `xs` are not stored again. The
+transpose of the linear loop stands in `scan_transpose.py`.
 """
 
 from __future__ import annotations
@@ -97,8 +97,8 @@ class _Split:
         jaxpr: The body.
         known: Takes the constants, the hoisted values, the carry and the slices; returns the
             carry, the ys, and the residuals that change from pass to pass.
-        function: The derived function, whose variables the other attributes name.
-        invariants: What of it is computed before the loop.
+        function: The derived function; the other attributes refer to its variables.
+        invariants: Its ops that are computed before the loop.
         linear: Takes tangents of constants, constant residuals, tangents of the carry and of the
             slices, and slices of the other residuals; returns tangents of the carry and the ys.
         fixed: The residuals that are the same in each pass: variables, or arrays.

@@ -30,8 +30,9 @@ class _Pullback:
     """The body of the backward loop.
 
     Attributes:
-        body: Takes the known constants, the cotangents of the linear constants so far, those of
-            the carry, and slices of the known carry, the known xs and the cotangents of ys.
+        body: Takes the known constants, the cotangents of the linear constants so far, the
+            cotangents of the carry, and slices of the known carry, the known xs and the cotangents
+            of ys.
         consts, carry, xs: Which linear arguments have cotangents.
     """
 
@@ -120,7 +121,7 @@ def _known_carries(
 
 @derived
 def _known_body(jaxpr: Function, is_linear: Parts) -> Body:
-    """Returns the body of the loop of what is not linear, which also returns it before a pass."""
+    """Returns the body of the loop over the known values, with the carry before a pass as ys."""
     counts = len(is_linear[0]), len(is_linear[1])
     known = list(map(inverted, is_linear))
     consts, before, xs = map(chosen, split(jaxpr.inputs, *counts), known)

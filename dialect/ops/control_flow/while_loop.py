@@ -1,6 +1,6 @@
 """`while`: repeats a body as long as a condition holds.
 
-Operands are the constants of the condition, those of the body, and the carry.
+Operands are the constants of the condition, the constants of the body, and the carry.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def bind_while(
     condition_consts: Sequence[Value] = (),
     body_consts: Sequence[Value] = (),
 ) -> list[Value]:
-    """Applies `while` to bodies whose first inputs are captured values, then constants."""
+    """Applies `while` to functions that take captured values first, then constants."""
     first = [*condition.captured, *condition_consts]
     second = [*body.captured, *body_consts]
     params = {
@@ -73,12 +73,12 @@ _Part = TypeVar("_Part")
 
 
 class _While(Generic[_Part]):
-    """The functions of a loop, and its operands, or what belongs to them, in parts.
+    """The functions of a loop, and its operands (or their types, axes or tangents) in parts.
 
     Attributes:
         condition, body: The functions.
         first, second: Constants of the condition, and of the body.
-        carry: What both take after their constants.
+        carry: The arguments of both functions after their constants.
     """
 
     def __init__(
@@ -212,13 +212,13 @@ def _value_and_jvp(
 def _linearize(
     primals: Sequence[Value], tangents: OperandTangents, **params: Param
 ) -> tuple[Sequence[Value], Sequence[Tangent]]:
-    # The number of passes is unknown, hence so is the extent of what would have to be kept. The
+    # The number of passes is unknown, so the extent of stacked residuals is unknown, too. The
     # linear function runs the loop again, values and tangents together.
     outs = while_primitive.bind(*primals, **params)
     change = _While(tangents, **params)
     carry = _active_carry(change.body, moving(change.second), moving(change.carry))
     if not any(chosen(carry, inverted(_handed_on(change)))):
-        # What moves leaves the loop as it came: nothing has to be kept for the way back.
+        # No pass changes the active carries: the transpose needs no residuals.
         return outs, [
             tangent if is_active else Zero.from_primal_value(x)
             for tangent, is_active, x in zip(change.carry, carry, outs, strict=True)
@@ -262,7 +262,7 @@ def _batch(
         return derive_batched(loop.condition, [*axes_of.first, *in_front(carry)])
 
     def reached(carry: Marks) -> Sequence[bool]:
-        if condition_of(carry).axes != (None,):  # each lane ends with values of its own
+        if condition_of(carry).axes != (None,):  # lanes end with different values
             return [True] * len(carry)
         return carries_axis(derive_batched(loop.body, [*axes_of.second, *in_front(carry)]).axes)
 

@@ -1,8 +1,7 @@
 """`conv_general_dilated`: convolutions of any number of spatial dimensions.
 
-The rules stand in files of their own: types in `types.py`, evaluation in
-`evaluation.py`, derivatives and batching in `rules.py`. Elsewhere: the functions made of it
-(`functions.py`).
+The rules stand in separate files: types in `types.py`, evaluation in `evaluation.py`, derivatives
+and batching in `rules.py`. Elsewhere: the functions built on it (`functions.py`).
 """
 
 from __future__ import annotations
@@ -156,7 +155,7 @@ def _samples() -> list[Sample]:
         for dtype, preferred, (*shapes, params) in cases
     ]
     for dtype in (*FLOAT, dtypes.int8, dtypes.int32):
-        lhs = edge_rows(dtype)[:4, None]  # not the rows of zeros, whose signs no sum keeps
+        lhs = edge_rows(dtype)[:4, None]  # not the rows of zeros: sums lose their signs
         rhs = random_values(generator, (2, 1, 2), dtype, -2, 2)
         samples.append(Sample((lhs, rhs), _params(_NCH), is_smooth=False, tolerance=64.0))
     return samples
@@ -260,16 +259,17 @@ def conv_general_dilated(
         padding: n pairs (low, high) of zeros around lhs, negative ones cut off; or 'VALID' (none),
             'SAME' or 'SAME_LOWER' (as many as keep the extent for a stride of 1).
         lhs_dilation: n factors; lhs gets factor - 1 zeros between neighbours. By default 1.
-        rhs_dilation: n factors, likewise for the kernel.
-        dimension_numbers: Which dimension is what: three strings such as
+        rhs_dilation: n factors; the kernel gets factor - 1 zeros between neighbours. By default 1.
+        dimension_numbers: Meaning of the dimensions: three strings such as
             `("NHWC", "HWIO", "NHWC")`, `ConvDimensionNumbers`, or None for batch, feature, spatial
             and output feature, input feature, spatial.
         feature_group_count: Number of groups of features. Each is convolved with its own part of
-            the kernel's output features, so that the kernel has only those input features.
-        batch_group_count: Number of groups of the batch, likewise.
+            the kernel's output features, so the kernel has the input features of one group only.
+        batch_group_count: Number of groups of the batch. Each is convolved with its own part of the
+            kernel's output features.
         precision: None, 'default', 'high' or 'highest', or a pair of these.
         preferred_element_type: dtype to accumulate in, and of the result.
-        out_sharding: Where the result of `axir.lax`'s function is to lie; here None.
+        out_sharding: None here; in `axir.lax`'s function, the sharding of the result.
 
     Returns:
         An array with a batch, a feature and n spatial dimensions.

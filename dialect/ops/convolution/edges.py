@@ -1,4 +1,4 @@
-"""Convolutions of parts of arrays: what a part needs of its neighbours along a dimension."""
+"""Convolutions of parts of arrays: the elements of its neighbours that a part needs."""
 
 from __future__ import annotations
 

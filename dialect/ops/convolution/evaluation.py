@@ -50,7 +50,7 @@ def evaluate(
 
 
 class _Plan(NamedTuple):
-    """What follows from shapes and parameters."""
+    """Values derived from the shapes and parameters."""
 
     shape: tuple[int, ...]
     lhs_axes: tuple[int, ...]
@@ -110,8 +110,8 @@ def _convolve(
 ) -> np.ndarray:  # fmt: skip
     """Convolves operands of the dtype to compute in.
 
-    1. Pad and dilate lhs, and split what is grouped: lhs (group, batch, feature, *spatial), rhs
-       (group, output feature, feature, *window).
+    1. Pad and dilate lhs, and split the grouped dimensions: lhs (group, batch, feature, *spatial),
+       rhs (group, output feature, feature, *window).
     2. View lhs as windows (group, batch, *position, feature, *window), without a copy.
     3. Copy the windows to a matrix for each group, and multiply it with rhs.
     4. Order the result's dimensions.
@@ -172,9 +172,8 @@ def _padded(x: np.ndarray, config: tuple[tuple[int, int, int], ...]) -> np.ndarr
 def _multiply(windows: np.ndarray, kernel: np.ndarray) -> np.ndarray:
     """Sums products of windows (group, batch, *position, feature, *window) with the kernel.
 
-    The copy of the windows is what takes time: their dimensions keep the order they have in
-    memory, within those which stay and within those which are summed; those which run fastest come
-    last.
+    Copying the windows takes most of the time. So the free dimensions and the summed dimensions
+    keep their order in memory. Those with the fastest dimension among them come last.
 
     Returns:
         An array (group, output feature, batch, *position).
@@ -245,12 +244,12 @@ def _windows_times_weights(windows: np.ndarray, weights: np.ndarray, ndim: int) 
 
 
 def _at(array: np.ndarray, axis: int, index: tuple) -> np.ndarray:
-    """Returns what an index of consecutive axes, `axis` the first of them, selects."""
+    """Returns the part selected by an index of consecutive axes that begin at `axis`."""
     return array[(slice(None),) * axis + index]
 
 
 def _pieces(shape: tuple[int, ...], weight: int) -> Iterator[tuple[slice, ...]]:
-    """Divides an array into pieces of about `_PIECE` elements, each of which weighs `weight`.
+    """Divides an array into pieces of about `_PIECE`; an element counts as `weight`.
 
     Divides the first axes, which are far apart in memory.
     """

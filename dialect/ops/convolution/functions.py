@@ -112,14 +112,14 @@ def conv_transpose(
     preferred_element_type: DTypeLike = None,
     use_consistent_padding: bool = False,
 ) -> Value:
-    """Convolves an array whose elements are spread out by the strides, which enlarges it.
+    """Convolves an array after spreading its elements by the strides, which enlarges it.
 
     Args:
         lhs: Array with a batch, a feature and n spatial dimensions.
         rhs: The kernel, of the same dtype.
         strides: n factors by which the spatial dimensions grow.
-        padding: 'SAME' for size * stride results; 'VALID' for all which an element contributes to;
-            or n pairs (low, high) of zeros around the spread array.
+        padding: 'SAME' for size * stride results; 'VALID' for all results that an element
+            contributes to; or n pairs (low, high) of zeros around the spread array.
         rhs_dilation: n factors; the kernel gets factor - 1 zeros between neighbours.
         dimension_numbers: As in `conv_general_dilated`. By default the features come last:
             `("NHWC", "HWIO", "NHWC")` for two spatial dimensions.
@@ -127,8 +127,8 @@ def conv_transpose(
             the adjoint of the convolution with that kernel.
         precision: As in `conv_general_dilated`.
         preferred_element_type: dtype to accumulate in, and of the result.
-        use_consistent_padding: Whether pairs mean the padding of the convolution of which this is
-            the adjoint, as the names do.
+        use_consistent_padding: Whether pairs mean the padding of the adjoint convolution, as the
+            names do.
 
     Raises:
         ShapeError, DTypeError, ParameterError: as `conv_general_dilated` does; also without

@@ -1,4 +1,4 @@
-"""The windows that a convolution sees, as an array, and convolutions whose kernel varies."""
+"""The windows of a convolution as an array, and convolutions with a kernel for each position."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ def conv_general_dilated_patches(
         window_strides: n steps between the positions of the window.
         padding: As in `conv_general_dilated`.
         lhs_dilation: n factors; lhs gets factor - 1 zeros between neighbours. By default 1.
-        rhs_dilation: n factors, likewise for the window.
-        dimension_numbers: As in `conv_general_dilated`; those of rhs only say in which order the
-            spatial dimensions are meant.
+        rhs_dilation: n factors; the window gets factor - 1 holes between neighbours. By default 1.
+        dimension_numbers: As in `conv_general_dilated`; the entry of rhs only gives the order of
+            the spatial dimensions.
         precision: Without effect: the elements are copied.
         preferred_element_type: dtype of the result.
 
     Returns:
-        An array with a batch, a feature and n spatial dimensions. The features are those of lhs,
-        and for each the elements of the window.
+        An array with a batch, a feature and n spatial dimensions. Its features are the elements of
+        the window for each feature of lhs.
 
     Raises:
         ShapeError, DTypeError, ParameterError: as `conv_general_dilated` does.
@@ -119,7 +119,7 @@ def conv_general_dilated_local(
     dimension_numbers: UserObject = None,
     precision: PrecisionLike = None,
 ) -> Value:
-    """Convolves an array with a kernel of its own at each position.
+    """Convolves an array with another kernel at each position.
 
     Args:
         lhs: Array with a batch, a feature and n spatial dimensions.
@@ -129,7 +129,7 @@ def conv_general_dilated_local(
         padding: As in `conv_general_dilated`.
         filter_shape: n extents of the window.
         lhs_dilation: n factors; lhs gets factor - 1 zeros between neighbours. By default 1.
-        rhs_dilation: n factors, likewise for the window.
+        rhs_dilation: n factors; the window gets factor - 1 holes between neighbours. By default 1.
         dimension_numbers: As in `conv_general_dilated`.
         precision: As in `conv_general_dilated`.
 

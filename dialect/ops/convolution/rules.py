@@ -5,8 +5,8 @@ dilation d, operand dilation e and low padding l, along one spatial dimension
 
     out[p] = sum over k of lhs[i] rhs[k]    where  i e = p s + k d - l,
 
-so that a sum over p or k in place of the other is a convolution whose stride, dilations and padding
-trade places. Elsewhere: the primitive itself (`conv_general_dilated.py`).
+so that a sum over p or k in place of the other is a convolution with exchanged stride, dilations
+and padding. Elsewhere: the primitive itself (`conv_general_dilated.py`).
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def _transpose_lhs(
     kernel = rev(rhs, rhs_spec[2:]) if rhs_spec[2:] else rhs
     groups = feature_group_count * batch_group_count
     if groups > 1:
-        # The features of lhs become output features: all of them, not those of one group.
+        # The features of lhs become output features: all of them, not only one group.
         kernel = _move_groups(kernel, groups, rhs_spec[0], rhs_spec[1])
     pads = []
     for axis, (low, _) in enumerate(padding):
@@ -118,9 +118,10 @@ def _transpose_rhs(
     dimension_numbers: ConvDimensionNumbers, feature_group_count: int, batch_group_count: int,
     precision: PrecisionLike,
 ) -> Value:  # fmt: skip
-    """Convolves lhs with the cotangent as the kernel; the batch is what is summed over.
+    """Convolves lhs with the cotangent as the kernel; sums over the batch.
 
-    Groups of features of lhs, now its batch, are groups of the batch, and the other way around.
+    The features of lhs take the role of its batch, so groups of features become groups of the
+    batch, and the other way around.
     """
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     pads = []
@@ -176,7 +177,7 @@ def _move_groups(x: Value, groups: int, source: int, destination: int) -> Value:
 
 
 def _fold(x: Value, batch_axis: int, axis: int, groups: int = 1) -> Value:
-    """Makes the batch axis part of another: inside of its groups, outside of what they hold.
+    """Merges the batch axis into another axis: within its groups, before their elements.
 
     Args:
         x: Array.

@@ -217,16 +217,16 @@ def canonical_geometry(
     rhs_dilation: Sequence[int] | None,
     dimension_numbers: UserObject,
 ) -> Params:
-    """Returns the parameters of a convolution that say how the kernel moves, as the op has them.
+    """Returns the op's parameters that determine the positions of the kernel.
 
     Args:
         lhs: Shape of the operand.
         rhs: Shape of the kernel.
-        window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers: As a user gives
-            them; see `conv_general_dilated`.
+        window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers: The user's
+            arguments; see `conv_general_dilated`.
 
     Raises:
-        ShapeError, PaddingError: for what is not of the form described there.
+        ShapeError, PaddingError: for arguments of another form than described there.
     """
     numbers = conv_dimension_numbers(lhs, rhs, dimension_numbers)
     count = len(numbers.lhs_spec) - 2

@@ -1,7 +1,7 @@
-"""Ops whose derivatives are not those of their ops: custom rules, linear solves, checkpoints.
+"""Ops with other derivatives than their bodies: custom rules, linear solves, checkpoints.
 
-Each calls a function that says what it computes, and holds beside it what differentiation uses in
-place of the derivative of that function; `custom_vmap` holds what vectorization uses.
+Each op calls a function for its results, and holds a replacement for the derivative of that
+function. `custom_vmap` holds a replacement for its vectorization.
 """
 
 from __future__ import annotations

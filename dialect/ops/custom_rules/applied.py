@@ -1,8 +1,9 @@
-"""`custom_derivative`: a call whose rule ran when it was recorded, because values were known.
+"""`custom_derivative`: a call with a rule that ran during recording, on known values.
 
-Under `grad` and its kin on concrete arguments the rule runs in place of the function, so that
-Python code in it can look at values. The op carries what came of it: results, and how tangents map.
-It stands only in functions that are differentiated at once, so it has no text and no lowering.
+Under `grad` and similar transformations of concrete arguments the rule runs in place of the
+function, so that Python code in it can look at values. The op carries the outcome: the results and
+the map of tangents. It occurs only in functions that are differentiated at once, so it has no text
+and no lowering.
 """
 
 from __future__ import annotations
@@ -27,12 +28,12 @@ custom_derivative = Primitive("custom_derivative", multiple_results=True)
 
 
 class Applied:
-    """A call whose rule has run.
+    """A call after its rule has run.
 
     Args:
-        name: What the user calls the function.
+        name: Name of the user's function.
         outs: The results, one level out.
-        push: From tangents of the moving operands to those of the float and complex results.
+        push: From tangents of the moving operands to tangents of the float and complex results.
     """
 
     def __init__(self, name: str, outs: list[Value], push: Callable[[list[Any]], list[Any]]):
@@ -77,10 +78,10 @@ def reached(trace: Trace, operands: Sequence[Value], candidates: Sequence[bool])
 
 
 class _Reach:
-    """What depends smoothly on some variables, in a list of equations that grows.
+    """The variables that depend smoothly on given ones, in a growing list of equations.
 
     Args:
-        start: The variables.
+        start: The given variables.
     """
 
     def __init__(self, start: Sequence[Var]):
@@ -88,7 +89,7 @@ class _Reach:
         self._count = 0
 
     def follow(self, equations: Sequence[Equation]) -> set[Var]:
-        """Looks at the equations that are new, and returns all that was found."""
+        """Follows the new equations; returns all variables found so far."""
         for equation in equations[self._count :]:
             if not self.found.isdisjoint(equation.operands):
                 self.found.update(_smooth(self._reached_results(equation)))
@@ -108,7 +109,7 @@ class _Reach:
         return chosen(equation.results, [x in within for x in function.outputs])
 
 
-# What was found in traces that are being made.
+# The variables found in unfinished traces.
 _reaches: weakref.WeakKeyDictionary[Trace, _Reach] = weakref.WeakKeyDictionary()
 
 
@@ -124,7 +125,7 @@ def values_of(trace: Trace, operands: Sequence[Value]) -> list[Value]:
 def record_applied(
     trace: Trace, operands: Sequence[Value], call: Applied, moving: Marks
 ) -> list[Value]:
-    """Records a call whose rule has run in the trace of its operands."""
+    """Records a call in the trace of its operands, after its rule has run."""
     params = {"call": call, "moving": moving}
     return trace.record_known(custom_derivative, operands, params, call.outs)
 
@@ -132,10 +133,10 @@ def record_applied(
 def outside_values(trace: Trace, values: Sequence[Value], kind: str, name: str) -> list[Value]:
     """Returns values that a rule computed from known ones, one level out.
 
-    Values of the trace itself come from what the rule closes over.
+    Values of the trace itself come from the closure of the rule.
 
     Raises:
-        UnexpectedTracerError: if they depend smoothly on what is differentiated.
+        UnexpectedTracerError: if they depend smoothly on the differentiated inputs.
     """
     if not any(type(x) is Tracer and x.owner.level >= trace.level for x in values):
         return list(values)
@@ -154,13 +155,14 @@ def linear_part(
     """Applies a forward-mode rule to known primals.
 
     Args:
-        name: What the user calls the rule.
-        rule: From tangents of the moving operands to results, and tangents of the float and
-            complex ones.
+        name: Name of the user's rule.
+        rule: From tangents of the moving operands to results, and tangents of the float and complex
+            results.
         operands: The moving operands.
 
     Returns:
-        The results, and the linear part: from tangents to tangents; its captures are the residuals.
+        The results, and the linear part: a function from tangents to tangents with the residuals as
+        its captures.
     """
     with Trace(name, "Linearize", is_ambient=False) as trace:
         outs, out_tangents = rule([trace.add_input(x.type) for x in operands])
@@ -174,7 +176,7 @@ def linear_part(
 
 
 def _separated(name: str, function: Function, count: int) -> tuple[Function, list[Value]]:
-    """Takes what does not depend on tangents out of a linear function."""
+    """Moves the values that do not depend on tangents out of a linear function."""
     with Trace(name, "Linearize", is_ambient=False) as trace:
         tangents = [trace.add_input(v.type) for v in function.inputs]
         results = apply_linear(function, tangents, trace)

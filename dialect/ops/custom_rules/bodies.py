@@ -1,6 +1,6 @@
-"""What the ops of custom rules share: checks of rules, their vectorization, functions of tangents.
+"""Shared code for custom rules: checks of rules, their vectorization, functions of tangents.
 
-All of them take the inputs of their body as operands, then the values that it captured.
+The operands of these ops are the inputs of their body, then its captured values.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Axes = Sequence[int | None]
 
 
 def inexact_only(types: Sequence[ShapedArray]) -> list[ShapedArray]:
-    """Returns the types that have tangents of their own kind."""
+    """Returns the float and complex types, which have tangents of the same type."""
     return chosen(types, inexact(types))
 
 
@@ -52,8 +52,8 @@ def check_rule(
     Args:
         op: Name of the op.
         rule: The rule.
-        arguments: What it must take.
-        results: What it must return at least.
+        arguments: Types of the arguments that it must take.
+        results: Types of the first results that it must return.
     """
     if not same_types(rule.in_avals, arguments):
         raise ParameterError(
@@ -75,14 +75,14 @@ def bind_call(
     num_consts: int,
     **params: Param,
 ) -> list[Value]:
-    """Applies `custom_jvp_call` or `custom_vjp_call`; captures take the values captured.
+    """Applies `custom_jvp_call` or `custom_vjp_call`; captures take the captured values.
 
     Args:
         primitive: The op.
-        function: What is computed.
+        function: The function to call.
         operands: Values of its inputs.
         num_consts: How many of these are constants already.
-        **params: The rules, and what describes them.
+        **params: The rules, and their description.
     """
     return primitive.bind(
         *operands,
@@ -127,12 +127,12 @@ def batched_rule(
 
 
 def with_captured(derived: Function, origin: Function, place: int) -> Function:
-    """Returns a derived function in which what the original captured is captured again.
+    """Returns a derived function that captures the values captured by the original.
 
     Args:
-        derived: Takes values of the captures among its inputs.
+        derived: A function that takes values of the captures among its inputs.
         origin: The function that it was derived from.
-        place: Where among the inputs they stand.
+        place: Their position among the inputs.
     """
     if not origin.captures:
         return derived
@@ -156,7 +156,7 @@ def batched_types(types: Sequence[ShapedArray], axes: Axes, size: int) -> list[S
 # Functions of tangents --------------------------------------------------------------------------
 
 
-# Calls whose derivative is a rule of the user's.
+# Calls with a user's rule as their derivative.
 _BY_RULES = ("custom_jvp_call", "custom_vjp_call")
 
 
@@ -178,16 +178,17 @@ def trace_of_tangents(tangents: Sequence[Tangent]) -> Trace | None:
 
 
 def apply_linear(rule: Param, arguments: Sequence[Value], trace: Trace | None) -> list[Value]:
-    """Applies a function, of which what depends on tangents alone goes to their trace.
+    """Applies a function; ops that depend only on tangents go to their trace.
 
-    An op that calls functions and takes both known values and tangents is split like
-    differentiation splits it: what it maps tangents to is linear, and so its own derivative at
-    zero. Of a call with a derivative of its own that is the function: its rule may call it again.
+    An op that calls functions and takes both known values and tangents is split as in
+    differentiation: its map of tangents is linear, and therefore equal to its derivative at zero. A
+    call with a custom derivative is replaced by the ops of its function, because the rule may call
+    the function again.
 
     Args:
         rule: The function, perhaps deferred.
         arguments: Values of its inputs.
-        trace: The trace of the tangents; None if nothing is to be split.
+        trace: The trace of the tangents; None to split nothing.
     """
     function = resolved(rule)
     return _apply_linear(function, [*arguments, *function.captured], trace)
@@ -196,7 +197,7 @@ def apply_linear(rule: Param, arguments: Sequence[Value], trace: Trace | None) -
 def _apply_linear(
     function: Function, arguments: Sequence[Value], trace: Trace | None
 ) -> list[Value]:
-    """Applies a function as `apply_linear` does; the arguments are also those of its captures."""
+    """Applies a function as `apply_linear` does; the arguments include values of its captures."""
 
     def bind(equation: Equation, operands: Sequence[Value]) -> Results:
         moving = tuple(belongs(x, trace) for x in operands)
@@ -222,7 +223,7 @@ def _can_be_split(equation: Equation) -> bool:
 
 
 def has_mixed_ops(function: Function) -> bool:
-    """Tells whether a function of tangents has ops whose known part must still be split off."""
+    """Tells whether a function of tangents has ops with a known part to be split off."""
     return any(map(_can_be_split, function.equations))
 
 

@@ -1,8 +1,9 @@
-"""`checkpoint`: a call whose derivative repeats the call instead of keeping what it computed.
+"""`checkpoint`: a call; its derivative repeats the call instead of keeping residuals.
 
 The derivative is an op of the same kind (`differentiated`). With `prevent_cse` the compiler cannot
-see that it repeats ops, for an optimization barrier stands before its operands. What is kept all
-the same is a policy's choice (`policies.py`); the splitting is the transformation `rematerialize`.
+see the repetition, because an optimization barrier stands before its operands. A policy
+(`policies.py`) chooses residuals to keep nevertheless. The transformation `rematerialize` splits
+the call.
 """
 
 from __future__ import annotations
@@ -144,12 +145,12 @@ checkpoint_primitive = declare_call(
 def call_checkpointed(
     function: Function, arguments: Sequence[Value], policy: UserObject, prevent_cse: bool
 ) -> list[Value]:
-    """Calls a function whose derivative repeats it; its captures take the values captured.
+    """Calls a function; its derivative repeats the call. Captures take the captured values.
 
     Args:
-        function: What is computed.
+        function: The function to call.
         arguments: Values of the inputs.
-        policy: What is kept for the derivative all the same; None keeps the arguments only.
+        policy: Chooses the values to keep for the derivative; None keeps the arguments only.
         prevent_cse: Whether the compiler must not see that ops are repeated.
     """
     params = {"policy": policy, "prevent_cse": prevent_cse, "differentiated": False}

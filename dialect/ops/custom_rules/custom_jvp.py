@@ -1,7 +1,7 @@
-"""`custom_jvp_call`: a call of a function whose forward-mode derivative is a user's rule.
+"""`custom_jvp_call`: a call of a function with a user's forward-mode rule.
 
-Results and lowering are those of the function. Elsewhere: checking of what the rule returns (the
-frontend does that while the rule is traced) and calls while values are known (`applied.py`).
+The function defines the results and the lowering. Elsewhere: checks of the rule's results (in the
+frontend, while the rule is traced) and calls with known values (`applied.py`).
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def _batched(
 def _transpose(
     cotangents: Sequence[Cotangent], *operands: Param, call_jaxpr: Function, **params: Param
 ) -> Sequence[Cotangent | None]:
-    # Differentiation is over: what is transposed is the function itself, which must be linear.
+    # Differentiation is over: the function itself is transposed, and must be linear.
     return transpose_call(cotangents, *operands, jaxpr=call_jaxpr)
 
 
@@ -158,14 +158,14 @@ custom_jvp_call = declare_call(
 def call_with_jvp(
     function: Function, rule: Param, arguments: Sequence[Value], symbolic_zeros: bool, name: str
 ) -> list[Value]:
-    """Calls a function whose derivative is a rule; its captures take the values captured.
+    """Calls a function with a rule as its derivative; its captures take the captured values.
 
     Args:
-        function: What is computed.
+        function: The function to call.
         rule: Its forward-mode rule; see `rules.jvp_rule`.
         arguments: Values of the inputs.
         symbolic_zeros: Whether the rule wants to know which arguments are active.
-        name: What the user calls the function.
+        name: Name of the user's function.
     """
     params = {"jvp_jaxpr_fun": rule, "symbolic_zeros": symbolic_zeros, "name": name}
     return bind_call(custom_jvp_call, function, arguments, 0, **params)

@@ -1,7 +1,7 @@
-"""`custom_lin`: the derivative of a function of which only the reverse-mode rule is known.
+"""`custom_lin`: the derivative of a function with a reverse-mode rule only.
 
-The op stands in linear functions: it takes residuals and tangents, and all that it can do is be
-transposed, which calls the user's rule with the residuals and the cotangents.
+The op stands in linear functions: it takes residuals and tangents. Transposition is the only
+operation on it, and calls the user's rule with the residuals and the cotangents.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ class Backward(Rule):
     """The reverse-mode rule for residuals of known types.
 
     Args:
-        name: What the user calls it.
+        name: Name of the user's rule.
         rule: From residuals and cotangents of the results to cotangents of the arguments.
         residual_types: Types of the residuals.
-        result_types: Types of the float and complex results, whose cotangents the rule takes.
-        argument_types: Types of the float and complex arguments, whose cotangents it returns.
+        result_types: Types of the float and complex results; the rule takes their cotangents.
+        argument_types: Types of the float and complex arguments; the rule returns their cotangents.
         is_specialized: Whether it wants to know which cotangents are zero.
     """
 
@@ -105,8 +105,8 @@ class Backward(Rule):
         Args:
             frame: The batch axis.
             axes: Where the residuals have it, or None.
-            argument_axes: Where the cotangents of the arguments get it; those of arguments that are
-                the same for all elements are summed.
+            argument_axes: Where the cotangents of the arguments get it. For an argument that is
+                equal for all elements, the cotangents are summed.
         """
         in_axes = (*axes, *(0 for _ in self.result_types))
         out_axes = tuple(0 if axis is None else axis for axis in argument_axes)
@@ -210,13 +210,13 @@ custom_lin.implementation = _refuse
 def apply_backward(
     bwd: Param, residuals: Sequence[Value], tangents: OperandTangents, name: str
 ) -> list[Value]:
-    """Applies the derivative of a function, which only a linear function waits for.
+    """Applies the derivative of a function inside of a linear function.
 
     Args:
         bwd: The reverse-mode rule.
         residuals: Values for it.
         tangents: A tangent for each float or complex argument.
-        name: What the user calls the function.
+        name: Name of the user's function.
 
     Raises:
         ForwardModeError: if the tangents have values.

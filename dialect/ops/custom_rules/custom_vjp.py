@@ -1,7 +1,8 @@
-"""`custom_vjp_call`: a call of a function whose reverse-mode derivative is a user's pair of rules.
+"""`custom_vjp_call`: a call of a function with a user's pair of reverse-mode rules.
 
 The forward rule gives the results and residuals, the backward rule maps residuals and cotangents of
-the results to cotangents of the arguments. Results and lowering are those of the function itself.
+the results to cotangents of the arguments. The function itself defines the results and the
+lowering.
 """
 
 from __future__ import annotations
@@ -43,13 +44,13 @@ Traced = Callable[[Marks], tuple[Function, Backward]]
 
 
 class Rules(DeferredFunction):
-    """A pair of rules: a forward rule, and as which it stands in ops, the backward rule.
+    """A forward and a backward rule; as a parameter of ops, the pair is the backward rule.
 
-    The backward rule waits until somebody knows the residuals; it is written for all arguments
+    The backward rule is traced once the residuals are known. Modules show it for all arguments
     active.
 
     Args:
-        fwd_name, bwd_name: What the user calls them.
+        fwd_name, bwd_name: Names of the user's rules.
         trace: Traces both.
         everything: Which arguments may be active: the float and complex ones.
         is_specialized: Whether the rules want to know which arguments and cotangents are zero.
@@ -76,7 +77,7 @@ class Rules(DeferredFunction):
         return function
 
     def traced_anew(self, active: Marks) -> tuple[Function, Backward]:
-        """Returns both rules for given active arguments, traced for this call alone."""
+        """Returns both rules for given active arguments, traced for this call only."""
         with self.surroundings():
             return self._trace_both(self.fwd.key_of(active))
 
@@ -234,14 +235,14 @@ custom_vjp_call = declare_call(
 def call_with_vjp(
     function: Function, rules: Rules, arguments: Sequence[Value], symbolic_zeros: bool, name: str
 ) -> list[Value]:
-    """Calls a function whose derivative is a pair of rules; captures take the values captured.
+    """Calls a function with a pair of rules as its derivative; captures take the captured values.
 
     Args:
-        function: What is computed.
+        function: The function to call.
         rules: Its rules.
         arguments: Values of the inputs.
         symbolic_zeros: Whether the rules want to know which values are active.
-        name: What the user calls the function.
+        name: Name of the user's function.
     """
     params = {"symbolic_zeros": symbolic_zeros, "name": name, "bwd": rules}
     return bind_call(custom_vjp_call, function, arguments, 0, fwd_jaxpr_thunk=rules.fwd, **params)

@@ -1,8 +1,8 @@
 """`custom_vmap_call`: a call of a function that a user's rule vectorizes.
 
-Results, lowering and derivatives are those of the function; a derivative is a call of the same
-kind, whose rule is the derivative of the rule (`vmap_rules.py`). Vectorized, the call is gone: what
-the rule computes stands in its place.
+The function defines the results, the lowering and the derivatives. A derivative is a call of the
+same kind; its rule is the derivative of the rule (`vmap_rules.py`). Vectorization replaces the call
+by the ops of the rule.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from .vmap_rules import (
 
 @derived
 def _opened(call: Function) -> Function:
-    """Returns a function whose captures are inputs, so that derivatives reach them, too."""
+    """Returns a function with its captures as inputs, so that derivatives reach them, too."""
     if not call.captures:
         return call
     return trace_function(
@@ -53,10 +53,10 @@ def _opened(call: Function) -> Function:
 
 
 def call_with_vmap(function: Function, rule: VmapRule, arguments: Sequence[Value]) -> list[Value]:
-    """Calls a function that a rule vectorizes; its captures take the values captured.
+    """Calls a function that a rule vectorizes; its captures take the captured values.
 
     Args:
-        function: What is computed.
+        function: The function to call.
         rule: Its vectorization.
         arguments: Values of the inputs.
     """
@@ -126,7 +126,7 @@ def _transpose(
 def _batch(
     operands: Sequence[Value], axes: Axes, *, call: Function, rule: str
 ) -> tuple[list[Value], Axes]:
-    if all(axis is None for axis in axes):  # only what it communicates is vectorized
+    if all(axis is None for axis in axes):  # only its collectives are vectorized
         return call_batch(lambda f, xs: f.evaluate(*xs), call, operands, axes)
     flags = tuple(axis is not None for axis in axes)
     values = [x if a is None else moveaxis(x, a, 0) for x, a in zip(operands, axes, strict=True)]

@@ -1,4 +1,4 @@
-"""Derivatives of functions as functions again: what the rules of users' vectorizations need."""
+"""Derivatives of functions as functions; used by the rules of users' vectorizations."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ def linear_part_of(function: Function, active: Sequence[bool]) -> Function:
 
 
 def transpose_of(function: Function, linear: Sequence[bool]) -> Function:
-    """Returns a function of the other arguments and cotangents: those of the linear arguments.
+    """Returns the transpose: from the other arguments and cotangents to new cotangents.
 
     Args:
         function: A function that is linear in some inputs.
-        linear: Which.
+        linear: Marks of these inputs; the results are their cotangents.
     """
     flags = (*linear, *(False for _ in function.captures))
     outputs = (True,) * len(function.outputs)

@@ -1,7 +1,7 @@
-"""`linear_call`: a call of a linear function whose transpose is a user's function.
+"""`linear_call`: a call of a linear function with a user's function as its transpose.
 
 It is linear in the operands after the first `num_res` and is its own derivative in them; the
-transpose calls the function given for it, whose transpose in turn is the function itself.
+transpose calls the function given for it. The transpose of that is the function itself.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _Part = TypeVar("_Part")
 def _parts(
     operands: Sequence[_Part], callee: Function, num_res: int, num_consts: int
 ) -> tuple[Sequence[_Part], ...]:
-    """Returns residuals, linear operands, and what the function and its transpose captured."""
+    """Returns residuals, linear operands, and captured values of the function and its transpose."""
     last, end = len(operands) - num_consts, len(callee.in_avals)
     return operands[:num_res], operands[num_res:last], operands[last:end], operands[end:]
 
@@ -149,13 +149,14 @@ linear_call_primitive = declare_call(
 def call_linear(
     function: Function, transpose: Function, arguments: Sequence[Value], num_res: int
 ) -> list[Value]:
-    """Calls a function that is linear after its first arguments, and whose transpose is given.
+    """Calls a function that is linear after its first arguments, with a given transpose.
 
     Args:
-        function: What is computed.
-        transpose: From the first arguments and cotangents of the results to those of the others.
+        function: The function to call.
+        transpose: From the first arguments and cotangents of the results to cotangents of the other
+            arguments.
         arguments: Values of the inputs.
-        num_res: How many arguments come first, in which it is not linear.
+        num_res: Number of the first arguments, in which it is not linear.
     """
     return linear_call_primitive.bind(
         *arguments,

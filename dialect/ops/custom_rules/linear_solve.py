@@ -42,13 +42,13 @@ from .bodies import Axes, batched_in_front, trace_of_tangents
 
 
 class Functions(NamedTuple):
-    """The functions of a linear solve, each taking values it closes over after its vector.
+    """The functions of a linear solve; each takes its vector, then its captured values.
 
     Attributes:
         matvec: Multiplies by A.
-        vecmat: Multiplies by the transpose of A; None if nobody needs it.
+        vecmat: Multiplies by the transpose of A; None if unused.
         solve: From b to x, and then further results.
-        transpose_solve: From b to the solution of the transposed system; None if there is none.
+        transpose_solve: From b to the solution of the transposed system; None if absent.
     """
 
     matvec: Function
@@ -252,7 +252,7 @@ custom_linear_solve_primitive = declare_call(
 
 
 def solve_linear(functions: Functions, b: Sequence[Value]) -> list[Value]:
-    """Solves a linear system; the functions take what they captured as further arguments.
+    """Solves a linear system; the functions take their captured values as further arguments.
 
     Args:
         functions: How to multiply and solve.

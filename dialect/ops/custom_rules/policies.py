@@ -29,11 +29,11 @@ _DOTS = ("dot_general", "conv_general_dilated")
 
 @dataclass(frozen=True)
 class Answer:
-    """What a policy may say of the results of an op, instead of True and False.
+    """An answer of a policy about the results of an op, other than True and False.
 
     Attributes:
-        name: What it is called.
-        is_kept: Whether they are kept.
+        name: Its name.
+        is_kept: Whether the results are kept.
     """
 
     name: str

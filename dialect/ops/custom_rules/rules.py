@@ -1,8 +1,8 @@
 """Users' derivative rules as functions that are traced when a transformation asks.
 
-A rule arrives as a callable of flat values. What it is called with, and how its results are
-checked, is known where it was made; here it becomes a `Function`, once for each choice of
-arguments that have tangents (one choice only, unless the rule wants to know).
+A rule arrives as a callable of flat values. Its creator prepares its arguments and checks its
+results. Here it becomes a `Function`, once for each choice of arguments that have tangents (one
+choice only, unless the rule asks for it).
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ class Rule(DeferredFunction):
     """A rule, as a function for each choice of active arguments.
 
     Args:
-        name: What the user calls it.
+        name: Name of the user's rule.
         make: From the marks of active arguments to the function.
-        everything: The marks with which the rule is written into modules.
+        everything: The marks of the rule's form in modules.
         is_specialized: Whether the rule is traced anew for each choice of active arguments.
     """
 
@@ -58,7 +58,7 @@ class Rule(DeferredFunction):
         return function
 
     def traced_anew(self, active: Marks) -> Function:
-        """Returns the function for given active arguments, traced for this call alone."""
+        """Returns the function for given active arguments, traced for this call only."""
         with self.surroundings():
             return self._make(self.key_of(active))
 
@@ -92,16 +92,16 @@ def jvp_rule(
     """Returns a forward-mode rule.
 
     Args:
-        name: What the user calls it.
+        name: Name of the user's rule.
         rule: `(primals, tangents) -> (results, tangents of the results)` of flat values. Tangents
             are `Zero` for integers and inactive arguments; those returned may be `Zero`.
         types: Types of the arguments.
         is_specialized: Whether the rule wants to know which arguments are active.
 
     Returns:
-        A rule whose function takes the arguments, then the tangents of the active ones (all float
-        and complex ones unless specialized), and returns the results, then the tangents of the
-        float and complex ones.
+        A rule. Its function takes the arguments, then the tangents of the active ones (all float
+        and complex ones unless specialized). It returns the results, then the tangents of the float
+        and complex results.
     """
 
     def make(active: Marks) -> Function:

@@ -1,8 +1,8 @@
-"""Users' vectorization rules, and those of the derivatives of functions that have such a rule.
+"""Users' vectorization rules, and the rules derived from them for derivatives.
 
-A rule says how a function is computed over a batch axis: for each extent of the axis and each
-choice of operands that have it. It cannot be a function of the dialect before both are known, so a
-module that is written holds its name only. All batch axes stand in front here.
+A rule computes a function over a batch axis: for each extent of the axis and each choice of
+operands that have it. It cannot be a function of the dialect before both are known, so the text of
+a module holds its name only. All batch axes stand in front here.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class VmapRule(str, ABC):
         return function.evaluate(*values), list(out_flags)
 
     def batched(self, size: int, flags: Marks) -> Batched:
-        """Returns the rule as a function, for a batch axis of some operands."""
+        """Returns the rule as a function; some operands have a batch axis."""
         found = self._functions.get((size, flags))
         if found is None:
             found = self._functions[size, flags] = self._make(size, flags)
@@ -104,11 +104,11 @@ class UserRule(VmapRule):
     """The rule of a user's function.
 
     Args:
-        name: What the user calls it.
+        name: Name of the user's rule.
         types: Types of the operands of one element.
-        count: How many of them are arguments; the others are what the function closes over.
+        count: How many of them are arguments; the others are captured values of the function.
         call: Calls the rule on values of the arguments.
-        function_name: What the user calls the function.
+        function_name: Name of the user's function.
         wants_batch: See `VmapRule`.
     """
 
@@ -190,13 +190,13 @@ def rule_of(parameter: str, function: Function) -> VmapRule:
 
 
 class DerivedRule(VmapRule):
-    """The rule of what was derived from a function with a rule; derived from that rule.
+    """The rule of a function that was derived from one with a rule; derived from that rule.
 
     Args:
-        name: What the user calls it.
+        name: Name of the user's rule.
         types: Types of the operands of one element.
         base: The rule of the function.
-        one: What was derived, for one element: it is vectorized where no rule is asked.
+        one: The derived function for one element; it is vectorized where the rule does not apply.
     """
 
     def __init__(self, name: str, types: Sequence[ShapedArray], base: VmapRule, one: Function):
@@ -210,7 +210,7 @@ class DerivedRule(VmapRule):
 
     @abstractmethod
     def _asked(self, size: int, flags: Marks) -> Batched:
-        """Traces what is derived from the user's rule."""
+        """Traces the function derived from the user's rule."""
 
     def _kept(self, size: int, flags: Marks) -> Batched:
         """Vectorizes a derivative by the rules of its ops, and keeps its rule for further axes."""
@@ -226,13 +226,13 @@ class DerivedRule(VmapRule):
 class TangentRule(DerivedRule):
     """The rule of a function's derivative: the derivative of its rule.
 
-    Operands are those of the function, then the tangents of the active ones. Where only values or
-    only tangents have the batch axis, a user's rule sees one element, and its derivative is
+    It takes the operands of the function, then the tangents of the active ones. Where only values
+    or only tangents have the batch axis, a user's rule sees one element, and its derivative is
     vectorized. A rule that is itself a derivative is asked if values have the axis; else the
     derivative of one element is vectorized.
 
     Args:
-        name: What the user calls the rule.
+        name: Name of the user's rule.
         base: The rule of the function.
         active: Which operands of the function have tangents.
         is_linear: Whether to return the tangents only.
@@ -282,13 +282,13 @@ class TangentRule(DerivedRule):
 class TransposedRule(DerivedRule):
     """The rule of the transpose of a function in some operands: the transpose of its rule.
 
-    Operands are those in which the function is not linear, then the cotangents of its results.
-    What varies over the batch gives each element a cotangent of its own, so the rule that is
-    transposed sees linear operands along the batch axis. Where only cotangents vary, the transpose
-    of one element is vectorized.
+    It takes the operands in which the function is not linear, then the cotangents of its results.
+    If any of the nonlinear operands varies over the batch, each element has a separate cotangent,
+    so the transposed rule sees linear operands along the batch axis. Where only cotangents vary,
+    the transpose of one element is vectorized.
 
     Args:
-        name: What the user calls the rule.
+        name: Name of the user's rule.
         base: The rule of the function.
         linear: Which of its operands it is linear in.
         result_types: Types of its results.
@@ -330,13 +330,13 @@ class TransposedRule(DerivedRule):
 
 
 class InnerRule(DerivedRule):
-    """The rule of what was vectorized before its rule had a batch to see.
+    """The rule of a function that was vectorized before its rule saw a batch.
 
     Args:
-        base: The rule of what was vectorized: a derivative, or what devices run.
+        base: The rule of the vectorized function: a derivative, or a function that devices run.
         frame: The axis over which it was vectorized.
         flags, out_flags: Which operands and results have that axis, in front.
-        one: It, so vectorized, for one element of a further axis.
+        one: The vectorized function, for one element of a further axis.
     """
 
     def __init__(
@@ -352,7 +352,7 @@ class InnerRule(DerivedRule):
 
     def _asked(self, size: int, flags: Marks) -> Batched:
         function, found = self.base.batched(size, flags)
-        # Where a value has both axes, that of the rule stands first.
+        # If a value has both axes, the axis of the rule stands first.
         axes, out_axes = (
             tuple(int(outer) if has else None for outer, has in zip(*marks, strict=True))
             for marks in ((flags, self.flags), (found, self.out_flags))

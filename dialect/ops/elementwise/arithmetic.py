@@ -235,7 +235,7 @@ AWAY_FROM_ZERO, TO_NEAREST_EVEN = 0, 1
 def _evaluate_round(x: np.ndarray, *, rounding_method: int) -> np.ndarray:
     if rounding_method == TO_NEAREST_EVEN:
         return np.rint(x)
-    # Adding one half can round up just below one half, hence the comparison with the fraction.
+    # Compares the fraction, because adding one half can round up just below one half.
     whole = np.trunc(x)
     return np.copysign(np.where(np.abs(x - whole) >= 0.5, np.abs(whole) + 1, np.abs(whole)), x)
 

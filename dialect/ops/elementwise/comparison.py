@@ -1,6 +1,6 @@
-"""Elementwise ops: comparisons, bits, and what is chosen by them.
+"""Elementwise ops: comparisons, bits, and selection.
 
-The forms of the rules are those of `arithmetic.py`.
+The rules have the same forms as in `arithmetic.py`.
 """
 
 from __future__ import annotations

@@ -80,7 +80,7 @@ def _evaluate_convert(x: np.ndarray, *, new_dtype: np.dtype, weak_type: bool) ->
 
 
 def _saturate(x: np.ndarray, new_dtype: np.dtype) -> np.ndarray:
-    """Rounds toward zero; what lies outside the range goes to its ends, and NaN to zero."""
+    """Rounds toward zero; clamps values outside the range to its ends, and maps NaN to zero."""
     limits = ml_dtypes.iinfo(new_dtype)
     low, high = int(limits.min), int(limits.max)
     if x.size and float(x.min()) > low and float(x.max()) < high:
@@ -163,7 +163,7 @@ def _convert_samples() -> list[Sample]:
 _convert = declare(
     "convert_element_type",
     parameters={"new_dtype": np.dtype, "weak_type": bool},
-    takes_keys=True,  # to say what does not convert
+    takes_keys=True,  # the op has a specific error for keys
     takes_narrow=True,
     infer=_infer_convert,
     evaluate=_evaluate_convert,
@@ -179,9 +179,10 @@ _convert.batch = batch_elementwise(_convert)
 def convert_element_type(operand: Operand, new_dtype: DTypeLike, weak_type: bool = False) -> Value:
     """Converts to another dtype.
 
-    Floats become integers by rounding toward zero; what lies outside the integer's range goes to
-    its ends, and NaN to zero. Of complex numbers real dtypes take the real part, with NumPy's
-    `ComplexWarning`. A value that already has the dtype (and weak type) is returned as is.
+    Floats become integers by rounding toward zero. Values outside the integer's range are clamped
+    to its ends, and NaN becomes zero. Complex numbers lose their imaginary part in real dtypes,
+    with NumPy's `ComplexWarning`. A value that already has the dtype (and weak type) is returned as
+    is.
     """
     operand = as_value(operand)
     dtype = dtypes.canonicalize_dtype(new_dtype)
@@ -358,5 +359,5 @@ _stop_gradient.primitive.moves_elements = True
 
 
 def stop_gradient(x: Operand) -> Value:
-    """Returns the operand, whose derivative counts as zero."""
+    """Returns the operand, with zero derivative."""
     return _stop_gradient(as_value(x))

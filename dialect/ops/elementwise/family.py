@@ -83,13 +83,13 @@ _DOCUMENTATION = "Applies the elementwise primitive `{}`."
 
 @dataclass(frozen=True)
 class Signature:
-    """What an elementwise op takes and gives.
+    """The operands and the result of an elementwise op.
 
     Attributes:
         arity: Number of operands.
         domain: dtypes that it takes.
-        result: dtype of the result from that of the operands; the same by default.
-            A bool result is never weak.
+        result: From the dtype of the operands to the dtype of the result; the same by default. A
+            bool result is never weak.
     """
 
     arity: int
@@ -104,10 +104,10 @@ class Sampling:
     Attributes:
         low, high: Range of the operands.
         edges: Further values, which are combined with each other.
-        has_complex_edges: Whether they are combined to complex numbers, too. Not where the signs
-            and nan of these are nobody's agreement.
-        has_half_nan: Whether one part of these may be nan alone. Not where C99 tells the other part
-            and compiled code does not.
+        has_complex_edges: Whether they are also combined to complex numbers. False if
+            implementations disagree about the signs and nan of the results.
+        has_half_nan: Whether only one part of a complex edge may be nan. False if C99 defines the
+            other part of the result and compiled code does not follow it.
         tolerance: As in `Sample`.
     """
 
@@ -201,7 +201,7 @@ def add_tangents(x: Zero | None, y: Value) -> Value: ...
 @overload
 def add_tangents(x: Zero | None, y: Zero) -> Zero: ...
 def add_tangents(x: Tangent | None, y: Tangent | None) -> Tangent | None:
-    """Adds two tangents or cotangents, either of which may be a symbolic zero or None."""
+    """Adds two tangents or cotangents; each may be a symbolic zero or None."""
     if x is None or type(x) is Zero:
         return y if y is not None else x
     if y is None or type(y) is Zero:
@@ -305,13 +305,13 @@ def elementwise(
         name: Its name in the table.
         evaluate: NumPy function of the operands.
         lower: StableHLO builder of operands of equal shape.
-        signature: What it takes and gives.
+        signature: Its operands and result.
         jvp: For each operand, `(tangent, out, *primals) -> tangent of the result`; None for an
             operand on which the result does not depend smoothly. Without it the derivative is zero.
         transpose: For each operand, `(cotangent, *operands) -> cotangent`; None for an operand in
             which the op is not linear.
-        samples: How they are drawn, or the rule itself.
-        **rules: What else a declaration may say, as of `declare`.
+        samples: How to draw the samples, or the rule itself.
+        **rules: Further arguments of `declare`.
     """
     if isinstance(samples, Sampling):
         samples = functools.partial(samples.draw, signature.arity, signature.domain)
@@ -348,7 +348,7 @@ def unary(
         name: Its name.
         evaluate, lower: As of `elementwise`.
         domain, result: As of `Signature`.
-        has_accuracy: Whether the function takes `accuracy`, of which there is one.
+        has_accuracy: Whether the function takes `accuracy`; it has a single accuracy.
         **rules: As of `elementwise`.
     """
     primitive = elementwise(name, evaluate, lower, Signature(1, domain, result), **rules)
@@ -437,10 +437,10 @@ def is_constant(value: Value, number: float) -> bool:
 
 
 def edge_values(edges: Sequence[float], dtype: np.dtype) -> np.ndarray:
-    """Returns those of the given values that the dtype has, and what lies far from them.
+    """Returns the given values that the dtype has, and extreme values.
 
-    These are the limits of integers and of floats, the smallest number of which is denormal, and a
-    number whose square overflows.
+    The extreme values are the limits of integers and of floats, the smallest normal and denormal
+    floats, and a float with an overflowing square.
     """
     if dtypes.is_complex(dtype):
         parts = np.array(edges, dtypes.real_dtype(dtype))
@@ -451,7 +451,7 @@ def edge_values(edges: Sequence[float], dtype: np.dtype) -> np.ndarray:
         known = ml_dtypes.finfo(dtype)
         huge, smallest = float(known.max), float(known.smallest_subnormal)
         far = (huge / 16, huge, -huge, float(known.smallest_normal), smallest, -smallest)
-        with np.errstate(over="ignore"):  # narrow types have infinity for what is too large
+        with np.errstate(over="ignore"):  # infinity for values too large for narrow types
             return np.array([*edges, *far]).astype(dtype)
     finite = [e for e in edges if np.isfinite(e) and e == int(e)]
     if dtype == dtypes.bool_:
@@ -473,7 +473,7 @@ def edge_array(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
 
 
 def edge_rows(dtype: np.dtype) -> np.ndarray:
-    """Returns a matrix for reductions along rows, each of which holds edge values of one kind."""
+    """Returns a matrix for reductions along rows; each row holds edge values of one kind."""
     if dtypes.is_complex(dtype):
         parts = edge_rows(dtypes.real_dtype(dtype))
         result = np.empty(parts.shape, dtype)

@@ -82,7 +82,7 @@ def sign(x: np.ndarray) -> np.ndarray:
 
 
 def lower_sign(x: ir.Value) -> ir.Value:
-    """Sign of a StableHLO value; that of an unsigned number is 0 or 1."""
+    """Returns the sign of a StableHLO value: 0 or 1 for an unsigned number."""
     if not hlo.is_unsigned(x):
         return hlo.sign(x)
     return hlo.minimum(x, hlo.full_like(x, 1))

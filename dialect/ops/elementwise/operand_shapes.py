@@ -1,8 +1,8 @@
-"""How operands of different shapes meet in one op, in all its rules.
+"""Operands of different shapes in one op, for all its rules.
 
 An operand of rank 0 stands for an array of any shape; in most ops an extent of 1 stands for any
-extent beside operands of the same rank. The ops themselves stretch such operands; their rules do so
-with what lives here. What does not: NumPy's promotion of ranks, which is the frontend's.
+extent beside operands of the same rank. The ops themselves stretch such operands; their rules use
+the functions of this module. Elsewhere: NumPy's promotion of ranks (frontend).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def broadcast_shape(
         stretches: Whether extents of 1 stretch.
 
     Raises:
-        ShapeError: if there is no such shape.
+        ShapeError: if the operands have no common shape.
     """
     shape: tuple[int, ...] = ()
     for operand in types:
@@ -61,7 +61,7 @@ def broadcast_to(value: Value, shape: tuple[int, ...]) -> Value:
 
 
 def unbroadcast(cotangent: Value, operand: TransposeOperand) -> Value:
-    """Sums a cotangent of the common shape to that of an operand."""
+    """Sums a cotangent of the common shape to the shape of an operand."""
     shape = operand.aval.shape
     if cotangent.shape == shape:
         return cotangent

@@ -77,10 +77,10 @@ _reduce_precision = unary(
 
 
 def reduce_precision(operand: Operand, exponent_bits: int, mantissa_bits: int) -> Value:
-    """Rounds to a float format of so many exponent and mantissa bits; the dtype stays.
+    """Rounds to a float format with given exponent and mantissa bits; keeps the dtype.
 
-    Ties go to the even mantissa; what is too large becomes infinite, what is below the normal
-    numbers of a format with fewer exponent bits becomes zero.
+    Ties go to the even mantissa. Values that are too large become infinite. Values below the normal
+    numbers of a format with fewer exponent bits become zero.
 
     Args:
         operand: Array of floats.

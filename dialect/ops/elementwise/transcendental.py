@@ -1,7 +1,7 @@
 """Elementwise ops, part two: exponentials, powers, trigonometric and hyperbolic functions, erf.
 
-At complex zeros, infinities and nan values are those of C99 (annex G), as NumPy's are, signs of
-zeros included; JAX's signs often differ, and with them its side of a branch cut.
+At complex zeros, infinities and nan, the values follow C99 (annex G), including the signs of zeros,
+as in NumPy. JAX's signs often differ, and with them its side of a branch cut.
 
 Derivatives are the textbook ones (DLMF chapters 4 and 7). As in `arithmetic.py`, each declaration
 holds all that is particular to the op.
@@ -193,7 +193,7 @@ _pow = binary(
         high=2.5,
         edges=(*EDGES, 2.0, 3.0, -2.0, -0.5),
         tolerance=64.0,
-        # exp(y log x) has what signs and nan its formula leaves, and no two libraries the same.
+        # The signs and nan of exp(y log x) follow from its formula; no two libraries agree.
         has_complex_edges=False,
     ),
 )
@@ -401,7 +401,7 @@ atan2 = binary(
         lambda dx, out, x, y: mul(dx, div(y, add(square(x), square(y)))),
         lambda dy, out, x, y: mul(dy, div(neg(x), add(square(x), square(y)))),
     ],
-    # The continuation is nobody's standard, so signs of zeros and nan are those of its formula.
+    # No standard defines the continuation; signs of zeros and nan follow from its formula.
     samples=Sampling(low=0.3, has_complex_edges=False),
 )
 

@@ -172,10 +172,10 @@ def _jvp(
 def _transpose(
     ct: Value, x: TransposeOperand, *, fft_type: str, fft_lengths: tuple[int, ...]
 ) -> list[Value]:
-    """Transforms cotangents: of complex numbers by the same transform, of real ones by the other.
+    """Transforms cotangents: complex ones by the same transform, real ones by the other.
 
-    Each element of half a spectrum stands for itself and for its conjugate, save for those that are
-    their own conjugates: hence the weights.
+    Each element of half a spectrum stands for itself and its conjugate, unless it is its own
+    conjugate. The weights count this.
     """
     if fft_type in ("FFT", "IFFT") or not fft_lengths:
         return [_fft.bind(ct, fft_type=fft_type, fft_lengths=fft_lengths)]

@@ -1,10 +1,10 @@
-"""Along which dimensions indexing ops work on parts of arrays.
+"""Dimensions along which indexing ops work on parts of arrays.
 
-A window that has all of a dimension begins at its begin, wherever the index points to, so the
-dimension may be cut. Dimensions in which windows are placed are needed whole, but for one in which
-they take a single place, as rows of a table: there each device looks up what it holds. Dimensions
-of the indices are a batch: each device gathers for its own indices; and the sums, or the extrema,
-that the updates of each device make are combined.
+A window that covers a whole dimension starts at its beginning for every index, so the dimension may
+be cut. Dimensions along which windows are placed are needed whole. The exception is one dimension
+along which windows have extent 1, such as the rows of a table: each device looks up the rows that
+it holds. Dimensions of the indices are a batch: each device gathers for its own indices. The sums
+or extrema of each device's updates are combined.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def of_gather(
 def _single_row(
     operand: ShapedArray, indices: ShapedArray, left_out: Sequence[int], indexed: Sequence[int]
 ) -> int | None:
-    """Returns the largest dimension in which windows take one place that an index tells."""
+    """Returns the largest dimension along which an index chooses a single element."""
     if dtypes.is_unsigned(indices.dtype) or dtypes.is_key(operand.dtype):
         return None
     rows = [d for d in indexed if d in left_out and operand.shape[d] > 1]
@@ -124,8 +124,8 @@ def of_scatter(combined: str | None) -> DimensionsRule:
     """Returns the rule of a scatter.
 
     Args:
-        combined: How results are combined of which each has some of the updates; None if the
-            updates must be there together.
+        combined: How to combine results that have only some of the updates each; None if each
+            result needs all updates.
     """
 
     def rule(

@@ -290,7 +290,7 @@ def _batch_update(operands: Sequence[Value], axes: Sequence[int | None]) -> tupl
         all_starts = insert(starts, destination, zero_start(starts))
         return _dynamic_update_slice.bind(x, update, *all_starts), destination
     others = tuple(d for d in range(x.ndim) if d != destination)
-    # The scattered windows stand behind the batch axis, which is that of the rows.
+    # The scattered windows stand behind the batch axis, which is the axis of the rows.
     update = move_batch_axis(update, destination, size, 0)
     numbers = ScatterDimensionNumbers(
         update_window_dims=tuple(range(1, x.ndim)),

@@ -319,7 +319,7 @@ def _batch(
             offset_dims=offset_dims,
             start_indices_batching_dims=shift(numbers.start_indices_batching_dims),
         )
-        # What holds for each example need not hold for all of them together.
+        # Properties of the indices of each example need not hold for all examples together.
         params |= {"unique_indices": False, "indices_are_sorted": False}
         return _gather.bind(
             operand, indices, dimension_numbers=numbers, slice_sizes=sizes, **params
@@ -367,7 +367,7 @@ def _lower(
         return hlo.full(0, out.shape, out.dtype)
     limits = [operand_type.shape[d] - slice_sizes[d] for d in numbers.start_index_map]
     lowered = LoweredIndices(indices, indices_type, limits)
-    # StableHLO's gather clamps by itself, as both modes that are not 'fill' do.
+    # StableHLO's gather clamps the indices, as both modes other than 'fill' do.
     result = hlo.gather(
         operand,
         lowered.for_gather(),

@@ -29,7 +29,7 @@ _REMEMBERED_OFFSETS = 4096
 
 
 class GatherScatterMode(str, enum.Enum):
-    """What happens where a window does not fit into the operand.
+    """The treatment of windows that do not fit into the operand.
 
     | mode | gather | scatter |
     | --- | --- | --- |
@@ -140,11 +140,12 @@ class Windows:
     result is: the batch axes (of the index vectors), then the window axes in the operand's order.
 
     Attributes:
-        limits: For each entry of an index vector, the largest start at which the window fits.
-        strides: For each entry of an index vector, by how much it moves the position.
+        limits: For each entry of an index vector, the largest start where the window fits.
+        strides: For each entry of an index vector, the stride of its axis in the position.
         permutation: Canonical axis for each result axis, or None where they agree.
-        take_axis: The operand axis, where a plain `numpy.take` along it does it all, else None.
-        take_permutation: For each result axis the axis of what `take` gives, or None likewise.
+        take_axis: The operand axis if a plain `numpy.take` along it suffices, else None.
+        take_permutation: For each result axis the axis in the result of `take`, or None if they
+            agree.
     """
 
     def __init__(

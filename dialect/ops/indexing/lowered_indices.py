@@ -1,7 +1,7 @@
 """Index vectors of gathers and scatters in StableHLO.
 
-Elsewhere: their arithmetic in NumPy (`indexed_windows.py`), and clamping for backends that do not
-clamp by themselves (`passes/legalize/`).
+Elsewhere: their arithmetic in NumPy (`indexed_windows.py`), and clamping for backends without
+clamping (`passes/legalize/`).
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class LoweredIndices:
         return self.clipped()
 
     def for_scatter(self) -> ir.Value:
-        """Returns the indices in a signed type; what is out of bounds stays so."""
+        """Returns the indices in a signed type; indices out of bounds stay out of bounds."""
         if self._given_type.dtype == self._dtype:
             return self._given
         return hlo.convert(hlo.select(self.inside(), self._given, self._row(1)), self._dtype)
@@ -79,7 +79,7 @@ class LoweredIndices:
         return hlo.convert(clipped, self._dtype)
 
     def outside_unless(self, fits: Any, extents: Sequence[int]) -> ir.Value:
-        """Returns the indices; the vectors whose window does not fit point beyond every end."""
+        """Returns the indices; moves vectors with windows that do not fit beyond every end."""
         fits = hlo.broadcast_in_dim(fits, self.shape, tuple(range(len(self.shape) - 1)))
         row = hlo.extents(extents, self._dtype)
         beyond = hlo.broadcast_in_dim(row, self.shape, (len(self.shape) - 1,))

@@ -322,7 +322,7 @@ def _batch(
 def batched_numbers(
     numbers: ScatterDimensionNumbers, indices: Value, axis: int | None
 ) -> tuple[ScatterDimensionNumbers, Value, bool]:
-    """Returns the dimension numbers and indices of a scatter whose other operands are batched.
+    """Returns the dimension numbers and indices of a scatter with its other operands batched.
 
     The last result tells whether all examples share the indices.
     """
@@ -359,7 +359,7 @@ def lower_scatter(
     unique_indices: bool,
     mode: str,
 ) -> ir.Value:
-    """Builds `stablehlo.scatter` with the combiner `body`; `types` are those of the operands."""
+    """Builds `stablehlo.scatter` with the combiner `body`; the operands have the given types."""
     operand_type, indices_type, updates_type = types
     if not updates_type.size:
         return operand

@@ -97,7 +97,7 @@ def lower_starts(
     lowered = []
     for start, extent, size in zip(starts, shape, sizes, strict=True):
         highest = extent - size
-        # Large unsigned indices would turn negative, hence are clamped before the cast.
+        # Large unsigned indices would turn negative, so they are clamped before the cast.
         most = symbolic_dim_bounds(highest)[1]
         if dtypes.is_unsigned(dtype) and most <= np.iinfo(dtype).max:
             start = hlo.minimum(start, hlo.full_like(start, highest))
@@ -114,8 +114,8 @@ def start_operands(
     """Splits start indices into scalars of one dtype; negative ones count from the end.
 
     Raises:
-        DTypeError: for arrays of several dtypes; Python integers take that of the others.
-        NegativeStartError: for negative Python integers that may not be negative.
+        DTypeError: for arrays of several dtypes; Python integers take the dtype of the others.
+        NegativeStartError: for negative Python integers where they are not allowed.
     """
     if isinstance(start_indices, Sequence):
         starts: list[Operand] = list(start_indices)

@@ -215,7 +215,7 @@ def index_in_dim(operand: Operand, index: int, axis: int = 0, keepdims: bool = T
         keepdims: Whether the axis stays, with extent 1.
 
     Raises:
-        OutOfBoundsError: if there is no such entry.
+        OutOfBoundsError: if the index is out of bounds.
     """
     operand = as_value(operand)
     axis = canonical_axis("index_in_dim", axis, operand.ndim)

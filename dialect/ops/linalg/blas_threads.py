@@ -1,10 +1,10 @@
-"""How many threads LAPACK takes: one, where several would rather wait for each other.
+"""Number of threads of LAPACK: one where several threads would mostly wait for each other.
 
 OpenBLAS divides a product of a thousand numbers among all cores, and its threads wait for the last
-one without sleeping. Where other work has the cores, a decomposition that is done in milliseconds
-takes a hundred times as long: singular values of 200 x 200, two busy cores, 14 ms in one thread and
-402 ms in two. Here: the choice by size, and how it is told to OpenBLAS. Other libraries, such as
-MKL, choose well themselves and are left alone.
+one without sleeping. If other work occupies the cores, a decomposition of some milliseconds takes
+up to a hundred times as long: singular values of 200 x 200, two busy cores, 14 ms in one thread and
+402 ms in two. Here: the choice by size, and the calls that set it in OpenBLAS. Other libraries,
+such as MKL, choose well and are not changed.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ def _symbol(library: ctypes.CDLL, name: str) -> _Symbol:
 
 @functools.cache
 def _libraries(has_scipy: bool) -> list[_Library]:
-    """Returns the copies of OpenBLAS; SciPy's is there once SciPy's linear algebra is imported."""
-    import threadpoolctl  # late: linear algebra alone needs it
+    """Returns the loaded copies of OpenBLAS; importing SciPy's linear algebra loads SciPy's."""
+    import threadpoolctl  # late: only linear algebra needs it
 
     return [
         _Library(found.dynlib)
@@ -59,10 +59,10 @@ def _libraries(has_scipy: bool) -> list[_Library]:
 
 
 class _OneThread:
-    """A time in which OpenBLAS takes one thread, whichever threads of the process call it.
+    """A context in which OpenBLAS takes one thread, in all threads of the process.
 
-    Not by `threadpool_limits`, which heeds the first thread alone that uses it: programs call
-    LAPACK from threads of their own.
+    It does not use `threadpool_limits`, because that affects only the first thread that uses it,
+    and programs call LAPACK from several threads.
     """
 
     def __init__(self) -> None:

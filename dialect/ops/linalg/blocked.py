@@ -82,11 +82,11 @@ def factor_cholesky(x: Value) -> Value:
 
 
 def _cholesky_column(panel: Value, j: Value, start: Value) -> Value:
-    """Eliminates column j of a panel whose diagonal begins in row `start`."""
+    """Eliminates column j of a panel; its diagonal begins in row `start`."""
     column = columns_at(panel, j, 1)
     place = add(start, j)
     pivot = real_part(rows_at(column, place, 1))
-    # Not positive, hence NaN: so the failure is seen on the diagonal.
+    # A pivot that is not positive becomes NaN, so the diagonal shows the failure.
     root = to_dtype(sqrt(where(gt(pivot, 0), pivot, np.nan)), panel.dtype)
     rows, columns = rows_of(column), columns_of(panel)
     scaled = where(gt(rows, place), div(column, root), where(eq(rows, place), root, column))
@@ -179,7 +179,7 @@ def factor_lu(x: Value) -> list[Value]:
 
 
 def _factor_panel(panel: Value, start: Value) -> list[Value]:
-    """Factors columns whose diagonal begins in row `start`: panel, pivots, order of the rows."""
+    """Factors a panel with its diagonal from row `start`: returns panel, pivots, row order."""
     stack, height, block = panel.shape
     order = positions(panel, (stack, height, 1), 1)
 

@@ -30,8 +30,8 @@ def cholesky(x: Operand, *, symmetrize_input: bool = True) -> Value:
 
     Args:
         x: Hermitian positive definite matrices of shape (..., n, n).
-        symmetrize_input: Whether (x + x^H) / 2 is decomposed, whose derivative is symmetric; else
-            the lower triangle of x is.
+        symmetrize_input: Whether to decompose (x + x^H) / 2, with a symmetric derivative; else the
+            lower triangle of x is decomposed.
 
     Returns:
         Lower triangles of the shape of x; NaN for matrices that are not positive definite.

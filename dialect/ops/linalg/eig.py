@@ -72,7 +72,7 @@ def eig(
     Raises:
         ShapeError: unless the matrices are square.
         DTypeError: for dtypes other than float32, float64, complex64 and complex128.
-        HostCallNeededError: where it is compiled for elsewhere than the CPU of this process.
+        HostCallNeededError: if it is compiled for anything but the CPU of this process.
 
     >>> eig(np.array([[0.0, 1.0], [-1.0, 0.0]], np.float32))[0]
     Array([0.+1.j, 0.-1.j], dtype=complex64)
@@ -188,7 +188,7 @@ def _vector_tangent(vectors: Value, values: Value, mixed: Value) -> Value:
 def _with_gaps(
     generator: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype
 ) -> np.ndarray:
-    """Draws matrices whose eigenvalues lie apart."""
+    """Draws matrices with separate eigenvalues."""
     distinct = np.diag(1.5 * np.arange(shape[-1]))
     return (distinct + random_general(generator, shape, dtype) / 3).astype(dtype)
 

@@ -63,10 +63,10 @@ def eigh(
     Args:
         x: Matrices of shape (..., n, n).
         lower: Whether the lower triangle is read, else the upper one.
-        symmetrize_input: Whether (x + x^H) / 2 is decomposed, whose derivative is symmetric.
-        sort_eigenvalues: Of no consequence: the eigenvalues ascend.
+        symmetrize_input: Whether to decompose (x + x^H) / 2, with a symmetric derivative.
+        sort_eigenvalues: Has no effect: the eigenvalues always ascend.
         subset_by_index: Must be None or (0, n): all eigenvalues are computed.
-        implementation: Of no consequence: there is one implementation.
+        implementation: Has no effect: there is one implementation.
 
     Returns:
         The orthonormal eigenvectors as columns (..., n, n), each up to a factor of modulus one, and

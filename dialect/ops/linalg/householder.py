@@ -1,7 +1,7 @@
-"""QR of elementary ops, by Householder reflections with LAPACK's signs.
+"""QR written with elementary ops: Householder reflections with LAPACK's signs.
 
 A reflection is I - tau v v^H; its vector v has a one where the column meets the diagonal. See
-Golub & Van Loan (2013), Matrix Computations, 5.1 and 5.2; the sign and complex tau are those of
+Golub & Van Loan (2013), Matrix Computations, 5.1 and 5.2; the sign and the complex tau follow
 LAPACK's `larfg`.
 """
 
@@ -70,7 +70,7 @@ def _reflect_column(a: Value, j: Value) -> tuple[Value, Value]:
 
 
 def _vector(column: Value, j: Value) -> Value:
-    """Returns the vector of a reflection whose tail is that of a column."""
+    """Returns the vector of a reflection: a column below row j, one in row j, zeros above."""
     rows = rows_of(column)
     return where(ge(rows, j), where(eq(rows, j), 1, column), 0)
 
@@ -81,7 +81,7 @@ def _reflected(x: Value, vector: Value, tau: Value) -> Value:
 
 
 def _reflector(alpha: Value, tail: Value) -> tuple[Value, Value, Value]:
-    """Returns beta, tau and the factor that makes the tail of a column that of the vector v."""
+    """Returns beta, tau and the factor from the tail of a column to the tail of v."""
     is_complex = dtypes.is_complex(alpha.dtype)
     alpha_real = real(alpha) if is_complex else alpha
     is_done = is_zero(tail)

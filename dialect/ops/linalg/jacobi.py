@@ -1,9 +1,10 @@
-"""Eigenvalues and singular values of elementary ops, by Jacobi's rotations in parallel.
+"""Eigenvalues and singular values by parallel Jacobi rotations, written with elementary ops.
 
-Half as many rotations as there are columns, of disjoint pairs, make a round. Column i is paired
-with column i + n/2; between rounds all columns but the first move on by one place, so that in n - 1
-rounds (a sweep) each meets each, and all are back. Brent & Luk (1985), SIAM J. Sci. Stat. Comput.
-6; Demmel & Veselic (1992), SIAM J. Matrix Anal. Appl. 13, for the accuracy of singular values.
+A round rotates n/2 disjoint pairs of the n columns. Column i is paired with column i + n/2. Between
+rounds all columns but the first move on by one position. In n - 1 rounds (a sweep) each column
+meets each other column, and all return to their positions. Brent & Luk (1985), SIAM J. Sci. Stat.
+Comput. 6. On the accuracy of singular values: Demmel & Veselic (1992), SIAM J. Matrix Anal. Appl.
+13.
 """
 
 from __future__ import annotations

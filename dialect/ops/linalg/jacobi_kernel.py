@@ -16,7 +16,7 @@ from axir.dialect.core.annotations import DTypeLike
 
 from .kernels import Entry, Kernel, fill, swap
 
-# More than are needed: convergence is quadratic in the end, and what has converged stops.
+# More than needed: convergence is quadratic in the end, and converged matrices stop.
 _MOST_SWEEPS = 20
 
 
@@ -45,7 +45,7 @@ def symmetric_eigenvectors(dtype: DTypeLike, *, lower: bool) -> Kernel:
 
         @each(0, size)
         def value(i: Scalar) -> None:
-            # What is not finite makes all NaN.
+            # One element that is not finite makes all results NaN.
             values[i] = a[i, i] * unit + flaw
 
         each(0, size)(lambda i: _sort_in(vectors, values, i))
@@ -69,7 +69,7 @@ def _extent(read: Entry, size: int, zero: Scalar) -> tuple[Scalar, Scalar]:
 
 
 def _diagonalize(a: Memory, vectors: Memory, enough: float) -> None:
-    """Rotates until what is off the diagonal is small."""
+    """Rotates until the elements off the diagonal are small."""
     size = a.shape[0]
 
     @each(0, _MOST_SWEEPS)

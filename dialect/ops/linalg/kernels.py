@@ -60,9 +60,9 @@ def matrix_kernel(
     Args:
         kernel: Takes the memory of the operands and of the results, without batch axes.
         operands: Arrays with equal batch axes in front.
-        types: Of the results, with these axes, too.
+        types: Types of the results, including the batch axes.
         batch: The batch axes.
-        cost: What it takes, in cubes of the largest extent.
+        cost: Number of operations for one matrix, in cubes of the largest extent.
     """
     count, rank = math.prod(batch), len(batch)
     flat = [hlo.reshape(x, (count, *hlo.shape_of(x)[rank:])) for x in operands]
@@ -89,7 +89,7 @@ def _matrix_extents(x: ir.Value | ir.Type) -> Sequence[int]:
 
 
 def cholesky(a: Memory, factor: Memory) -> None:
-    """Computes the lower triangle whose product with its transpose is a, or NaN."""
+    """Computes the lower triangle l with l l^T = a, or NaN."""
     size = a.shape[0]
     _clear(factor)
 
@@ -150,7 +150,7 @@ def substitution(
 ) -> Kernel:
     """Returns the kernel of x with op(a) x = b, or x op(a) = b; its operands are a and b.
 
-    The parameters are those of `triangular_solve`.
+    The parameters are the same as in `triangular_solve`.
     """
     # x op(a) = b is op(a)^T x^T = b^T.
     is_turned = transpose_a == left_side
@@ -236,7 +236,7 @@ def exchanges(pivots: Memory, order: Memory) -> None:
     @each(0, pivots.shape[0])
     def step(i: Scalar) -> None:
         place = to_index(pivots[i])
-        # What is no row is exchanged with nothing.
+        # A pivot out of range exchanges nothing.
         swap(order, i, select(place >= 0, select(place < order.shape[0], place, i), i))
 
 
@@ -341,9 +341,9 @@ def reflections(a: Memory, packed: Memory, taus: Memory) -> None:
 
 
 def _reflector(x: Memory, k: Scalar) -> Scalar:
-    """Replaces column k by what a reflection makes of it, and its vector below; returns its factor.
+    """Replaces column k by its reflected diagonal element and the vector below; returns tau.
 
-    Signs and factors are those of LAPACK's `geqrf`; Golub, Van Loan: 5.1.3 and 5.2.1.
+    Signs and factors follow LAPACK's `geqrf`; Golub, Van Loan: 5.1.3 and 5.2.1.
     """
     alpha = x[k, k]
     zero, one = alpha.constant(0.0), alpha.constant(1.0)

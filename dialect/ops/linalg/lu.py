@@ -1,4 +1,4 @@
-"""`lu`: elimination with partial pivoting, and what its pivots mean."""
+"""`lu`: elimination with partial pivoting, and the meaning of its pivots."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def _small(values: Sequence[Value], types: Sequence[ShapedArray]) -> list[Value]
 def _jvp(primals: Sequence[Value], tangents: OperandTangents, outs: Results) -> Sequence[Tangent]:
     """With m = l^-1 dx u^-1: dl = l times the triangle of m below the diagonal, du = rest of m u.
 
-    What lies outside the square of the first min(m, n) rows and columns follows from x = l u.
+    The elements outside the first min(m, n) rows and columns follow from x = l u.
     """
     packed, pivots, permutation = outs
     fixed = [Zero(x.aval.to_tangent_aval()) for x in (pivots, permutation)]

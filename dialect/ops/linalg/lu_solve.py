@@ -1,7 +1,7 @@
-"""`lu_solve`: equations with a matrix whose factors are known.
+"""`lu_solve`: linear equations with the known factors of a matrix.
 
 The matrix is an operand beside its factors: values come from the factors, derivatives go to the
-matrix. So a solution is differentiated to any order without differentiating the factorization, and
+matrix. So derivatives of a solution of any order do not differentiate the factorization, and
 forward and backward equations share the factors.
 """
 
@@ -45,7 +45,7 @@ def solve(a: Value, b: Value) -> Value:
 
 
 def solve_with(factors: Value, permutation: Value, b: Value, is_transposed: bool = False) -> Value:
-    """Solves l u x = b[permutation], or the transposed equations, by the factors alone."""
+    """Solves l u x = b[permutation], or the transposed equations, from the factors only."""
     if not is_transposed:
         b = permuted_rows(b, permutation)
         b = triangular_solve(factors, b, left_side=True, lower=True, unit_diagonal=True)

@@ -156,7 +156,7 @@ def part(x: Value, rows: tuple[int, int], columns: tuple[int, int]) -> Value:
 
 
 def hermitian_of(x: Value, is_lower: bool) -> Value:
-    """Returns the Hermitian matrix of which a triangle (with its real diagonal) is given."""
+    """Returns the Hermitian matrix with a given triangle (and its real diagonal)."""
     triangle = lower_part(x, -1) if is_lower else upper_part(x, 1)
     main = to_dtype(real_part(on_diagonal(x)), x.dtype)
     return add(add(triangle, adjoint(triangle)), main)

@@ -161,11 +161,11 @@ def _jvp(
 
 
 def _with_further_columns(q: Value, tangent: Value) -> Value:
-    """Returns the tangent of all columns of q, given that of the first n.
+    """Returns the tangent of all columns of q, given the tangent of the first n.
 
     A product of n reflections is 1 - y t y^H, with n columns of y. So q - 1, cut into (c, d; e, f)
-    behind row and column n, has rank n, and rows and columns span the same: with z = e c^-1 also
-    (d; f) = (c; e) z^H. (Schreiber & Van Loan, 1989, for the form of the product.)
+    behind row and column n, has rank n, and its rows and columns span the same space: z = e c^-1
+    also gives (d; f) = (c; e) z^H. Schreiber & Van Loan (1989) show the form of the product.
     """
     height, size = q.shape[-1], tangent.shape[-1]
     rows, first, rest = (0, height), (0, size), (size, height)

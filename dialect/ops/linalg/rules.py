@@ -57,15 +57,15 @@ def declare_decomposition(
 
     Args:
         name: Its name in the table.
-        evaluate: By LAPACK; the lowering calls it where it may.
-        samples: Without the stack of rank 6, which is added.
-        portable: The same as a traceable function of elementary ops, for all other places; None if
-            there is none.
+        evaluate: The evaluation by LAPACK; the lowering calls it where host calls are allowed.
+        samples: The samples; a stack of rank 6 is added to them.
+        portable: An equivalent traceable function of elementary ops, for all other cases; None if
+            absent.
         small: From MLIR values, the types of the results and the parameters to the results of a
-            kernel of small real matrices, for CPUs; None if there is none for the parameters.
+            kernel for small real matrices on CPUs. Returns None for parameters without a kernel.
         small_extent: The largest extent of these.
-        public_name: What users call it, if not by its name.
-        unsupported: Why rules cannot exist.
+        public_name: The name for users, if it differs.
+        unsupported: For missing rules, the reason why they cannot exist.
         **rules: Further rules.
     """
 
@@ -134,7 +134,7 @@ def check_matrix(name: str, x: ShapedArray, *, is_square: bool = False) -> None:
 
 
 def zero_tangents(tangent: Tangent, outs: Sequence[Value]) -> Sequence[Tangent] | None:
-    """Returns zero tangents of the results if that of the operand is zero or has no elements."""
+    """Returns zero tangents of the results if the operand's tangent is zero or empty."""
     if type(tangent) is not Zero and tangent.type.size:
         return None
     return [Zero(x.aval.to_tangent_aval()) for x in outs]
@@ -176,7 +176,7 @@ def _lower(
             made = small(values, context.types_out, **params)
             if made is not None:
                 return made
-        # A GPU computes what it can where the elements lie.
+        # A GPU runs the portable algorithm if there is one: the elements stay on the device.
         is_near = getattr(context, "platform", None) == "cpu" or portable is None
         if is_near and getattr(context, "allows_host_calls", False):
             function = functools.partial(_in_types, evaluate, tuple(context.types_out), params)
@@ -225,7 +225,7 @@ def _traced(
     params: tuple[tuple[str, Any], ...],
 ) -> Function:
     strong = [ShapedArray(t.shape, t.dtype) for t in types]
-    with config(jax_enable_x64=True):  # the dtypes of the operands stay what they are
+    with config(jax_enable_x64=True):  # keeps the dtypes of the operands
         apply = functools.partial(portable, **dict(params))
         return embed_captures(trace_function(lambda *xs: _listed(apply(*xs)), strong, name=name))
 
@@ -238,7 +238,7 @@ def each_matrix(
     x: np.ndarray,
     results: list[np.ndarray],
 ) -> list[np.ndarray]:
-    """Fills results by what a routine gives for each matrix of a stack; NaN where it fails."""
+    """Fills results with a routine's values for each matrix of a stack; NaN where it fails."""
     for place in np.ndindex(*x.shape[:-2]):
         found = decompose(x[place])
         for result, value in zip(results, found or [np.nan] * len(results), strict=False):
@@ -315,7 +315,7 @@ def random_general(
 def random_matrix(
     generator: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype
 ) -> np.ndarray:
-    """Draws matrices whose singular values lie well apart: 1, 1.5, 2, ... in some order."""
+    """Draws matrices with well separated singular values: 1, 1.5, 2, ... in some order."""
     size = min(shape[-2:])
     left = _orthonormal(generator, (*shape[:-2], shape[-2], size), dtype)
     right = _orthonormal(generator, (*shape[:-2], shape[-1], size), dtype)
@@ -326,7 +326,7 @@ def random_matrix(
 def random_hermitian(
     generator: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype, least: float = 1.0
 ) -> np.ndarray:
-    """Draws Hermitian matrices whose eigenvalues lie well apart: from `least` in steps of 1/2."""
+    """Draws Hermitian matrices with well separated eigenvalues: from `least` in steps of 1/2."""
     vectors = _orthonormal(generator, shape, dtype)
     values = least + generator.permutation(shape[-1]) / 2
     return ((vectors * values) @ np.swapaxes(vectors.conj(), -1, -2)).astype(dtype)

@@ -57,7 +57,7 @@ def schur(
         ShapeError: unless the matrices are square.
         DTypeError: for dtypes other than float32, float64, complex64 and complex128.
         ParameterError: for sorted eigenvalues.
-        HostCallNeededError: where it is compiled for elsewhere than the CPU of this process.
+        HostCallNeededError: if it is compiled for anything but the CPU of this process.
 
     >>> t, z = schur(np.array([[1.0, 2.0], [0.0, 3.0]], np.float32))
     >>> t
@@ -120,13 +120,13 @@ def hessenberg(a: Operand) -> tuple[Value, Value]:
         a: Matrices of shape (..., n, n).
 
     Returns:
-        h, below whose subdiagonal the vectors of the Householder reflections stand that make up q,
-        and their factors tau of shape (..., n - 1).
+        h, with the vectors of q's Householder reflections below its subdiagonal, and their factors
+        tau of shape (..., n - 1).
 
     Raises:
         ShapeError: unless the matrices are square and not empty.
         DTypeError: for dtypes other than float32, float64, complex64 and complex128.
-        HostCallNeededError: where it is compiled for elsewhere than the CPU of this process.
+        HostCallNeededError: if it is compiled for anything but the CPU of this process.
 
     >>> hessenberg(np.eye(2, dtype=np.float32))[1]
     Array([0.], dtype=float32)
@@ -184,7 +184,7 @@ def tridiagonal(a: Operand, *, lower: bool = True) -> tuple[Value, Value, Value,
     Raises:
         ShapeError: unless the matrices are square and not empty.
         DTypeError: for dtypes other than float32, float64, complex64 and complex128.
-        HostCallNeededError: where it is compiled for elsewhere than the CPU of this process.
+        HostCallNeededError: if it is compiled for anything but the CPU of this process.
 
     >>> tridiagonal(np.diag(np.array([1.0, 2.0], np.float32)))[1]
     Array([1., 2.], dtype=float32)

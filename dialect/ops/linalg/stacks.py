@@ -1,6 +1,6 @@
 """Matrices as stacks of one batch axis, and blocks of them at places known only at run time.
 
-What the portable algorithms are written with: they see operands of shape (batch, rows, columns).
+The portable algorithms use these functions on operands of shape (batch, rows, columns).
 """
 
 from __future__ import annotations

@@ -58,10 +58,10 @@ def svd(
         full_matrices: Whether u and v are square, else they have min(m, n) columns.
         compute_uv: Whether u and v^H are returned.
         subset_by_index: Must be None or (0, min(m, n)): all singular values are computed.
-        algorithm: Of no consequence: there is one implementation.
+        algorithm: Has no effect: there is one implementation.
 
     Returns:
-        u, s and v^H, or s alone. s is real, of shape (..., min(m, n)), and descends; columns of u
+        u, s and v^H, or only s. s is real, of shape (..., min(m, n)), and descends; columns of u
         and v are determined up to a common factor of modulus one. NaN where x holds NaN.
 
     Raises:
@@ -172,7 +172,7 @@ def _outside(basis: Value, moved: Value, values: Value) -> Value:
 
 
 def _invariants(results: Sequence[Value]) -> list[Value]:
-    """Returns what is determined by the matrix, where u and v together have a free phase."""
+    """Returns values that the matrix determines: u and v have a free common phase."""
     if len(results) == 1:
         return list(results)
     values, left, right_adjoint = results
@@ -187,7 +187,7 @@ def _invariants(results: Sequence[Value]) -> list[Value]:
 
 
 def _invariants_of_bases(results: Sequence[Value]) -> list[Value]:
-    """Returns the invariants, and what shows that u and v are unitary, which never changes."""
+    """Returns the invariants, and the constant products that show that u and v are unitary."""
     _, left, right_adjoint = results
     products = [matmul(left, adjoint(left)), matmul(adjoint(right_adjoint), right_adjoint)]
     return [*_invariants(results), *map(off_zero, products)]

@@ -51,7 +51,7 @@ def triangular_solve(
     """Solves op(a) x = b or x op(a) = b for triangular matrices a.
 
     Args:
-        a: Matrices of shape (..., n, n), of which one triangle is read.
+        a: Matrices of shape (..., n, n); one triangle of each is read.
         b: Right-hand sides of shape (..., n, m), or (..., m, n) if not `left_side`; or vectors of
             shape (..., n).
         left_side: Whether a stands on the left.
@@ -121,8 +121,8 @@ def _evaluate(
         a = a.conj()
     solve = routine("trsm", b.dtype)
     operation = 0 if not transpose_a else 2 if conjugate_a else 1
-    # BLAS counts along columns first: what lies in rows is the transposed matrix to it. So it is
-    # asked for the transposed solution from the other side, and nothing is put in another order.
+    # BLAS expects column-major order and reads a row-major matrix as its transpose. So it solves
+    # for the transposed solution from the other side, and nothing is reordered.
     for place in np.ndindex(*a.shape[:-2]):
         result[place] = solve(
             1, a[place].T, b[place].T, side=left_side, lower=not lower, trans_a=operation,

@@ -125,7 +125,7 @@ def _substitute(dl: Value, d: Value, du: Value, b: Value) -> Value:
 
 
 def _product(dl: Tangent, d: Tangent, du: Tangent, x: Value) -> Value | None:
-    """Multiplies a tridiagonal matrix, some of whose diagonals may be symbolic zeros, by x."""
+    """Multiplies a tridiagonal matrix by x; its diagonals may be symbolic zeros."""
     rows = positions(x, x.shape, x.ndim - 2)
     size = x.shape[-2]
     total: Value | None = None

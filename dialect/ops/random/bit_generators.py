@@ -2,8 +2,8 @@
 
 The state is a 64-bit key and a 64-bit counter. Threefry-2x32 gives two words per count (see
 `random_bits.py`), Philox-4x32 with 10 rounds four; its counter has the key as upper half. Both are
-from Salmon, Moraes, Dror and Shaw, "Parallel Random Numbers: As Easy as 1, 2, 3", SC 2011. Which
-word of which count an element gets is that of XLA's operation, so the bits are the same.
+from Salmon, Moraes, Dror and Shaw, "Parallel Random Numbers: As Easy as 1, 2, 3", SC 2011. Each
+element gets the same word of the same count as in XLA's operation, so the bits are equal.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def rng_bit_generator(
 ) -> tuple[Value, Value]:
     """Returns random bits and the state for the next ones.
 
-    `axir.random` is what programs should use; this gives access to the generators.
+    Programs should use `axir.random`; this function gives access to the generators.
 
     Args:
         key: The state, four uint32 words or two uint64: key and counter, low words first.
@@ -134,7 +134,7 @@ def _generate(
 
 
 def _counts(state: Sequence[Value], count: int) -> Value:
-    """Returns the numbers 0, 1, ... as part of the program, of which devices may make parts."""
+    """Returns the numbers 0, 1, ... as part of the program: devices may compute parts of them."""
     like = state[0]
     return count_up(like, _WORD, count) if type(like) is Tracer else iota(_WORD, count)
 
@@ -142,7 +142,7 @@ def _counts(state: Sequence[Value], count: int) -> Value:
 def _dimensions(
     operands: Sequence[ShapedArray], results: Sequence[ShapedArray], **params: Param
 ) -> Function:
-    """Gives what computes the bits: each from its own count."""
+    """Returns the function that computes the bits, each from its own count."""
     return trace_function(lambda key: _generate(key, **params), operands, name="rng_bit_generator")
 
 
@@ -169,7 +169,7 @@ def _batch(
     shape: tuple[int, ...],
     **params: Param,
 ) -> tuple[list[Value], list[int]]:
-    # As JAX does it: the first state makes the bits of all lanes, and it alone moves on.
+    # As in JAX, the first state makes the bits of all lanes, and only this state advances.
     (axis,) = axes
     assert axis is not None
     keys = moveaxis(operands[0], axis, 0)
@@ -314,7 +314,7 @@ def _philox(state: Sequence[Value], shape: tuple[int, ...], dtype: np.dtype) -> 
 
 
 def _philox_counters(state: Sequence[Value], count: int) -> list[Value]:
-    """Returns the 128-bit counters, whose upper half is the key."""
+    """Returns the 128-bit counters; their upper half is the key."""
     addend = _counts(state, count)
     words = []
     for word in (*state[2:], *state[:2]):

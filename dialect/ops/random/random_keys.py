@@ -1,9 +1,9 @@
 """Ops on typed random keys: `random_seed`, `random_bits`, `random_split`, ...
 
-All take arrays of keys, and do with each key what its generator does: with the words of a single
-key at once, with those of an array by the generator's traced function, vectorized. The same
-functions of words are what the ops are lowered to. Elsewhere: the generators (`threefry.py`,
-`rbg.py`) and ops that only move keys, which are those of all arrays.
+All take arrays of keys, and apply a generator to each key: directly to the words of a single key,
+and to an array by the vectorized traced function of the generator. The ops are lowered to the same
+functions of words. Elsewhere: the generators (`threefry.py`, `rbg.py`) and ops that only move
+elements, which take arrays of keys, too.
 """
 
 from __future__ import annotations
@@ -53,17 +53,17 @@ _RBG = register(RBG)
 register(UNSAFE_RBG)
 _RANK_6 = (1, 2, 1, 1, 2, 1)  # of samples
 _TRANSPOSE = {"transpose": "random bits are integers; no cotangent reaches them."}
-# `(types, *words, **params) -> words or bits`: what an op does, given words in place of keys.
+# `(types, *words, **params) -> words or bits`: an op as a function of words in place of keys.
 OnWords = Callable[..., Value]
 
-# What generators do with the words of keys -------------------------------------------------------
+# Generators on the words of keys -----------------------------------------------------------------
 
 
 @lru_cache(maxsize=256)
 def _of_one_key(
     dtype: KeyDtype, rule: str, is_partitionable: bool | None, *params: Any
 ) -> Callable[..., Value]:
-    """Returns what a generator does with the words of one key, under the op's parameters."""
+    """Returns a generator's function of the words of one key, under the op's parameters."""
     generate = getattr(dtype.impl, rule)
 
     def apply(*operands: Value) -> Value:
@@ -110,7 +110,7 @@ def _of_each_key(
     return reshape(result, (*shape, *result.shape[1:]))
 
 
-# What the ops share ------------------------------------------------------------------------------
+# Shared code of the ops --------------------------------------------------------------------------
 
 
 def _declare(
@@ -126,9 +126,9 @@ def _declare(
     Args:
         name: Its name.
         infer: As of any op.
-        on_words: `(types, *words, **params)`: what it does, given words in place of keys.
-        gives_keys: Whether the result is keys; they are of the generator that `impl` names, or of
-            that of the operand.
+        on_words: `(types, *words, **params)`: the op as a function of words in place of keys.
+        gives_keys: Whether the results are keys. Their generator is the one that `impl` names, or
+            the operand's generator.
         **rules: `samples`, and `batch` unless the batch axis stays where it is.
     """
 
@@ -405,7 +405,7 @@ def _bits_of_words(
 def _bits_dimensions(
     operands: Sequence[ShapedArray], results: Sequence[ShapedArray], **params: Param
 ) -> Dimensions | Function:
-    """With one key, what is drawn of its words: counts, cut as the bits are, encrypted."""
+    """Returns the dimensions; for one key, the function that encrypts counts, cut like the bits."""
     (keys,) = operands
     if keys.ndim:
         return leading(operands, results, keys.ndim)

@@ -1,7 +1,7 @@
 """The generators `rbg` and `unsafe_rbg`: bits from `rng_bit_generator`.
 
 A key is a state of that op, two halves of two words. `rbg` makes new keys as threefry does, half by
-half; `unsafe_rbg` with `rng_bit_generator`, too, for which there is no proof that streams differ.
+half. `unsafe_rbg` makes them with `rng_bit_generator`, without a proof that streams differ.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from axir.dialect.program.rules import Value
 from . import threefry
 from .bit_generators import rng_bit_generator
 
-# `unsafe_rbg` hashes by that many rows of bits, of which it uses one.
+# `unsafe_rbg` hashes with so many rows of bits, and uses one of them.
 _ROUNDS = 10
 
 

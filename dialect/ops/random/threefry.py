@@ -2,7 +2,7 @@
 
 There are two streams. The *original* one numbers 32-bit words: word `i` of `n` comes from the
 counter pair `(i, i + n/2)`, so numbers depend on how many are drawn. The *partitionable* one
-numbers the elements: element `i` comes from the 64-bit counter `i` alone.
+numbers the elements: the 64-bit counter `i` determines element `i`.
 
 Where the key is known, NumPy computes the bits in one go, without the cost of going op by op; both
 ways give the same bits. Keys are arrays of two words here. Elsewhere: the encryption itself

@@ -64,7 +64,7 @@ def _infer(
 
 def _evaluator(search: UserFunction) -> UserFunction:
     def evaluate(x: np.ndarray, *, axes: tuple[int, ...], index_dtype: np.dtype) -> HostArrays:
-        if x.dtype == dtypes.bfloat16:  # whose NumPy search does not order NaN
+        if x.dtype == dtypes.bfloat16:  # NumPy's search does not order its NaN
             x = x.astype(np.float32)
         return np.asarray(search(x, axis=axes[0])).astype(index_dtype)
 

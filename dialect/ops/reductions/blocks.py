@@ -1,9 +1,9 @@
-"""Reductions of NumPy arrays in blocks: what the evaluator runs where rounding adds up.
+"""Reductions of NumPy arrays in blocks; the evaluator uses them where rounding adds up.
 
-A sum of `n` numbers one after the other is off by up to `n` roundings; of blocks, and of what the
-blocks give, by as many as a block has numbers for each level, and there are `log n` levels (Higham,
-"The accuracy of floating point summation", SIAM J. Sci. Comput. 14, 1993). NumPy does so along
-the last axis of sums alone.
+A sum of `n` numbers one after the other is off by up to `n` roundings. A sum of blocks, and of
+their results in turn, is off by the size of a block for each level, and there are `log n` levels
+(Higham, "The accuracy of floating point summation", SIAM J. Sci. Comput. 14, 1993). NumPy does so
+only in sums along the last axis.
 
 Elsewhere: kernels in blocks (`dialect/builders/kernels/blocks.py`).
 """
@@ -14,15 +14,15 @@ import math
 
 import numpy as np
 
-# So many elements are combined one after the other.
+# Number of elements that are combined one after the other.
 _BLOCK = 32
-# A line of neighbours, which are combined with those of the next line, stays in the first cache.
+# A line of neighbours stays in the first-level cache; it is combined with the next line.
 _LINE = 1024
-# What so many elements lose one after the other is little.
+# The rounding error of so many elements one after the other is small.
 _FEW = 128
-# A running sum calls NumPy once for all blocks, which takes as long as some elements for each.
+# A running sum calls NumPy once for all blocks. Each block costs as much as a few elements.
 _RUNNING_BLOCK = 128
-# So many elements are held in double precision.
+# Number of elements that are held in double precision.
 _WIDE = 1 << 15
 
 
@@ -49,7 +49,7 @@ def reduce_in_blocks(
 
 
 def _is_exact(ufunc: np.ufunc, x: np.ndarray, axes: tuple[int, ...]) -> bool:
-    """Tells whether NumPy loses little by itself."""
+    """Tells whether the rounding error of NumPy's own reduction is small."""
     if x.dtype.kind not in "fc" or math.prod([x.shape[axis] for axis in axes]) <= _FEW:
         return True
     is_last = sorted(axes) == list(range(x.ndim - len(axes), x.ndim))
@@ -92,7 +92,7 @@ def _reduce_axis(ufunc: np.ufunc, x: np.ndarray, axis: int) -> np.ndarray:
 
 
 def _dtype_within(ufunc: np.ufunc, dtype: np.dtype) -> np.dtype:
-    """Returns the dtype of what blocks give.
+    """Returns the dtype of the results of blocks.
 
     Products near 1 are rounded in one direction: a million in blocks are off by 1 % in float32.
     """
@@ -102,8 +102,8 @@ def _dtype_within(ufunc: np.ufunc, dtype: np.dtype) -> np.dtype:
 def accumulate_in_blocks(ufunc: np.ufunc, x: np.ndarray, axis: int) -> np.ndarray:
     """Returns `ufunc.accumulate(x, axis)`, rounded as often as a logarithm of the extent.
 
-    Each block is accumulated by itself, then what the blocks end with, which all elements of the
-    next block are combined with.
+    Each block is accumulated separately. Then the last elements of the blocks are accumulated, and
+    combined with all elements of the next block.
 
     Args:
         ufunc: An associative operation; others than `np.add` compute in double precision.

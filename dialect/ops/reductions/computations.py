@@ -33,12 +33,12 @@ _PYTHON_SCALARS = (bool, int, float, complex)
 
 
 class Computation:
-    """The arguments of a reduction by a function: arrays, initial values and what combines them.
+    """The arguments of a reduction by a function: arrays, initial values and the function.
 
     Args:
         name: The op, for messages.
         operands: An array, or a tuple or list of arrays.
-        init_values: For each a scalar; Python numbers take the dtype of the array.
+        init_values: A scalar for each array; Python numbers take the dtype of the array.
         computation: Combines accumulators and elements: two scalars, or two tuples of scalars.
 
     Attributes:

@@ -175,12 +175,12 @@ def _log_add_exp(a: Value, b: Value) -> Value:
 
 
 def _recurrent_jvp(weights: Callable[[Value, Value, Value], Pair], before: float) -> UserFunction:
-    """Returns the jvp rule of running operations whose derivative is a linear recurrence.
+    """Returns the jvp rule of running operations with a linear recurrence as derivative.
 
     Args:
-        weights: From the result before, the element and the result: the derivatives of the result
-            by the first two.
-        before: What stands before the first result.
+        weights: From the previous result, the element and the result to the derivatives of the
+            result by the first two.
+        before: The value before the first result.
     """
 
     def jvp(
@@ -218,7 +218,7 @@ def _log_add_exp_weights(previous: Value, x: Value, out: Value) -> Pair:
 def _window_lowering(
     build: UserFunction, identity: Callable[[np.dtype], Scalar | np.ndarray]
 ) -> LowerRule:
-    """Lowers to one `reduce_window` whose windows end (or begin) at each element."""
+    """Lowers to one `reduce_window`; its windows end (or begin) at each element."""
 
     def lower(context: LoweringContext, x: ir.Value, *, axis: int, reverse: bool) -> MlirValues:
         (operand,) = context.types_in
@@ -241,8 +241,8 @@ def _window_lowering(
 def _build_log_add_exp(a: ir.Value, b: ir.Value) -> ir.Value:
     largest = build_maximum(a, b)
     part = hlo.exponential(hlo.negate(hlo.abs(hlo.subtract(a, b))))
-    # log(1 + part) for parts that 1 + part forgets, too (Kahan). Operations for it would be
-    # written out before loops become kernels, as loops of their own.
+    # log(1 + part), also for parts that are lost in 1 + part (Kahan). Operations such as log1p
+    # would be written out as separate loops before loops become kernels.
     one = hlo.full_like(part, 1)
     whole = hlo.add(one, part)
     kept = hlo.subtract(whole, one)

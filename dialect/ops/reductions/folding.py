@@ -1,4 +1,4 @@
-"""What reductions share: axes arithmetic, identities, samples, folds of several arrays at once."""
+"""Shared code of reductions: axes arithmetic, identities, samples, folds of several arrays."""
 
 from __future__ import annotations
 
@@ -117,12 +117,12 @@ def fold(combine: Combine, values: Sequence[Value]) -> list[Value]:
     """Combines neighbours along the last axis of all values, until one element is left.
 
     Args:
-        combine: Associative; gets two lists of arrays of equal shape, the lhs ones standing before
-            the rhs ones, and returns such a list.
-        values: Arrays of equal shape, whose last axis is not empty.
+        combine: Associative; takes two lists of arrays of equal shape, the earlier elements first,
+            and returns such a list.
+        values: Arrays of equal shape; their last axis is not empty.
 
     Returns:
-        What is left of each, without the last axis.
+        The remaining element of each array, without the last axis.
     """
     values = list(values)
     axis = values[0].ndim - 1
@@ -147,8 +147,8 @@ def scan(combine: Combine, values: Sequence[Value], axis: int) -> list[Value]:
     those once more for the even ones (Blelloch, "Prefix Sums and Their Applications", 1990).
 
     Args:
-        combine: Associative; gets two lists of arrays of equal shape, the lhs ones standing before
-            the rhs ones, and returns such a list.
+        combine: Associative; takes two lists of arrays of equal shape, the earlier elements first,
+            and returns such a list.
         values: Arrays of equal shape.
         axis: The axis to scan along.
     """
@@ -222,7 +222,7 @@ def _interleave(even: Value, odd: Value, axis: int) -> Value:
 def spaced_values(
     generator: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype
 ) -> np.ndarray:
-    """Draws an array whose inexact elements differ so much that small steps keep their order."""
+    """Draws an array; its inexact elements differ so much that small steps keep their order."""
     if not dtypes.is_inexact(dtype):
         return random_values(generator, shape, dtype, 0, 2)
     size = math.prod(shape)

@@ -85,13 +85,13 @@ def _evaluate(a: np.ndarray, b: np.ndarray, *, axis: int, reverse: bool) -> np.n
 
 
 def neighbours(x: Value, axis: int, reverse: bool, first: complex) -> Value:
-    """Returns for each place what stands at the one before it, in the order of the recurrence.
+    """Returns for each position the element before it, in the order of the recurrence.
 
     Args:
         x: The array.
-        axis: Along which to go.
-        reverse: Whether the order is that from the end to the start.
-        first: What stands before the first one.
+        axis: The axis of the recurrence.
+        reverse: Whether the order runs from the end to the start.
+        first: The element before the first one.
     """
     edges = (-1, 1, 0) if reverse else (1, -1, 0)
     config = tuple([edges if d == axis else (0, 0, 0) for d in range(x.ndim)])

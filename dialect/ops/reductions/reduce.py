@@ -80,7 +80,7 @@ def _evaluator(
     def evaluate(x: np.ndarray, *, axes: tuple[int, ...]) -> HostArrays:
         if x.size == 0:
             return np.full(without(x.shape, axes), identity(x.dtype)).astype(x.dtype)
-        if x.dtype == dtypes.bfloat16:  # of which NumPy compares one element at a time
+        if x.dtype == dtypes.bfloat16:  # NumPy compares it one element at a time
             x = x.astype(np.float32)
         return reduce(x, axis=axes)
 
@@ -111,7 +111,7 @@ def _lowering(
     return lower
 
 
-# What an and, and an or, of truth values are of numbers.
+# And and or of truth values as operations on numbers.
 _OF_BITS = {"and": "min", "or": "max"}
 
 
@@ -150,9 +150,9 @@ def _declare(
         build: The operation in StableHLO.
         identity: Its neutral element by dtype, the result for no elements.
         domain: The dtypes it takes.
-        what: What the elements are reduced to.
-        combined: How what parts of the elements give is combined: `"sum"`, `"max"`, `"min"`,
-            or, of truth values, `"and"` and `"or"`; None if all must be there together.
+        what: The result of the reduction, for docstrings.
+        combined: How to combine the results of parts of the elements: `"sum"`, `"max"`, `"min"`,
+            or, for truth values, `"and"` and `"or"`; None if all elements are needed together.
         accumulates: Whether half precision is computed in float32 and rounded once.
         **rules: The other rules.
     """

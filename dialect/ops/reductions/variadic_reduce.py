@@ -143,7 +143,7 @@ def _batch(
     if all(axis is None for axis in axes[count:]):
         results = _reduce.bind(*arrays, *inits, jaxpr=jaxpr, dimensions=shifted)
         return results, [0] * count
-    # Each batch element starts from an initial value of its own, which the op does not know.
+    # Each batch element starts from another initial value, which the op does not support.
     shape = without(arrays[0].shape, shifted)
     spread = [_spread_init(x, axis, shape) for x, axis in zip(inits, axes[count:], strict=True)]
     return _reduce_by_fold(jaxpr, arrays, spread, shifted), [0] * count
@@ -268,10 +268,10 @@ def reduce(
 
     Args:
         operands: An array, or a tuple or list (in `axir.lax` any tree) of arrays of one shape.
-        init_values: For each a scalar of its dtype, from which the reduction starts. It may be
+        init_values: A scalar for each array, of its dtype; the reduction starts from it. It may be
             combined in more than once, so it should be an identity of the computation.
         computation: Associative and commutative; gets accumulators and elements (two scalars, or
-            two tuples of scalars) and returns what replaces the accumulators.
+            two tuples of scalars) and returns the new accumulators.
         dimensions: The axes to reduce.
         out_sharding: Only None; there is one layout.
 

@@ -1,4 +1,4 @@
-"""Broadcasting: an array repeated along new dimensions, or along those of extent 1."""
+"""Broadcasting: an array repeated along new dimensions, or along dimensions of extent 1."""
 
 from __future__ import annotations
 

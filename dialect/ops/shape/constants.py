@@ -203,7 +203,7 @@ def full(shape: Sequence[int], fill_value: Operand, dtype: DTypeLike = None) -> 
     Args:
         shape: Its shape.
         fill_value: A scalar: a Python or NumPy number, or an array of rank 0.
-        dtype: Its dtype; by default that of the value (weak if the value's is).
+        dtype: Its dtype; by default the value's dtype (weak if the value's is).
 
     Raises:
         ShapeError: if the value is not a scalar.
@@ -286,5 +286,5 @@ _copy: Primitive = declare(
 
 
 def copy(x: Value) -> Value:
-    """Returns an array of equal elements in memory of its own."""
+    """Returns an array of equal elements in separate memory."""
     return _copy.bind(x)

@@ -1,4 +1,4 @@
-"""What ops that move elements share: their arguments, their jvp rule, their samples."""
+"""Shared code of ops that move elements: their arguments, their jvp rule, their samples."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ def _transpose_pad(
     padding_config: PaddingConfig,
 ) -> Sequence[Cotangent | None]:
     zero = full((), 0, ct.dtype)
-    # Cut off what was added, give back zeros for what was cut off, and drop the interior.
+    # Removes the added elements, adds zeros for the removed ones, and drops the interior.
     spread = pad(ct, zero, tuple((-low, -high, 0) for low, high, _ in padding_config))
     strides = tuple(interior + 1 for *_, interior in padding_config)
     operand_ct = static_slicing.slice(spread, (0,) * ct.ndim, spread.shape, strides)
@@ -191,11 +191,11 @@ _pad: Primitive = declare(
 def pad(
     operand: Operand, padding_value: Operand, padding_config: Sequence[tuple[int, int, int]]
 ) -> Value:
-    """Adds elements around and between those of an array.
+    """Adds elements around an array and between its elements.
 
     Args:
         operand: The array.
-        padding_value: What to add: a scalar of the array's dtype.
+        padding_value: The added value: a scalar of the array's dtype.
         padding_config: For each dimension how many elements to add (low, high, interior): in front,
             behind, and between neighbours. Negative numbers in front and behind cut off elements.
 

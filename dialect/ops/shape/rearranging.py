@@ -233,7 +233,7 @@ def collapse(operand: Operand, start_dimension: int, stop_dimension: int | None 
     (6, 4)
     """
     operand = as_value(operand)
-    # Bounds count, and are cut off at the ends, as those of a Python slice.
+    # Bounds count, and are clamped to the ends, as in a Python slice.
     start, stop, _ = slice(start_dimension, stop_dimension).indices(operand.ndim)
     if start > stop:
         raise ParameterError(

@@ -129,8 +129,8 @@ def split(operand: Operand, sizes: Sequence[int], axis: int = 0) -> list[Value]:
 
     Args:
         operand: The array.
-        sizes: Extents of the parts, which add up to that of the axis.
-        axis: Along which; negative ones count from the back.
+        sizes: Extents of the parts; they add up to the extent of the axis.
+        axis: The axis to cut; a negative one counts from the back.
 
     Raises:
         ShapeError: if the sizes do not add up.
@@ -233,7 +233,7 @@ def stack(operands: Sequence[Value], axis: int = 0) -> Value:
 
     Raises:
         ShapeError, DTypeError: if the arrays differ in shape or dtype.
-        ParameterError: if there is none.
+        ParameterError: if no array is given.
 
     >>> stack([np.arange(2), np.arange(2)], axis=1)
     Array([[0, 0],

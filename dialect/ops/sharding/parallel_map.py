@@ -1,4 +1,4 @@
-"""The map that `pmap` leaves: a `shard_map` whose parts have extent 1 along the mapped axis."""
+"""The op of `pmap`: a `shard_map` with parts of extent 1 along the mapped axis."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ def parallel_map(
     Args:
         function: The function of one element.
         arguments: Values of its inputs, with the axis.
-        axis_name: What collectives in the function call the axis.
+        axis_name: Name of the axis for collectives in the function.
         axis_size: Its extent.
-        in_axes: Where it stands in each argument; None if that is the same for all elements.
-        out_axes: Where it stands in each result; None if all elements give the same.
-        devices: Numbers of the devices, one for each element, or none.
+        in_axes: Where it stands in each argument; None for an argument that all elements share.
+        out_axes: Where it stands in each result; None for a result that is equal for all elements.
+        devices: Numbers of the devices, one for each element, or empty.
     """
     part = _of_rows(function, tuple(in_axes), tuple(out_axes))
     results = [v.type.ndim for v in function.outputs]

@@ -1,9 +1,9 @@
 """`shard_map`: a function of the parts that the devices of a mesh hold, applied to whole arrays.
 
-Derivatives are maps of the body's derivatives: what is between its known and its linear part is
-kept by each device for itself, as a whole array with a new first dimension that is cut along all
-axes. On one device the op is its body vectorized (`whole_arrays.py`); on several, it is in their
-programs as it stands (`passes/partition/`).
+Derivatives are maps of the body's derivatives. Each device keeps its own residuals between the
+known and the linear part: as a whole array, they have a new first dimension that is cut along all
+axes. On one device the op is its vectorized body (`whole_arrays.py`). On several devices, it stays
+as it is in their programs (`passes/partition/`).
 """
 
 from __future__ import annotations
@@ -85,16 +85,16 @@ def apply_to_parts(
     """Applies a function of parts to whole arrays.
 
     Args:
-        function: From the parts of arguments to those of results that one device holds. What it
-            captured all devices hold as a whole.
+        function: From one device's parts of the arguments to its parts of the results. All devices
+            hold its captured values as a whole.
         arguments: The arrays.
         axes: The axes of the mesh.
         in_layouts: How each argument is cut.
-        out_layouts: How each result is. Along axes that a layout does not name all devices hold the
-            same.
+        out_layouts: How each result is cut. Along axes that a layout does not name, all devices
+            hold the same.
         devices: The devices in the order of the mesh; none if it is abstract.
-        auto: Names of the axes along which the function is of whole arrays. The other ones layouts
-            may name, and collectives in the function.
+        auto: Names of the axes along which the function takes whole arrays. Layouts, and
+            collectives in the function, may name the other axes.
         check_vma: Whether the types in the function say along which axes values vary.
 
     Raises:
@@ -173,7 +173,7 @@ def _implement(*operands: Operand, **params: Param) -> list[Value]:
     # Without jit, calls are evaluated op by op: this one would come back for ever.
     is_run = bool(params["devices"]) and call.has_executor() and not config.jax_disable_jit
     if is_run:
-        # The body is traced by each call, as users expect who see it run; compiled it is once.
+        # Each call traces the body, because users expect to see it run; it is compiled once.
         params["jaxpr"] = bodies.of(unit_of(params["jaxpr"]))
         return call.call(_alone(params["jaxpr"], types, *params.items()), *values)
     return call.call(whole_function(**params), *values)
@@ -185,7 +185,7 @@ bodies = Representatives()
 
 @derived
 def _alone(jaxpr: Function, types: tuple[ShapedArray, ...], *params: tuple[str, Param]) -> Function:
-    """Returns a function of the op alone, for what runs it on several devices."""
+    """Returns a function with this op only; the executor runs it on several devices."""
     with Trace(jaxpr.name) as trace:
         inputs = [trace.add_input(t) for t in types]
         return trace.finish(trace.record(shard_map_primitive, inputs, dict(params)))
@@ -290,13 +290,13 @@ def _linearize(
 
 
 def _differing(residual: Var, names: tuple[AxisName, ...], is_told: bool) -> tuple[AxisName, ...]:
-    """Returns the axes along which devices have residuals of their own."""
+    """Returns the axes along which the residuals of devices differ."""
     return tuple(n for n in names if n in residual.type.varying) if is_told else names
 
 
 @derived
 def _with_own_dimension(known: Function, count: int) -> Function:
-    """Returns a function whose results from a number on have a first dimension of extent 1."""
+    """Adds a first dimension of extent 1 to the results of a function from a number on."""
 
     def stacked(*arguments: Value) -> list[Value]:
         results = known.interpret([*arguments, *known.captured])
@@ -336,7 +336,7 @@ def _transpose(
     **params: Param,
 ) -> Sequence[Cotangent | None]:
     is_linear, active = unknown(operands), moving(cotangents)
-    # Where types tell what differs, the function itself shares and sums as it must.
+    # If types tell which values vary, the function itself broadcasts and sums as needed.
     found = (
         derive(jaxpr, "transpose", is_linear, active)
         if check_vma

@@ -1,6 +1,6 @@
-"""`sharding_constraint`: a value, and how it is to be spread over the devices of a mesh.
+"""`sharding_constraint`: a value, and its wanted layout on the devices of a mesh.
 
-It is the identity. What cuts a program into the parts of devices (`passes/partition/`) reads it.
+The op is the identity. The partitioning of programs for devices (`passes/partition/`) reads it.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def _partition(
     wanted = []
     for dimension, (names, current) in enumerate(zip(params["layout"], x.layout, strict=True)):
         named = axes_in(params["layout"])
-        # What is left open stays as it is, as far as its axes are not wanted elsewhere.
+        # An open dimension keeps its axes, except those that other dimensions want.
         cut = tuple(n for n in current if n not in named) if names is None else names
         if x.shape[dimension] % device_count(cut, partitioner.axes):
             partitioner.note(

@@ -1,7 +1,7 @@
-"""Functions of parts without what types say of axes of the mesh, for those who run them.
+"""Functions of parts without varying axes in their types, to be run.
 
-Who differentiates such a function must know which values vary. Who computes it need not: `pvary`
-and `pinvary` are nothing then, and `psum_invariant` a sum like any other.
+Differentiation must know which values vary along axes of the mesh. Execution need not: `pvary` and
+`pinvary` are then identities, and `psum_invariant` is an ordinary sum.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from axir.dialect.program.walk import Environment, apply_equations
 
 
 def body_to_run(*, jaxpr: Function, check_vma: bool, **params: Param) -> Function:
-    """Returns what each device runs of a `shard_map`, given its parameters."""
+    """Returns the function that each device runs for a `shard_map` with these parameters."""
     return unmarked(jaxpr) if check_vma else jaxpr
 
 
 @derived
 def unmarked(function: Function) -> Function:
-    """Returns a function whose types do not say along which axes values vary.
+    """Returns the function without varying axes in its types.
 
-    What captured values it had is among the inputs.
+    The captures of the function become inputs.
     """
     variables = (*function.inputs, *function.captures)
     with Trace(function.name, "Unmarked") as trace:
@@ -44,7 +44,7 @@ def unmarked(function: Function) -> Function:
             if primitive is psum_invariant_primitive:
                 primitive = psum_primitive
             elif primitive.body is not None and primitive.partition is None:
-                # Derivatives are not asked for any more, whatever they are.
+                # The custom derivatives of the op are not needed any more.
                 body = primitive.body(**params)
                 if body is not None:
                     return unmarked(body).interpret(operands)
@@ -54,7 +54,7 @@ def unmarked(function: Function) -> Function:
         environment = Environment(zip(variables, inputs, strict=True))
         apply_equations(function.equations, environment, record)
         plain = trace.finish(environment.values_of(function.outputs))
-    return embed_captures(plain)  # constants: operands are all that it takes
+    return embed_captures(plain)  # constants: the function takes only operands
 
 
 def _unmarked_params(params: Params) -> Params:

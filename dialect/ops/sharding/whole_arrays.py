@@ -1,8 +1,8 @@
-"""A function of the parts of arrays as one of whole arrays: all parts computed together.
+"""A function of parts of arrays as a function of whole arrays: all parts computed together.
 
-An array is cut along new leading axes, one for each axis of the mesh that its layout names, over
-which the function is vectorized under their names; so its collectives become ordinary ops. That is
-what a program means, on a mesh of any size, and how one device computes it.
+An array is cut along new leading axes, one for each axis of the mesh that its layout names. The
+function is vectorized over these axes under their names, so its collectives become ordinary ops.
+This defines the results of a program on a mesh of any size, and one device computes it so.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from axir.dialect.program.tracer import Trace
 
 
 def whole_type(part: ShapedArray, layout: Layout, axes: MeshAxes) -> ShapedArray:
-    """Returns the type of an array, given that of its parts."""
+    """Returns the type of an array, given the type of its parts."""
     return part.update(shape=global_shape(part.shape, layout, axes))
 
 
@@ -39,8 +39,8 @@ def on_whole_arrays(
         function: Takes and returns parts.
         axes: The axes of the mesh, which its collectives may name.
         in_layouts: How arguments (inputs, then captures) are cut.
-        out_layouts: How results are. Along axes that a layout does not name all devices should hold
-            the same; what the first of them holds is taken.
+        out_layouts: How results are cut. Along axes that a layout does not name, all devices should
+            hold the same; the value of the first device is taken.
     """
     with Trace(function.name, "ShardMap") as trace:
         parts = [
@@ -123,7 +123,7 @@ def _mapped(
             for axis, names in zip(found, wanted, strict=True)
         )
         function = derive(function, "vmap", size, in_axes, out_axes, name, (), True).function
-        constants += function.captured  # inputs of what is vectorized next
+        constants += function.captured  # inputs of the next vectorization
         for names, axis in zip(present, out_axes, strict=True):
             if axis is not None:
                 names.insert(0, name)

@@ -1,4 +1,4 @@
-"""`approx_max_k` and `approx_min_k`: what may be approximate elsewhere is exact here."""
+"""`approx_max_k` and `approx_min_k`: approximate in other libraries, exact here."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def approx_max_k(
     reduction_input_size_override: int = -1,
     aggregate_to_topk: bool = True,
 ) -> tuple[Value, Value]:
-    """Returns the `k` largest elements along a dimension, and their indices: those of `top_k`.
+    """Returns the `k` largest elements along a dimension, and their indices, as `top_k` does.
 
     Args:
         operand: Array of floating-point numbers.
         k: How many.
         reduction_dimension: Along which dimension.
-        recall_target: Which share of the elements must be found at least; here it is all of them.
+        recall_target: The least share of the elements to find; here, all of them are found.
         reduction_input_size_override: Has no effect on an exact result.
         aggregate_to_topk: Has no effect: the result has `k` elements in any case.
 

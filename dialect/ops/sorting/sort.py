@@ -1,8 +1,8 @@
 """`sort` and `top_k`, along one dimension.
 
-The order is that of numbers, with NaN behind all of them and -0.0 equal to 0.0; complex numbers go
-by real, then imaginary part. `top_k` has an order of its own: NaN first, and 0.0 before -0.0.
-Elsewhere: `argsort`, `unique` and the like (frontend) and sort kernels (`passes/`).
+Numbers ascend, with NaN behind all of them and -0.0 equal to 0.0; complex numbers go by real, then
+imaginary part. `top_k` has another order: NaN first, and 0.0 before -0.0. Elsewhere: `argsort`,
+`unique` and the like (frontend) and sort kernels (`passes/`).
 """
 
 from __future__ import annotations
@@ -91,15 +91,15 @@ def sort(
         operand: The array, or a sequence of arrays of equal shape that are permuted alike.
         dimension: Along which dimension.
         is_stable: Whether equal keys keep their order.
-        num_keys: How many of the arrays decide, the first of them first.
+        num_keys: How many of the arrays are keys; the first array is the primary key.
 
     Returns:
         The sorted array, or a tuple of them.
 
     Raises:
-        ShapeError: if there is no array, or their shapes differ.
-        AxisError: if there is no such dimension.
-        ParameterError: if there are not that many keys.
+        ShapeError: if no array is given, or shapes differ.
+        AxisError: if the dimension is out of range.
+        ParameterError: if `num_keys` exceeds the number of arrays, or is below 1.
 
     >>> import numpy as np
     >>> sort(np.array([3, 1, 2], np.int32))
@@ -150,7 +150,7 @@ def _infer_sort(
 
 
 def _sortable(key: np.ndarray) -> list[np.ndarray]:
-    """Returns keys whose order is NumPy's, where that of the key itself is another for NaN."""
+    """Returns keys that NumPy sorts in the order of the op, also where a key holds NaN."""
     if key.dtype == dtypes.bfloat16:
         return [key.astype(np.float32)]
     return [key.real, key.imag] if key.dtype.kind == "c" else [key]
@@ -347,7 +347,7 @@ def _infer_top_k(operand: ShapedArray, *, k: int, axis: int) -> tuple[ShapedArra
 
 
 def _descending_key(operand: np.ndarray) -> np.ndarray:
-    """Returns integers whose ascending order is the order of `top_k`."""
+    """Returns integers; their ascending order is the order of `top_k`."""
     if not dtypes.is_float(operand.dtype):
         return ~operand
     integer = np.dtype(f"int{8 * operand.dtype.itemsize}")
@@ -360,7 +360,7 @@ def _descending_key(operand: np.ndarray) -> np.ndarray:
 def _evaluate_top_k(operand: np.ndarray, *, k: int, axis: int) -> list[np.ndarray]:
     key = _descending_key(operand)
     if key.ndim == 1 and 0 < 8 * k < key.size:
-        # Sort only what is no worse than the last one that is chosen.
+        # Sort only the elements that are no worse than the last chosen one.
         candidates = np.flatnonzero(key <= np.partition(key, k - 1)[k - 1])
         chosen = candidates[key[candidates].argsort(kind="stable")[:k]]
     else:
@@ -404,7 +404,7 @@ def _lower_top_k(
 
 
 def _lower_descending_key(operand: ir.Value, array_type: ShapedArray) -> ir.Value:
-    """Builds integers whose ascending order is the order of `top_k`."""
+    """Builds integers; their ascending order is the order of `top_k`."""
     if not dtypes.is_float(array_type.dtype):
         return hlo.not_(operand)
     integer = np.dtype(f"int{8 * array_type.dtype.itemsize}")
@@ -423,7 +423,7 @@ def _lower_value_of_key(key: ir.Value, out: ShapedArray) -> ir.Value:
 
 
 def _flip_negative(bits: Any, integer: np.dtype) -> ir.Value:
-    """Turns around the order of negative floats, whose bits descend; undoes itself."""
+    """Reverses the order of negative floats, because their bits descend; is its own inverse."""
     is_negative = hlo.compare(bits, hlo.full_like(bits, 0), "LT")
     flipped = hlo.xor(bits, hlo.full_like(bits, np.iinfo(integer).max))
     return hlo.select(is_negative, flipped, bits)

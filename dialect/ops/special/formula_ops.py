@@ -1,4 +1,4 @@
-"""What ops have in common that are compiled as formulas."""
+"""Shared code of ops that are compiled as formulas."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def not_written(*operands: Value) -> NoReturn:
 
 
 def no_derivative(name: str, operand: int, what: str) -> Callable[..., Value]:
-    """Returns the jvp rule of an operand in which there is no derivative."""
+    """Returns the jvp rule of an operand without derivative."""
     UNDIFFERENTIABLE.setdefault(name, set()).add(operand)
 
     def rule(tangent: Value, out: Value, *primals: Value) -> Value:

@@ -1,8 +1,8 @@
 """Ops of the hypergeometric functions 1F1 and 2F1, and of their derivatives in the parameters.
 
-The evaluator of the functions is SciPy's; compiled, and for the derivatives, it is a formula of
-`hypergeometric_formulas.py`. Derivatives in the argument are DLMF 13.3.15 and 15.5.1; those in the
-parameters are ops, which have derivatives in the argument alone.
+SciPy evaluates the functions. Compiled code and the derivatives use the formulas of
+`hypergeometric_formulas.py`. Derivatives in the argument are DLMF 13.3.15 and 15.5.1. Derivatives
+in the parameters are ops; these have derivatives in the argument only.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def _confluent_in_x(dx: Value, out: Value, a: Value, b: Value, x: Value) -> Valu
 
 
 def _slope_in_a(dx: Value, out: Value, a: Value, b: Value, x: Value) -> Value:
-    # The derivatives in a and x exchange: that of a / b 1F1(a + 1; b + 1; x).
+    # The derivatives in a and x commute: differentiates a / b 1F1(a + 1; b + 1; x) in a.
     shifted = (add(a, 1), add(b, 1), x)
     slope = add(hyp1f1.bind(*shifted), mul(a, hyp1f1_in_a.bind(*shifted)))
     return mul(dx, div(slope, b))
@@ -144,7 +144,10 @@ def _gauss_in_x(dx: Value, out: Value, a: Value, b: Value, c: Value, x: Value) -
 
 
 def _gauss_slope(operand: int) -> Callable[..., Value]:
-    """Returns the derivative in x of that in a parameter: that of a b / c 2F1(a+1, b+1; c+1; x)."""
+    """Returns the jvp rule in x of the derivative in a parameter.
+
+    It differentiates the derivative in x, a b / c 2F1(a + 1, b + 1; c + 1; x), in that parameter.
+    """
 
     def rule(dx: Value, out: Value, a: Value, b: Value, c: Value, x: Value) -> Value:
         shifted = (add(a, 1), add(b, 1), add(c, 1), x)

@@ -3,8 +3,8 @@
 Sources: DLMF 13.2.2 (series of 1F1), 13.2.39 (Kummer's transformation), 13.7.2 (far away); 15.2.1
 (series of 2F1), 15.8.1 (Pfaff's transformation), 15.4.20 and 15.8.4 (at and near 1).
 
-Derivatives in the parameters go along with the series: each term's derivative is made of that of
-the term before.
+The series also gives the derivatives in the parameters: each term's derivative follows from the
+derivative of the term before.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def confluent(a: Number, b: Number, x: Number) -> Number:
 def _confluent_far(a: Number, b: Number, x: Number) -> Number:
     is_negative = x < 0
     size = abs(x)
-    # Gamma of b over that of this; the power of |x|; the series' parameters.
+    # The divisor in gamma(b) / gamma(under); the power of |x|; the series' parameters.
     under = select(is_negative, b - a, a)
     first, second = select(is_negative, a, b - a), select(is_negative, a - b + 1, 1 - a)
     logarithm, sign = _gamma_quotient([b, under], [[1, 0, 1], [0, 1, -1]])
@@ -240,7 +240,7 @@ def gauss(a: Number, b: Number, c: Number, x: Number) -> Number:
     return select((size < math.inf) & (abs(x) < math.inf), value, math.nan)
 
 
-_SHIFT = 1e-4  # of c where the expansion has a pole, of which two halves cancel
+_SHIFT = 1e-4  # of c where the expansion has two poles that cancel
 
 
 def _gauss_near_one(a: Number, b: Number, c: Number, rest: Number) -> Number:

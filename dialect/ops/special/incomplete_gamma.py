@@ -34,8 +34,8 @@ from .gamma_formulas import digamma, log1p_minus, log_gamma, stirling_rest
 _RESOLUTION = 2.0**-54
 _LIMIT = 2000  # steps; the uniform expansion takes over where more would be needed
 _LARGE = 200.0  # from here on the uniform expansion holds, for |x - a| < a / 4
-# d[k][n]: coefficients of a^-k eta^n in the uniform expansion (DLMF 8.12.12), for a >= 200 and
-# |eta| <= 0.3.
+# d[k][n]: coefficients of a^-k eta^n in the uniform expansion (DLMF 8.12.12). They suffice for
+# |eta| <= 0.3, a >= 200.
 _UNIFORM = (
     (
         -0.3333333333333333, 0.08333333333333333, -0.014814814814814815, 0.0011574074074074073,
@@ -95,7 +95,7 @@ def _regions(a: Number, x: Number) -> _Regions:
     outside = ~((a > 0) & (a < math.inf) & (x > 0) & (x < math.inf))
     uniform = ~outside & (a > _LARGE) & (abs(x - a) < 0.25 * a)
     fraction = ~outside & ~uniform & (x > 1.1) & (x > a)
-    # Where P is near one although x is small (the bounds are those of Gautschi's).
+    # Where P is near one although x is small (with Gautschi's bounds).
     is_cancelling = select(x <= 0.5, -0.4 > a * log(select(x > 0, x, 1.0)), x * 1.1 > a)
     small = ~outside & (x <= 1.1) & is_cancelling
     return _Regions(fraction, small, uniform, outside)
@@ -143,7 +143,7 @@ def _fraction(a: Number, x: Number) -> tuple[Number, Number]:
     def step(*state: Number) -> list[Number]:
         k, b, d, d_slope, change, change_slope, total, slope = state
         k, b = k + 1, b + 2
-        numerator = k * (a - k)  # its derivative is k, that of b is -1
+        numerator = k * (a - k)  # derivatives: k here, -1 of b
         inverse = 1 / (b + numerator * d)
         inverse_slope = inverse * inverse * (1 - k * d - numerator * d_slope)
         ratio = -numerator * d * inverse

@@ -2,8 +2,8 @@
 
 Sources: DLMF 6 (exponential, sine and cosine integrals), 7.2 and 7.5 (Fresnel integrals), 8.19
 (generalized exponential integrals), 25.12 (dilogarithm); D. B. Owen, Ann. Math. Stat. 27, 1956.
-The polynomials are fits at Chebyshev nodes of what is left of the functions when their behaviour
-at the ends is divided out.
+The polynomials are fits at Chebyshev nodes. They fit the functions divided by their behaviour at
+the ends.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _E1_FAR = (
     6.2459415013485535e-06, 4.0738280381551385e-06, -3.1699416767634934e-06,
     -1.3047430848822252e-06, 9.798500554295324e-07, 2.0643896785292793e-07, -1.4898519745069136e-07,
 )  # fmt: skip
-# The zero of Ei, and what the double lacks; (Ei(x) - log(x / zero)) (x + 1)^2 exp(-x) / (x - zero)
+# The zero of Ei as a double and its error; (Ei(x) - log(x / zero)) (x + 1)^2 exp(-x) / (x - zero)
 # in x / 6 - 1, for 0 <= x <= 12; x exp(-x) Ei(x) in 48 / x - 3 up to 24, and in 48 / x - 1 above.
 _EI_ZERO = (0.37250741078136663, 1.3140183414386028e-17)
 _EI_BELOW_12 = (
@@ -169,7 +169,7 @@ def principal_integral(x: Number) -> Number:
     is_middle = far < 24
     middle = polynomial(48 * select(is_middle, inverse, 1 / 24) - 3, _EI_BELOW_24)
     rest = polynomial(48 * select(is_middle, 1 / 24, inverse) - 1, _EI_ABOVE_24)
-    half = exp(0.5 * far)  # of which the square overflows later
+    half = exp(0.5 * far)  # its square overflows later
     above = half * (select(is_middle, middle, rest) * inverse) * half
     above = select(far == math.inf, math.inf, above)
     negative = -exponential_integral(select(is_negative, -x, 1.0))
@@ -177,7 +177,7 @@ def principal_integral(x: Number) -> Number:
 
 
 _RESOLUTION = 2.0**-54
-_LIMIT = 400  # steps of the continued fraction, of which about 80 are needed for x = 1
+_LIMIT = 400  # steps of the continued fraction; x = 1 needs about 80
 
 
 def generalized_integral(n: Number, x: Number) -> Number:
@@ -343,8 +343,9 @@ _NODES, _WEIGHTS = 0.5 * (_NODES + 1), 0.5 * _WEIGHTS
 def owens_t(h: Number, a: Number) -> Number:
     """Returns the integral of exp(-h^2 (1 + t^2) / 2) / (1 + t^2) from 0 to a, over 2 pi.
 
-    By Gauss' rule, for a above 1 after T(h, a) = (p + q) / 2 - p q - T(a h, 1 / a), where p and q
-    are the normal distribution's upper tails from h and a h on.
+    Integrates by Gauss' rule. If a is above 1, it first applies
+    `T(h, a) = (p + q) / 2 - p q - T(a h, 1 / a)`, where p and q are the normal distribution's upper
+    tails from h and a h on.
     """
     h, end = abs(h), abs(a)
     is_swapped = end > 1

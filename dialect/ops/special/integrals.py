@@ -1,6 +1,6 @@
 """Ops of error functions' relatives and of functions that are integrals: `erfcx`, `expi` ...
 
-The evaluator is SciPy's function, what is compiled is a formula of `error_formulas.py` or
+The evaluator is SciPy's function; the compiled code is a formula of `error_formulas.py` or
 `integral_formulas.py`. Derivatives follow from the definitions (DLMF 6, 7, 8.19, 25.12).
 """
 

@@ -1,7 +1,7 @@
-"""Evaluators of SciPy's functions for arrays of one element, without what arrays cost.
+"""Evaluators of SciPy's functions for arrays of one element, without the overhead of arrays.
 
-An evaluator goes through its operands several times, to find where SciPy means something else; for
-one element that takes twenty times as long as the function.
+An evaluator reads its operands several times, to find elements where SciPy defines another value.
+For one element that takes twenty times as long as the function.
 """
 
 from __future__ import annotations

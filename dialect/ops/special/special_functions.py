@@ -1,12 +1,12 @@
 """Special functions: Bessel, gamma, beta and zeta functions and their relatives.
 
-The evaluator is SciPy's function where there is one; what is compiled is the formula in
+The evaluator is SciPy's function if SciPy has it; the compiled code is the formula in
 `gamma_formulas.py`, `incomplete_gamma.py`, `incomplete_beta.py` or `bessel_formulas.py`, written
-out in StableHLO. Derivatives are those of DLMF (chapters 5, 8, 10, 25). Where JAX has none, there
-is none: in the parameters of `betainc` and the order of `polygamma`.
+out in StableHLO. Derivatives follow DLMF (chapters 5, 8, 10, 25). As in JAX, derivatives in the
+parameters of `betainc` and in the order of `polygamma` do not exist.
 
 At the edges values are SciPy's, also where JAX's formulas give others: igamma(0, x) = 1,
-igammac(inf, x) = 1 and polygamma(n, inf) = 0 are nan there, and zeta(s, 0) is infinite for s < 1.
+igammac(inf, x) = 1 and polygamma(n, inf) = 0 are nan in JAX, and zeta(s, 0) is infinite for s < 1.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def _evaluate_zeta(s: np.ndarray, q: np.ndarray) -> np.ndarray:
     value = np.where(
         np.isnan(value), gamma_formulas.zeta(np.where(np.isinf(order), 2.0, order), wide), value
     )
-    # Of infinitely high powers only those of numbers up to 1 are left.
+    # An infinitely high power vanishes, except for numbers up to 1.
     is_pole = (wide <= 0) & (wide == np.rint(wide))
     beyond = np.where((wide < 1) | is_pole, np.inf, np.where(wide == 1, 1.0, 0.0))
     value = np.where(np.isposinf(order) & ~np.isnan(wide), beyond, value)
@@ -216,7 +216,7 @@ def _density_tangent(dx: Value, out: Value, a: Value, x: Value) -> Value:
 
 
 def _grad_a_tangent(dx: Value, out: Value, a: Value, x: Value) -> Value:
-    # The derivatives in a and x exchange: that of the density in a.
+    # The derivatives in a and x commute: differentiates the density in a.
     return mul(dx, mul(exp(_log_density(a, x, out.shape)), sub(log(x), digamma(a))))
 
 

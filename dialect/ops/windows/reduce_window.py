@@ -104,10 +104,10 @@ def _sum_jvp(
 
 
 def _sum_transpose(cotangent: Value, x: TransposeOperand, **params: Param) -> list[Value]:
-    """Sums, for each element, the cotangents of the windows that contain it.
+    """Sums for each element the cotangents of the windows that contain it.
 
-    Those are a window of cotangents: windows that are s apart hold an element at places that are
-    the window's dilation apart, if s - 1 holes are put between the cotangents.
+    These cotangents form a window, too. With s - 1 holes between the cotangents for a stride of s,
+    the windows that contain an element are the window's dilation apart.
     """
     window = Window(**params)
     if not cotangent.size or not x.aval.size:

@@ -74,8 +74,8 @@ def _fold(
 ) -> list[Value]:
     """Reduces by doubling; initial values may have the shape of the result.
 
-    `function` combines accumulators, then elements. What stands in holes takes no part. A scalar
-    has no windows: it is its own result, as in a `reduce` along no axes.
+    `function` combines accumulators, then elements. Holes take no part. A scalar has no windows: it
+    is its own result, as in a `reduce` along no axes.
     """
     if not operands[0].shape:
         return list(operands)
@@ -167,7 +167,7 @@ def _batch(
     if all(axis is None for axis in axes[count:]):
         results = _reduce_window.bind(*arrays, *inits, jaxpr=jaxpr, **window._asdict())
         return results, [0] * count
-    # Each batch element starts from an initial value of its own, which the op does not know.
+    # Each batch element starts from another initial value, which the op does not support.
     shape = result_shape(arrays[0].shape, window)
     spread = [
         broadcast_in_dim(x, shape, () if axis is None else (0,))
@@ -308,29 +308,28 @@ def reduce_window(
 
     Args:
         operand: An array, or a tuple or list (in `axir.lax` any tree) of arrays of one shape.
-        init_value: For each a scalar of its dtype, from which each window starts.
+        init_value: A scalar for each array, of its dtype; each window starts from it.
         computation: Associative and commutative; gets accumulators and elements (two scalars, or
-            two tuples of scalars) and returns what replaces the accumulators.
+            two tuples of scalars) and returns the new accumulators.
         window_dimensions: How many elements a window takes along each dimension.
-        window_strides: By how much neighbouring windows are apart; 1 by default.
+        window_strides: Distances between neighbouring windows; 1 by default.
         padding: How many places are added (cut off, if negative) before and after, as pairs (low,
             high); or "VALID" for none, "SAME" for as many windows as there are strides, with the
             odd place behind, "SAME_LOWER" with the odd place in front. Such places hold no
             element: they take no part in the reduction.
-        base_dilation: By how much elements are pulled apart first: 2 leaves a hole, which takes no
-            part, between neighbours.
-        window_dilation: By how much the elements of a window are apart.
+        base_dilation: Distances between neighbouring elements, after spreading: 2 leaves a hole,
+            which takes no part, between neighbours.
+        window_dilation: Distances between the elements of a window.
 
     Returns:
-        One element for each window, for each operand: an array, or a tuple or list as the operands
-        were.
+        One element per window for each operand: an array, or a tuple or list as the operands were.
 
     Raises:
         ShapeError: for windows that do not have the operands' rank, operands of different shapes,
             and initial values that are not scalars.
         DTypeError: for initial values or results of other dtypes than the operands.
-        ParameterError: for numbers of operands and initial values that differ, for a computation
-            that uses traced values from around it, and for an unknown padding.
+        ParameterError: for different numbers of operands and initial values, a computation that
+            uses traced values from around it, or an unknown padding.
 
     >>> from axir.dialect.ops.elementwise.arithmetic import add
     >>> reduce_window(np.array([1, 2, 3, 4], np.int32), 0, add, (2,), (1,), "SAME")

@@ -1,8 +1,9 @@
 """One element of each window, chosen by comparing: `select_and_gather_add` and its transpose.
 
-The derivatives of `reduce_window_max` and `reduce_window_min`: the tangent of the extremum of a
-window is that of the element chosen, the first of the largest (smallest), a NaN before all numbers.
-Elsewhere: choosing and scattering by functions (`select_and_scatter_by_function.py`).
+These ops are the derivatives of `reduce_window_max` and `reduce_window_min`: the tangent of a
+window's extremum is the tangent of the chosen element. That is the first of the largest (smallest)
+elements, and a NaN comes before all numbers. Elsewhere: choosing and scattering by functions
+(`select_and_scatter_by_function.py`).
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ def undilated(
     window_strides: tuple[int, ...],
     padding: tuple[tuple[int, int], ...],
 ) -> Window:
-    """Returns windows without dilation, which is what scatters know."""
+    """Returns windows without dilation; scatters support only these."""
     ones = (1,) * len(window_dimensions)
     return Window(window_dimensions, window_strides, padding, ones, ones)
 
@@ -131,11 +132,11 @@ def select_and_gather_add(
     base_dilation: Sequence[int],
     window_dilation: Sequence[int],
 ) -> Value:
-    """Reads, for each window of an array, another array where the window's extremum stands.
+    """Reads an array at the positions of the extrema of another array's windows.
 
     Args:
         tangents: The array that is read.
-        operand: The array whose windows are searched, of the same shape.
+        operand: The array with the windows to search, of the same shape.
         select_prim: 'ge' for the first of the largest elements, 'le' of the smallest.
         window_dimensions: As of `reduce_window`, like the arguments that follow.
         window_strides: See there.
@@ -270,11 +271,11 @@ def select_and_scatter_add(
     window_strides: Sequence[int],
     padding: Sequence[tuple[int, int]],
 ) -> Value:
-    """Adds an element for each window of an array where the window's extremum stands.
+    """Adds an element for each window of an array at the position of the window's extremum.
 
     Args:
         source: The elements, one for each window.
-        operand: The array whose windows are searched.
+        operand: The array with the windows to search.
         select_prim: 'ge' for the first of the largest elements, 'le' of the smallest.
         window_dimensions: As of `reduce_window`, like the arguments that follow.
         window_strides: See there.
@@ -329,7 +330,7 @@ def _evaluate_scatter(
 ) -> np.ndarray:
     where = chosen_positions(operand, select_prim, undilated(**params)).reshape(-1)
     wide = accumulator_dtype(source.dtype)
-    total = np.zeros((operand.size + 1,), wide)  # the last place takes what belongs nowhere
+    total = np.zeros((operand.size + 1,), wide)  # the last place takes elements without a position
     np.add.at(total, where, source.reshape(-1).astype(wide, copy=False))
     return total[: operand.size].reshape(operand.shape)
 

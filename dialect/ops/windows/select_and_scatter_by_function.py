@@ -1,6 +1,6 @@
-"""Elements combined where a function's choice in each window stands: `select_and_scatter`.
+"""`select_and_scatter`: combines elements at the position that a function chooses per window.
 
-The special form whose derivatives exist stands in `select_and_scatter.py`.
+The special form with derivatives stands in `select_and_scatter.py`.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def _batch(operands: Sequence[Value], axes: BatchAxes, **params: Param) -> tuple
     if axes[2] is None:
         fields = dict(zip(Window._fields, window.batched()[:3], strict=False))
         return _select_and_scatter.bind(operand, source, init, **functions, **fields), 0
-    # Each batch element starts from an initial value of its own, which the op does not know.
+    # Each batch element starts from another initial value, which the op does not support.
     results = [
         _select_and_scatter.bind(
             *(index_in_dim(x, i, keepdims=False) for x in (operand, source, init)),
@@ -257,17 +257,18 @@ def select_and_scatter(
     init_value: Operand,
     scatter: Callable[[Value, Value], Any],
 ) -> Value:
-    """Combines an element for each window of an array where the chosen element stands.
+    """Combines an element for each window of an array at the position of the chosen element.
 
     Args:
-        operand: The array whose windows are searched.
+        operand: The array with the windows to search.
         select: `(a, b) -> bool scalar`: whether to choose a rather than b, which comes later.
         window_dimensions: As of `reduce_window`, like the strides and the padding.
         window_strides: See there.
-        padding: See there. What stands in the padding is never chosen.
+        padding: See there. Padding is never chosen.
         source: The elements, one for each window.
-        init_value: What stands where no element was chosen, and what the others start from.
-        scatter: `(current, element) -> scalar`: combines elements into what is there.
+        init_value: The value at positions that no window chooses, and the initial value at the
+            others.
+        scatter: `(current, element) -> scalar`: combines an element with the current value.
 
     Returns:
         An array of the operand's type.

@@ -87,9 +87,9 @@ class Window(NamedTuple):
         )
 
 
-# What ops on windows declare of them.
+# The window parameters in declarations of ops.
 WINDOW_PARAMETERS = get_type_hints(Window)
-# Scatters know no dilation.
+# Scatters do not support dilation.
 UNDILATED_PARAMETERS = {
     name: kind for name, kind in WINDOW_PARAMETERS.items() if not name.endswith("dilation")
 }
@@ -264,8 +264,8 @@ def fold_windows(
     logarithm of steps, which overlapping windows share.
 
     Args:
-        combine: Associative and elementwise: gets two lists of arrays, those of elements that come
-            first in front, and returns such a list.
+        combine: Associative and elementwise: takes two lists of arrays, the earlier elements first,
+            and returns such a list.
         arrays: Arrays of one shape, padded and dilated already.
         window: The windows; there must be at least one.
         counts: How many of them there are along each dimension.
@@ -283,7 +283,7 @@ def fold_windows(
 
 
 def _direct_is_cheaper(size: int, stride: int) -> bool:
-    """Tells whether to take each element of a window by itself rather than to double."""
+    """Tells whether taking each element of a window separately is cheaper than doubling."""
     return size - 1 <= stride * size.bit_length()
 
 
@@ -354,7 +354,7 @@ def pad_value(x: Value, filling: Any, window: Window) -> Value:
 
 
 def occupied_places(shape: tuple[int, ...], window: Window) -> np.ndarray:
-    """Tells, for each place that windows slide over, whether an element stands there."""
+    """Tells which of the places that windows slide over hold an element."""
     return pad_numpy(np.ones(shape, np.bool_), False, window)
 
 

@@ -1,1 +1,1 @@
-"""JAX's view of functions: jaxprs, read and made of equations."""
+"""JAX's view of functions: jaxprs of functions, and jaxprs made from equations."""

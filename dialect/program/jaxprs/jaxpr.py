@@ -1,6 +1,6 @@
 """The jaxpr view of a function: its grammar, and the attributes that interpreters expect.
 
-A `Jaxpr` shows a `Function`, which is MLIR, or makes one of the equations that it is given.
+A `Jaxpr` shows a `Function`, which is MLIR, or makes one from given equations.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _LETTERS = string.ascii_lowercase
 
 
 class Detail(NamedTuple):
-    """What the text of a jaxpr tells, as `Jaxpr.pretty_print` takes it."""
+    """The details in the text of a jaxpr, as `Jaxpr.pretty_print` takes them."""
 
     source_info: bool = False
     print_shapes: bool = True
@@ -48,7 +48,7 @@ class Detail(NamedTuple):
         return f"\33[34;1m{text}\33[0m" if self.use_color else text
 
     def type_of(self, variable: Var) -> str:
-        """Returns the type of a variable, with what separates it from the name."""
+        """Returns the type of a variable, with the separator between name and type."""
         if not self.print_shapes:
             return ""
         text = f":{_short(variable.type)}"
@@ -65,13 +65,13 @@ class Detail(NamedTuple):
 
 
 class DebugInfo(NamedTuple):
-    """What errors and texts may tell of a function.
+    """Facts about a function that errors and texts may show.
 
     Attributes:
-        traced_for: What it was traced for.
+        traced_for: The purpose of the trace.
         func_src_info: Its name.
         arg_names: Names of its arguments, if they are known.
-        result_paths: Places of its results in the tree that it returns, if they are known.
+        result_paths: Paths of its results in the tree that it returns, if they are known.
     """
 
     traced_for: str
@@ -83,19 +83,19 @@ class DebugInfo(NamedTuple):
 class Jaxpr:
     """A function as `{ lambda constants ; inputs. let equations in (outputs,) }`.
 
-    Jaxprs are views of traced functions. One may be made of equations, too, or be another one with
-    other equations (`replace`): it becomes a function, and is checked, when it is first used.
+    Jaxprs are views of traced functions. A jaxpr may also be made from equations, or from another
+    jaxpr with other equations (`replace`). It becomes a function, and is checked, at its first use.
 
     Args:
         constvars: Variables for constants.
         invars: The inputs.
-        outvars: The outputs, some of which may be literals.
+        outvars: The outputs; some of them may be literals.
         eqns: Equations in order, of this or other jaxprs, or made (`core.new_jaxpr_eqn`).
-        effects: Is of no consequence: the equations tell.
-        debug_info: What errors and texts may tell of it.
+        effects: Has no effect: the equations determine the effects.
+        debug_info: Facts about it that errors and texts may show.
 
     Raises:
-        VerificationError: when it is used, if the equations do not fit together.
+        VerificationError: at its first use, if the equations do not fit together.
 
     >>> import axir
     >>> from axir import core, lax
@@ -119,7 +119,7 @@ class Jaxpr:
         self.eqns = list(eqns)
         self.debug_info = debug_info or DebugInfo("jaxpr", "jaxpr")
         self._function: Function | None = None
-        # How many inputs, at the end, are what the function captured, in a call of it.
+        # The number of last inputs that are the function's captures in a call.
         self._captured_count = 0
 
     @classmethod
@@ -127,8 +127,9 @@ class Jaxpr:
         """Returns the view of a function.
 
         Args:
-            function: What is shown.
-            is_called: Whether an op calls it. The captures are operands of the call, hence inputs.
+            function: The function to show.
+            is_called: Whether an op calls it. The captures are operands of the call, so they are
+                inputs.
         """
         captures = function.captures
         constvars, further = ((), captures) if is_called else (captures, ())
@@ -192,11 +193,11 @@ class Jaxpr:
         name_stack: bool = False,
         use_color: bool = False,
     ) -> str:
-        """Returns the text, with as much in it as is asked for.
+        """Returns the text, with the requested details.
 
         Args:
             source_info: Whether the user's line stands behind each equation.
-            print_shapes: Whether the types of variables are said.
+            print_shapes: Whether the types of variables are shown.
             name_stack: Whether the scopes of the user stand behind each equation.
             use_color: Whether words and types have colors, by escape sequences of terminals.
 
@@ -228,7 +229,7 @@ class ClosedJaxpr:
 
     @classmethod
     def of(cls, function: Function) -> ClosedJaxpr:
-        """Returns the view of a function and of what it captured."""
+        """Returns the view of a function and its captured values."""
         return cls(Jaxpr.of(function), function.captured)
 
     @property
@@ -248,7 +249,7 @@ class ClosedJaxpr:
         )
 
     def map_jaxpr(self, f: UserFunction) -> ClosedJaxpr:
-        """Returns it with the jaxpr that a function makes of its own.
+        """Returns it with its jaxpr replaced by a function's result for that jaxpr.
 
         >>> import axir
         >>> closed = axir.make_jaxpr(lambda x: x + 1.0)(1.0)
@@ -332,7 +333,7 @@ class _Printer:
     def __init__(self, fresh: Iterator[str], detail: Detail) -> None:
         self.detail = detail
         self.names: dict[Var, str] = {}
-        # Functions within share it, so that a name means one thing in the whole text.
+        # Inner functions share it, so that a name has one meaning in the whole text.
         self.fresh = fresh
 
     def bind(self, variable: Var) -> str:

@@ -1,6 +1,6 @@
-"""Functions made of equations: what a jaxpr is that somebody put together, or edited.
+"""Functions made of equations, as needed by jaxprs that users build or edit.
 
-The equations are recorded anew, in a trace of their own, where their rules check them. Elsewhere:
+The equations are recorded again in a separate trace, where their rules check them. Elsewhere:
 functions made of part of another one's equations, which need no checks (`restriction.py`).
 """
 
@@ -49,15 +49,15 @@ def function_of_equations(
     """Returns a function that is made of equations.
 
     Args:
-        name: What to call it.
+        name: The name of the function.
         inputs: Variables that are its inputs.
-        captures: Variables that are its captures, whose values the function does not know.
-        outputs: What it returns.
-        equations: In order; their parameters may be jaxprs.
+        captures: Variables that are its captures; the function does not know their values.
+        outputs: Variables that it returns.
+        equations: The equations in order; their parameters may be jaxprs.
 
     Raises:
-        VerificationError: for a variable that nothing defines, or a result of another type than its
-            variable has.
+        VerificationError: for a variable without definition, or a result of another type than its
+            variable.
     """
     with Trace(name, "Jaxpr") as trace:
 
@@ -89,7 +89,7 @@ def _check_results(equation: Equation, results: Results) -> None:
 
 
 def _param(value: Param) -> Param:
-    """Returns a parameter as a primitive takes it: functions in place of jaxprs."""
+    """Returns a parameter in a primitive's form: functions in place of jaxprs."""
     if isinstance(value, later_modules.jaxpr.ClosedJaxpr):
         return _without_captures(value.function)
     if isinstance(value, later_modules.jaxpr.Jaxpr):
@@ -100,7 +100,7 @@ def _param(value: Param) -> Param:
 
 
 def _without_captures(function: Function) -> Function:
-    """Returns a function with the values that it captured as constants in its text."""
+    """Returns a function with its captured values as constants in its text."""
     if not function.captures:
         return function
     with Trace(function.name, "Jaxpr") as trace:

@@ -1,1 +1,1 @@
-"""Where arrays lie over the devices of a mesh, and what devices tell each other."""
+"""Layouts of arrays over the devices of a mesh, and communication between devices."""

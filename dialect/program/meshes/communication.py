@@ -1,10 +1,9 @@
-"""Communication of the devices that run one program: what they exchange, and with whom.
+"""Communication between the devices that run one program.
 
 A program over a mesh is one function of the parts that a device holds. Its collectives become calls
-of `communicate`, made in the same order on every device. Who carries the parts from one device to
-another is a `Channel`, which whoever runs the program opens for the thread of each device.
-Elsewhere: collectives as operations (`dialect/ops/collectives/`), and what carries the parts
-(`runtime/spmd/`).
+of `communicate`, made in the same order on every device. A `Channel` carries the parts from one
+device to another; the runner of the program opens it for the thread of each device. Elsewhere:
+collectives as operations (`dialect/ops/collectives/`), and channels (`runtime/spmd/`).
 """
 
 from __future__ import annotations
@@ -26,20 +25,20 @@ KINDS = (*REDUCTIONS, "all_gather", "reduce_scatter", "all_to_all", "ppermute")
 
 @dataclass(frozen=True)
 class Collective:
-    """What the devices of a mesh exchange in one step. Devices are named by positions in the mesh.
+    """One exchange between the devices of a mesh. Devices are named by positions in the mesh.
 
     Attributes:
         kind: One of `KINDS`.
-        groups: Who exchanges with whom: groups of one size, in each the positions in their order
-            along the axis. Every position is in one.
+        groups: The groups of devices that exchange with each other. They have one size, and list
+            positions in their order along the axis. Every position is in one group.
         operand_type: Type of the part that each device gives.
-        result_type: Type of what each gets.
-        dimension: Of the operand, where it is cut (`reduce_scatter`, `all_to_all`); of the result,
-            where parts are put together (`all_gather`).
-        concat_dimension: Where `all_to_all` puts parts together.
-        is_tiled: Whether parts of `all_gather` and `reduce_scatter` are pieces of a dimension,
-            rather than places of one that only the whole has.
-        permutation: Pairs of sender and receiver, as places in a group, for `ppermute`.
+        result_type: Type of the value that each device gets.
+        dimension: The dimension of the operand to cut (`reduce_scatter`, `all_to_all`), or the
+            dimension of the result along which parts are joined (`all_gather`).
+        concat_dimension: The dimension along which `all_to_all` joins parts.
+        is_tiled: Whether parts of `all_gather` and `reduce_scatter` are slices of a dimension. Else
+            they are the entries of a dimension that only the whole array has.
+        permutation: Pairs of sender and receiver in `ppermute`, as places in a group.
 
     >>> from axir.dialect.core.types import ShapedArray
     >>> part = ShapedArray((2,), "float32")
@@ -61,7 +60,7 @@ class Collective:
 
     @functools.cached_property
     def _hash(self) -> int:
-        # Asked for in each exchange; that of the groups takes a microsecond.
+        # Needed in each exchange; hashing the groups takes a microsecond.
         return hash((self.kind, self.groups, self.operand_type, self.result_type))
 
     def group_of(self, position: int) -> tuple[int, ...]:
@@ -76,15 +75,15 @@ class Collective:
 
 
 class Channel(Protocol):
-    """How the thread that runs a program for one device reaches the others."""
+    """The connection from the thread that runs a program for one device to the others."""
 
     @property
     def position(self) -> int:
-        """Where in the mesh the device is, counted along its last axis first."""
+        """The position of the device in the mesh; the last axis varies fastest."""
         ...
 
     def communicate(self, collective: Collective, operand: HostArray) -> HostArray:
-        """Gives this device's part, waits for the others', and returns what this device gets."""
+        """Sends this device's part, waits for the others, and returns this device's result."""
         ...
 
 

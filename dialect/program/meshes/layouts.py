@@ -1,9 +1,9 @@
-"""Layouts: along which axes of a mesh each dimension of an array is cut, and what parts look like.
+"""Layouts: the mesh axes along which each dimension of an array is cut, and the shapes of parts.
 
-A mesh is here the names and extents of its axes, in order, and a layout a tuple of names for each
-dimension; the first of them counts slowest. Along the axes that a layout does not name, all devices
-hold the same. Both are plain tuples, so that they are parameters of ops, text, and keys. Which
-devices there are is known elsewhere: ops hold their names, in the order of the mesh.
+Here a mesh is the names and extents of its axes in order. A layout is a tuple of axis names for
+each dimension; the first name varies slowest. Along the axes that a layout does not name, all
+devices hold the same. Both are plain tuples, so they can be parameters of ops, text, and keys. They
+do not contain the devices: ops hold the names of these, in the order of the mesh.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ class LayoutError(AxirError, ValueError):
 
 
 class MeshMismatchError(AxirError, ValueError):
-    """Parts of one program name meshes that do not go together."""
+    """Parts of one program name incompatible meshes."""
 
 
 def replicated(ndim: int) -> Layout:
-    """Returns the layout of an array that every device holds all of.
+    """Returns the layout of an array that every device holds as a whole.
 
     >>> replicated(2)
     ((), ())
@@ -101,7 +101,7 @@ def local_shape(
         shape: The shape of the array.
         layout: How it is cut.
         axes: The axes of the mesh.
-        what: What asks, for the message.
+        what: The caller, as named in the message.
 
     Raises:
         ShapeError: if an extent is no multiple of the number of its parts.
@@ -122,7 +122,7 @@ def local_shape(
 
 
 def global_shape(part: Sequence[int], layout: Layout, axes: MeshAxes) -> tuple[int, ...]:
-    """Returns the shape of the array of which a device holds a part.
+    """Returns the shape of an array, given the shape of a device's part.
 
     >>> global_shape((2, 3), (("b", "a"), ()), (("a", 2), ("b", 2)))
     (8, 3)
@@ -132,12 +132,12 @@ def global_shape(part: Sequence[int], layout: Layout, axes: MeshAxes) -> tuple[i
 
 
 def check_mesh(what: str, axes: MeshAxes, devices: DeviceNames) -> None:
-    """Raises `ParameterError` if names repeat, or there is not one device for each place.
+    """Raises `ParameterError` for repeated names, or a wrong number of devices.
 
     Args:
-        what: What the mesh belongs to, for the message.
+        what: The owner of the mesh, as named in the message.
         axes: Names and extents.
-        devices: The devices in the order of the mesh; none if it is abstract.
+        devices: The devices in the order of the mesh; empty if it is abstract.
     """
     names = [name for name, _ in axes]
     if len(set(names)) != len(names) or any(size < 1 for _, size in axes):
@@ -157,7 +157,7 @@ def check_meshes_agree(what: str, own: MeshAxes, axes: MeshAxes) -> None:
     """Raises `MeshMismatchError` unless one mesh has the axes of another one, in their extents.
 
     Args:
-        what: What names the first one, for the message.
+        what: The owner of the first one, as named in the message.
         own: Its axes.
         axes: Axes of the mesh for which the program is partitioned; perhaps not all of them.
     """
@@ -173,7 +173,7 @@ def check_layout(what: str, layout: OpenLayout, ndim: int, axes: MeshAxes) -> No
     """Raises `LayoutError` if a layout does not fit the rank or the mesh, or names an axis twice.
 
     Args:
-        what: What the layout belongs to, for the message.
+        what: The owner of the layout, as named in the message.
         layout: The layout.
         ndim: Number of dimensions of its array.
         axes: The axes that it may name.

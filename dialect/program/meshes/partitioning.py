@@ -1,4 +1,4 @@
-"""What rules ask of the pass that cuts a program into the parts which devices hold.
+"""The interface of `partition` rules to the pass that cuts a program into devices' parts.
 
 Elsewhere: the pass (`passes/partition/`).
 """
@@ -30,12 +30,12 @@ class Placed(NamedTuple):
 
 
 class Note(NamedTuple):
-    """What a reader of a partitioned program should know.
+    """A remark about a partitioned program for its reader.
 
     Attributes:
         op: Name of the op in question.
         line: The user's line, if known.
-        text: What was done and why.
+        text: The decision, and its reason.
     """
 
     op: str
@@ -48,11 +48,11 @@ class Partitioned:
     """A program as each device of a mesh runs it.
 
     Attributes:
-        local: From the parts of the arguments (inputs, then captures of the program) to those of
-            the results; it has no captures. Its collectives name the axes of the mesh.
+        local: From the parts of the arguments (inputs, then captures of the program) to the parts
+            of the results; it has no captures. Its collectives name the axes of the mesh.
         in_layouts: How each argument is cut.
-        out_layouts: How each result is.
-        notes: What is not cut though operands were, and why.
+        out_layouts: How each result is cut.
+        notes: Values that are whole although operands are cut, with reasons.
     """
 
     local: Function
@@ -62,7 +62,7 @@ class Partitioned:
 
 
 class Partitioner(Protocol):
-    """What a `partition` rule may ask for.
+    """The services of the pass for a `partition` rule.
 
     Attributes:
         axes: The axes of the mesh along which arrays may be cut.
@@ -86,15 +86,16 @@ class Partitioner(Protocol):
 
         Args:
             function: The function.
-            in_layouts: How its arguments lie.
-            out_layouts: How results must; where that is None, and by default, they may as they do.
-            axes: The axes of the mesh; by default those of the program around.
+            in_layouts: Layouts of its arguments.
+            out_layouts: Layouts that the results must have. By default, and where it is None, a
+                result keeps the layout that it gets.
+            axes: The axes of the mesh; by default the surrounding program's.
             is_trial: Whether to find layouts only.
         """
         ...
 
     def wanted(self) -> list[Layout | None]:
-        """Returns how the results of the op should lie for what follows, where that is known."""
+        """Returns the layouts of the op's results that later ops want, where they are known."""
         ...
 
     def note(self, text: str) -> None:

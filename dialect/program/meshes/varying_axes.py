@@ -1,8 +1,8 @@
-"""Along which named axes the values of a function differ, given those along which its inputs do.
+"""The named axes along which the values of a function differ, given the axes of its inputs.
 
-Each op says so of its results by the rule `varying`; without one they differ along all axes along
-which an operand does. The answer is safe: where no axis is named, all places along it hold the
-same. Types carry it while a function of parts is traced (`ShapedArray.varying`).
+The rule `varying` of each op gives the axes of its results; without a rule, results differ along
+the axes of all operands. The answer is safe: along an axis that it does not name, all positions
+hold the same. Types carry it while a function of parts is traced (`ShapedArray.varying`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @derived
 def varying_axes(function: Function, given: tuple[Axes, ...]) -> list[Axes]:
-    """Returns along which axes each output of a function differs.
+    """Returns the axes along which each output of a function differs.
 
     Args:
         function: The function.
@@ -58,10 +58,10 @@ def _results(equation: Equation, given: Sequence[Axes]) -> Sequence[Axes]:
 def varying_results(
     primitive: Primitive, params: Params, given: Sequence[Axes]
 ) -> Sequence[Axes] | None:
-    """Returns along which axes the results of an op differ, given those of its operands.
+    """Returns the axes along which the results of an op differ, given the operands' axes.
 
-    None if all of them do along all axes along which an operand does: then the operands take part
-    alike.
+    Returns None if every result differs along the axes of all operands: then all operands take part
+    in the same way.
     """
     if primitive.varying is not None:
         return primitive.varying(given, **params)
@@ -72,7 +72,7 @@ def varying_results(
 
 
 def missing_axes(given: Sequence[Axes]) -> list[tuple[Hashable, ...]] | None:
-    """Returns for each of several values the axes along which others differ, and it does not.
+    """Returns for each of several values the axes along which only others differ.
 
     >>> missing_axes([frozenset("ij"), frozenset("j")])
     [(), ('i',)]
@@ -85,7 +85,7 @@ def missing_axes(given: Sequence[Axes]) -> list[tuple[Hashable, ...]] | None:
 
 
 def joined(axes: Sequence[Axes]) -> Axes:
-    """Returns the axes along which something differs that is made of several values."""
+    """Returns the axes along which a combination of several values differs."""
     return NOWHERE.union(*axes)
 
 
@@ -95,13 +95,13 @@ def joined(axes: Sequence[Axes]) -> Axes:
 def varying_loop(
     body: Function, consts: Sequence[Axes], carry: Sequence[Axes], others: Sequence[Axes] = ()
 ) -> tuple[list[Axes], list[Axes]]:
-    """Returns along which axes what a loop carries differs, and its other results.
+    """Returns the axes along which the carry of a loop differs, and its other results.
 
     Args:
-        body: From constants, what is carried and others to what is carried and further results.
-        consts: Where the constants differ.
-        carry: Where what is carried first differs.
-        others: Where what else each pass takes differs.
+        body: From constants, carry and others to carry and further results.
+        consts: The axes along which the constants differ.
+        carry: The axes along which the initial carry differs.
+        others: The axes along which the other arguments of each pass differ.
     """
     carried = list(carry)
     while True:
@@ -109,4 +109,4 @@ def varying_loop(
         more = [a | b for a, b in zip(carried, after, strict=False)]
         if more == carried:
             return carried, after[len(carried) :]
-        carried = more  # there are only so many axes: this ends
+        carried = more  # ends, because the number of axes is finite

@@ -1,4 +1,4 @@
-"""What does not fit together in a kernel is an error of its own while the kernel is built."""
+"""Each mismatch in a kernel has a specific error while the kernel is built."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ def strided(x: Memory, result: Memory) -> None:
 
 
 def newton_root(x: Memory, result: Memory) -> None:
-    """Square roots: loops whose ends are found out, in a loop."""
+    """Square roots: loops of unknown length, in a loop."""
 
     def root(i: Scalar) -> None:
         target = abs(x[i]) + 1.0
@@ -177,7 +177,7 @@ def negated_row(x: Memory, result: Memory) -> None:
 
 
 def parts(x: Memory, result: Memory) -> None:
-    """Rows from 1 on, of which the second is read; parts of parts."""
+    """Rows from 1 on, with the second one read; parts of parts."""
     assert x.rows(1, 3).shape == (3, 8)
     assert x.rows(1, 3).at(0).shape == (8,)
     assert x.at(2, 3).shape == ()
@@ -228,7 +228,7 @@ def expected_vectors() -> np.ndarray:
 
 
 def masked(x: Memory, result: Memory) -> None:
-    """Seven numbers in vectors of four; what a mask leaves out is zero, or stays."""
+    """Seven numbers in vectors of four; masked lanes are zero, or stay."""
     mask = first_lanes(4, 3)
     head, tail = x.read(0, 4), x.read(4, 4, mask=mask)
     result.write(0, exp(head * 0.0) + head)

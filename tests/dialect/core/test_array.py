@@ -114,7 +114,7 @@ def misuses(path: Path) -> Iterator[str]:
 
 
 def test_nothing_is_taken_for_an_instance_of_the_very_class() -> None:
-    # What compares type(x) means ConcreteArray; with Array the comparison would never hold.
+    # Comparisons of type(x) mean ConcreteArray; with Array the comparison would never hold.
     rooms = ("dialect", "passes", "runtime", "frontend")
     paths = [path for room in rooms for path in (ROOT / room).rglob("*.py")]
     assert [place for path in paths for place in misuses(path)] == []

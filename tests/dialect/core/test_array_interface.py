@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-import axir.numpy  # noqa: F401 (installs what is compared)
+import axir.numpy  # noqa: F401 (installs the compared methods)
 from axir.dialect.core import array
 from axir.dialect.core.array import Array, ConcreteArray
 from axir.dialect.program.tracer import Tracer
@@ -23,7 +23,7 @@ CLASS = next(
 DECLARED = {node.name: node for node in CLASS.body if isinstance(node, ast.FunctionDef)}
 # Of these tracers have none, for programs ask by `hasattr`.
 UNTRACED = {*array_placement.UNTRACED_METHODS, *array_placement.UNTRACED_PROPERTIES}
-# What the class says of itself, so that type checkers see it there.
+# Members that the class itself declares, so that type checkers see them there.
 OWN = {
     node.name
     for node in ast.walk(ast.parse(inspect.getsource(array)))

@@ -1,4 +1,4 @@
-"""Empty modules in place of the wheel's, whose classes nothing needs."""
+"""Empty modules in place of the wheel's modules with unused classes."""
 
 from __future__ import annotations
 

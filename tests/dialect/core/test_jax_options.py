@@ -72,7 +72,7 @@ def test_the_cache_keeps_what_options_let_in(tmp_path: Path) -> None:
     assert programs(jax_persistent_cache_min_compile_time_secs=1000) == 0
     assert programs(jax_persistent_cache_min_entry_size_bytes=1 << 30) == 0
     assert programs(jax_compilation_cache_max_size=-1) == 1
-    # IREE's program, and what leads to it from the module before legalization.
+    # IREE's program, and the link to it from the module before legalization.
     assert programs(jax_compilation_cache_max_size=-1, axir_compiler="iree") == 2
     (tmp_path / "file").write_text("")
     with config(axir_cache_dir=str(tmp_path / "file"), jax_raise_persistent_cache_errors=True):

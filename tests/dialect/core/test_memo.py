@@ -1,4 +1,4 @@
-"""What is derived from something: made once, kept with it, and not for ever."""
+"""Values derived from an object: made once, kept with it, and freed with it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values that several threads want at once: made once, and nobody waits for ever."""
+"""Values that several threads want at once: made once, and no thread waits for ever."""
 
 from __future__ import annotations
 

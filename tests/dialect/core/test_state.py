@@ -1,4 +1,4 @@
-"""The state of a thread: what changes it for a while changes it back, however that while ends."""
+"""The state of a thread: temporary changes are undone, however their block ends."""
 
 from __future__ import annotations
 

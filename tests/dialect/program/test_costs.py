@@ -1,4 +1,4 @@
-"""Estimates of the cost model: what grows with what, and what decides."""
+"""Estimates of the cost model: their growth, and the decisions that follow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tracing: what is recorded, what is computed, what becomes a constant; and the jaxpr view."""
+"""Tracing: recorded ops, computed values, constants; and the jaxpr view."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def test_made_jaxprs_describe_what_the_function_makes() -> None:
         x += jnp.full_like(x, 2, int, 30)
         return x + jnp.zeros(30, int) + lax.full((30,), 2) + jnp.arange(30)
 
-    for _ in range(2):  # what is known of arrays goes with them
+    for _ in range(2):  # cached facts about arrays are freed with them
         closed = axir.make_jaxpr(function)(1)
         assert not closed.consts
         names = [equation.primitive.name for equation in closed.eqns]

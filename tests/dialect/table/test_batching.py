@@ -1,4 +1,4 @@
-"""Vectorized, every sample of every op gives what a loop over the batch gives."""
+"""Vectorized, every sample of every op equals a loop over the batch."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Axes = tuple[int | None, ...]
 
 
 def _patterns(case: Case) -> Iterator[Axes]:
-    """Batch axes to try: each operand alone, all at the front, all at the back, and mixed."""
+    """Batch axes to try: each operand separately, all at the front, all at the back, and mixed."""
     ranks = [x.ndim for x in case.args]
     yield (0,) * len(ranks)
     if not any(ranks):

@@ -1,4 +1,4 @@
-"""Compiled by IREE, every sample of every op gives what the evaluator gives."""
+"""Compiled by IREE, every sample of every op equals the evaluator's results."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def test_compiled_op_agrees_with_the_evaluator(name: str) -> None:
 
 
 def compiled_cases(name: str) -> list[Case]:
-    """All samples, but of the longest formulas those that compute in another one's precision.
+    """All samples, without the halves of formulas with several operands.
 
-    A formula computes f16 and bf16 in f32, by one rule, which those of one operand show.
+    A formula computes f16 and bf16 in f32, by one rule; formulas of one operand show it.
     """
     return [
         case

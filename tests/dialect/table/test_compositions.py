@@ -110,14 +110,14 @@ def composed() -> dict[tuple[str, str], tuple[Case, Function, list[np.ndarray]]]
                 try:
                     found[name, kind] = (case, *compose(case))
                 except UnsupportedRuleError:
-                    continue  # the rule says for which parameters there is no derivative
+                    continue  # the rule names the parameters without derivative
     return found
 
 
 @pytest.fixture(scope="module")
 def results(composed: Any) -> Results:
-    """What they return."""
-    # Not a generator: the option, still set while tests run, would hide what they change.
+    """Results of the compositions."""
+    # Not a generator: the option, still set while tests run, would hide their changes.
     with config(jax_enable_x64=True):
         return Results(
             {

@@ -1,9 +1,9 @@
-"""Of numbers that the compiler knows, elementwise ops give what the evaluator gives.
+"""Elementwise ops of numbers that the compiler knows equal the evaluator's results.
 
-Samples are arguments, of which the compiler knows nothing; a constant it folds, and an operation
-that is not defined for it makes everything that is computed of it undefined. So each operand is a
-constant of equal elements in turn, and a product with nan, which the compiler knows to be nan.
-Small functions become kernels; what is alone in a dispatch of IREE's is tested with nan.
+Samples are arguments with values unknown to the compiler. It folds constants, and an operation that
+is not defined for a constant makes all its results undefined. So each operand is a constant of
+equal elements in turn, and a product with nan, which the compiler knows to be nan. Small functions
+become kernels; functions in separate dispatches of IREE are tested with nan.
 
 Elsewhere: arrays of such numbers as arguments (`test_compiled.py`).
 """
@@ -29,8 +29,8 @@ from axir.dialect.program.function_tracing import trace_function
 from axir.passes.fuse import fuse_small_programs
 
 _BATCHES = 4
-# IEEE 754 lets the larger and the smaller one of zeros of both signs be either; nobody says what
-# sign a part of `wofz` has that is zero.
+# IEEE 754 lets the larger and the smaller one of zeros of both signs be either; no standard gives
+# the sign of a part of `wofz` that is zero.
 _ZEROS_ARE_EQUAL = {"max", "min", "clamp", "wofz"}
 _HIDDEN_NAN = "x * nan"
 _Known = str | complex
@@ -53,7 +53,7 @@ def _elementwise_cases() -> Iterator[Case]:
 
 
 def _known_numbers(dtype: np.dtype) -> list[_Known]:
-    """What operands are: constants, of which halves, computed in single precision, need few."""
+    """The constant operands; halves are computed in single precision, and need few."""
     nan, inf = np.nan, np.inf
     if dtypes.is_complex(dtype):
         return [complex(nan, nan), complex(-0.0, -0.0)]
@@ -65,7 +65,7 @@ def _known_numbers(dtype: np.dtype) -> list[_Known]:
 
 
 class _Constants:
-    """An op whose operands become known numbers, one after the other.
+    """An op; its operands become known numbers, one after the other.
 
     Args:
         case: A sample of the op, which says the dtype and the parameters.
@@ -97,7 +97,7 @@ class _Constants:
         return trace_function(apply, [kind], name=self.case.primitive.name)
 
     def problems(self, results: Sequence[np.ndarray]) -> Iterator[str]:
-        """Tells where results are not those of the evaluator."""
+        """Tells where results differ from the evaluator's."""
         for (number, place), got in zip(self.labels, results, strict=True):
             value = np.nan if number == _HIDDEN_NAN else number
             operands = [self.operand] * len(self.case.args)

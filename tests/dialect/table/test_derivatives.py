@@ -34,7 +34,7 @@ from axir.passes.transforms.transpose import transpose
 
 Arrays = list[np.ndarray]
 
-# Ops whose derivative is declared to be zero, which is not the limit of their differences.
+# Ops with a declared derivative of zero, which is not the limit of their differences.
 _DECLARED_ZERO = {"stop_gradient", "nextafter"}
 _DIFFERENTIABLE = differentiable_ops()
 _TRANSPOSABLE = [n for n in _DIFFERENTIABLE if not isinstance(OPS[n].transpose, Unsupported)]
@@ -44,7 +44,7 @@ _TRANSPOSABLE = [n for n in _DIFFERENTIABLE if not isinstance(OPS[n].transpose, 
 
 
 def _directions(case: Case) -> list[list[Any]]:
-    """Tangents of the operands: of all float operands together, and of each alone."""
+    """Tangents of the operands: of all float operands together, and of each separately."""
     generator = case.generator()
     full = [
         random_like(generator, x) if active else Zero(t.to_tangent_aval())
@@ -116,7 +116,7 @@ def _resolution_of(args: Sequence[np.ndarray]) -> float:
 def _disagreement(
     label: str, results: Arrays, expected: Arrays, around: Arrays, args: Sequence[np.ndarray]
 ) -> list[str]:
-    """Compares with finite differences, whose rounding errors grow with the values around."""
+    """Compares with finite differences; their rounding errors grow with the values around."""
     found = []
     allowed = 300 * _resolution_of(args) ** (2 / 3)
     for got, want, value in zip(results, expected, around, strict=True):
@@ -168,7 +168,7 @@ def test_second_derivative_is_the_limit_of_differences(name: str) -> None:
         try:
             got = _tangent_values(first, case.args, tangents)
         except UnsupportedRuleError:
-            continue  # the rule says in which operands there is no second derivative
+            continue  # the rule names the operands without second derivative
         want = _central_differences(lambda *xs, f=first: _float_results(f, xs), case.args, tangents)
         problems += _disagreement(str(case), got, want, around, case.args)
     assert not problems, "\n".join(problems)
@@ -308,7 +308,7 @@ def test_tangents_and_cotangents_have_the_types_of_what_they_belong_to(name: str
         try:
             derived = derive(function, "jvp", case.active, True).function
         except UnsupportedRuleError:
-            continue  # the rule says for which parameters there is no derivative
+            continue  # the rule names the parameters without derivative
         inexact = [t for t in function.output_types if dtypes.is_inexact(t.dtype)]
         tangent_types = derived.output_types[len(function.outputs) :]
         assert [(t.shape, t.dtype) for t in tangent_types] == [

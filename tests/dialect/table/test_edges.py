@@ -11,13 +11,13 @@ from support.op_cases import Case, cases_of, sampled_ops
 from axir.dialect.core import dtypes
 from axir.dialect.ops import OPS
 
-# What is known of each kind of operand.
+# The edges of each kind of operand.
 _FLOAT = {"nan", "inf", "-inf", "-0.0"}
 _COMPLEX = {"nan part", "infinite part", "-0.0 part"}
 _INTEGER = {"greatest integer", "least integer"}
 _SHAPES = {"empty", "rank 0", "rank 6"}
 
-# Calls and loops only pass values on, to the functions that they hold or to nobody.
+# Calls and loops only pass values on, to the functions that they hold, or to none.
 _CALLS = {
     "jit", "checkpoint", "custom_jvp_call", "custom_vjp_call",
     "custom_vmap_call", "dce_sink", "linear_call", "custom_linear_solve", "shard_map",
@@ -28,13 +28,13 @@ _MATRICES = {
     "triangular_solve", "cholesky", "eigh", "lu", "eig", "lu_solve", "qr", "geqrf",
     "householder_product", "schur", "hessenberg", "tridiagonal", "svd", "tridiagonal_solve", "fft",
 }  # fmt: skip
-# Ops along an axis, of which a scalar has none.
+# Ops along an axis, which a scalar does not have.
 _ALONG_AXIS = {
     "argmax", "argmin", "iota", "concatenate", "split", "unstack", "sort", "top_k", "cumsum",
     "cumprod", "cummax", "cummin", "cumlogsumexp", "linear_recurrence", "conv_general_dilated",
     "lu_pivots_to_permutation",
 }  # fmt: skip
-# Functions of complex numbers whose edges are nobody's standard, or products of such.
+# Functions of complex numbers without a standard for their edges, or products of such.
 _FORMULAS = {"pow", "atan2", "integer_pow", "dot_general", "conv_general_dilated"}
 _REASONS: list[tuple[set[str], set[str]]] = [
     (_CALLS, _FLOAT | _COMPLEX | _INTEGER | _SHAPES),
@@ -50,7 +50,7 @@ _REASONS: list[tuple[set[str], set[str]]] = [
     ({"dim_as_value"}, _INTEGER | {"empty", "rank 6"}),  # one number, how large something is
     # Pivots are rows of the matrix.
     ({"lu_pivots_to_permutation"}, _INTEGER | {"rank 6"}),
-    # Functions of the user's, of which the samples know the logarithm of a sum and the like.
+    # Functions of the user's; the samples have the logarithm of a sum and similar ones.
     ({"reduce", "reduce_window", "select_and_scatter"}, _FLOAT | _INTEGER),
 ]
 

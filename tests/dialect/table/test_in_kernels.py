@@ -1,4 +1,4 @@
-"""In kernels, the samples of every op that has a rule give what the evaluator gives."""
+"""In kernels, the samples of every op with a rule equal the evaluator's results."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from support.op_programs import Programs
 from axir.dialect.core.extended_dtypes import extended
 from axir.passes.fuse import fuse_small_programs
 
-# What no kernel holds, by the reason that the pass gives: types, operations without a rule yet, and
-# what is compiled for the whole machine or calls the host.
+# Programs outside of kernels, by the reason that the pass gives: types, operations without a rule
+# yet, and operations that are compiled for the whole machine or call the host.
 _REASONS = re.compile(
     r"there is no rule for (stablehlo\.(bitcast_convert|convolution|sort|fft"
     r"|reduce_window|select_and_scatter|rng_bit_generator|reduce_precision|complex|real|imag"
@@ -34,8 +34,8 @@ def _chosen(name: str) -> Iterator[Case]:
     """Gives the largest sample of dtypes that a kernel holds, of common ones the smallest, too."""
     groups: dict[tuple[np.dtype, ...], list[Case]] = {}
     for case in cases_of(name):
-        # Formulas are thousands of operations, each of which is an op of the table too: one dtype
-        # of theirs shows that they fit together.
+        # Formulas are thousands of operations, and each is an op of the table too: samples of one
+        # dtype show that they fit together.
         if case.is_formula and case.args[0].dtype != np.float32:
             continue
         kinds = (*(x.dtype for x in case.args), *case.results)

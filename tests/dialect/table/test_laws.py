@@ -1,4 +1,4 @@
-"""Laws that hold for all shapes: hypothesis draws them, NumPy says what is right."""
+"""Laws that hold for all shapes: hypothesis draws them, NumPy gives the expected results."""
 
 from __future__ import annotations
 

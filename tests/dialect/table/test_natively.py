@@ -1,4 +1,4 @@
-"""As machine code of this process, the samples of every op give what the evaluator gives."""
+"""As machine code of this process, the samples of every op equal the evaluator's results."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BATCHES = [_NAMES[start::_COUNT] for start in range(_COUNT)]
 
 
 def _chosen(name: str) -> list[Case]:
-    """All samples, but of formulas, which are thousands of operations, those of two dtypes."""
+    """All samples; of formulas, which are thousands of operations, only two dtypes."""
     cases = cases_of(name)
     return [x for x in cases if not x.is_formula or x.args[0].dtype in (np.float32, np.float64)]
 

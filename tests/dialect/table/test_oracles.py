@@ -90,7 +90,7 @@ _MPMATH: dict[str, Callable[..., Any]] = {
 
 
 def _reference(case: Case) -> np.ndarray | None:
-    """What the op gives by its oracle; None for operands that have none."""
+    """The oracle's result for the op; None for operands without an oracle."""
     name, (want,) = case.primitive.name, case.results
     operands = [*case.args, *case.params.values()]
     if case.args[0].dtype.names:
@@ -226,7 +226,7 @@ def test_evaluator_agrees_with_the_oracle_under_parameters(name: str) -> None:
     for case in cases_of(name):
         if name == "nextafter" and case.args[0].dtype.itemsize == 2:
             continue  # NumPy's float16 does not go from 0.0 to -0.0
-        with np.errstate(over="ignore"):  # what is next to the largest number
+        with np.errstate(over="ignore"):  # the number next to the largest one
             results = _WITH_PARAMETERS[name](*case.args, **case.params)
         expected = [words_of(np.asarray(x)) for x in results]
         problems += differences(str(case), case.evaluate(), expected, 0)

@@ -1,4 +1,4 @@
-"""What ops declare of their parameters is what rules take, samples hold and text may say."""
+"""Declared parameters of ops agree with rules, samples and text."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from axir.dialect.text.module_reader import parse_module, read_module
 
 # Rules that get the parameters of the op as keyword arguments.
 _TAKING = sorted(set(vars(Primitive("none"))) - {"samples", "reduced"})
-# One value of each type that text can hold, and a tuple that is none of them.
+# One value of each type that text can hold, and a tuple of another type.
 _VALUES = ("text", 0.5, 2, True, None, np.dtype(np.float32), (0,), (("text", 0.5),))
 
 

@@ -1,4 +1,4 @@
-"""Every op on parts gives what it gives on whole arrays, however its operands are cut.
+"""Every op on parts equals the op on whole arrays, however its operands are cut.
 
 The program of a device is vectorized over the axes of the mesh, which resolves its collectives, so
 one device is enough.

@@ -33,8 +33,8 @@ def test_rule_is_there_or_its_absence_explained(name: str, rule: str) -> None:
             assert not any(case.args for case in cases_of(name))
 
 
-# Ops whose every sample is at an edge: steps, which have no other interesting values, and what
-# differentiates in one operand what it reads from another.
+# Ops with all samples at an edge: steps, which have no other interesting values, and ops that read
+# one operand and send its derivative to another.
 _STEPS = {"round", "lu_solve"}
 
 

@@ -54,7 +54,7 @@ def sample_functions(name: str) -> dict[str, Function]:
             return list(results) if primitive.multiple_results else [results]
 
         function = trace_function(call, types, name=f"{name}_{len(functions)}")
-        # What has no operands is computed while tracing.
+        # Ops without operands are computed while tracing.
         if function.equations and has_uniform_groups(function):
             functions[function.name] = function
     return functions

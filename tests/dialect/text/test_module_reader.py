@@ -1,4 +1,4 @@
-"""Reading modules: what is wrong with a text is told with its line, and never crashes."""
+"""Reading modules: an error names its line in the text, and never crashes."""
 
 from __future__ import annotations
 

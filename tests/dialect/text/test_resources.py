@@ -65,7 +65,7 @@ def check(found: dict[str | None, np.ndarray], name: str) -> None:
     [
         ("w", "w"),
         ('"a name, {with} signs"', "a name, {with} signs"),
-        (r'"Gr\C3\B6\C3\9Fe"', "Größe"),  # as MLIR prints what is not ASCII
+        (r'"Gr\C3\B6\C3\9Fe"', "Größe"),  # as MLIR prints characters beyond ASCII
         ('"Größe"', "Größe"),
         (r'"a\22b\5C"', 'a"b' + "\\"),
         (r'"a\"b\\"', 'a"b' + "\\"),

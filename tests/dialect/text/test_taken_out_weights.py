@@ -56,7 +56,7 @@ def test_ends_of_sections_in_strings() -> None:
 
 
 def test_resources_of_other_dialects_are_skipped() -> None:
-    # A blob says how it is aligned and how long it is; nothing else is said of those of programs.
+    # A blob states its alignment and its length; blobs of programs state nothing else.
     blob = written(1) + written(3) + b"abc"
     groups = {7: [(0, 5)], 3: [(1, len(blob)), (2, 0)], 8: [(0, 2)]}
     listed = written(0)
@@ -68,7 +68,7 @@ def test_resources_of_other_dialects_are_skipped() -> None:
     weights.take_resources(Section(0, listed), Section(0, data), 3, data)
     assert weights.names == ["w", "elided"]
     assert {number: bytes(x) for number, x in weights.blobs.items()} == {0: b"abc"}
-    # A constant is a resource that comes after those of all dialects.
+    # A constant is a resource that comes after the resources of all dialects.
     entry = written(18) + written(4) + written(2) + b"de"
     assert weights.replacement(memoryview(entry), False) == written(16) + written(4) + written(4)
     assert bytes(weights.blobs[2]) == b"de"

@@ -1,4 +1,4 @@
-"""Convolutions: values and derivatives equal those of JAX, on the evaluator and compiled."""
+"""Convolutions: values and derivatives equal JAX's, on the evaluator and compiled."""
 
 from __future__ import annotations
 

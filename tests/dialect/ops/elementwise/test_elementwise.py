@@ -1,4 +1,4 @@
-"""Elementwise functions: what they accept beyond equal dtypes, and values at the edges."""
+"""Elementwise functions: accepted operands beyond equal dtypes, and values at the edges."""
 
 from __future__ import annotations
 

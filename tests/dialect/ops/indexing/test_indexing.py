@@ -68,7 +68,7 @@ def window_start(vector: Any, extents: Any, sizes: Any, index_map: Any, mode: st
 def window_places(
     operand_shape: Any, indices: Any, numbers: Any, sizes: Any, mode: str
 ) -> Iterator[tuple[tuple[int, ...], tuple[int, ...] | None]]:
-    """Yields each place of a gather's result (of a scatter's updates) with that of the operand."""
+    """Yields each place of a gather's result (of a scatter's updates) and its operand place."""
     offset_dims, collapsed, index_map, operand_batching, indices_batching = numbers
     hidden = {*collapsed, *operand_batching}
     window_dims = [d for d in range(len(operand_shape)) if d not in hidden]

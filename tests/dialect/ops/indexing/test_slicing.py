@@ -1,4 +1,4 @@
-"""Slices at static and at dynamic places: what the table's samples do not show."""
+"""Slices at static and at dynamic places: cases beyond the table's samples."""
 
 from __future__ import annotations
 

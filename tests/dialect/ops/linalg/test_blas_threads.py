@@ -1,4 +1,4 @@
-"""How many threads LAPACK takes: one for matrices of which parts do not pay."""
+"""Number of threads of LAPACK: one for matrices that are too small to divide."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shape ops and constants: what the table's samples do not show."""
+"""Shape ops and constants: cases beyond the table's samples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`shard_map` under transformations is what its function on whole arrays is."""
+"""`shard_map` under transformations equals its function on whole arrays."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def mapped(f: Callable[..., Any], ins: Any, outs: Any, **options: Any) -> Callab
 
 
 def network(x: Any, w: Any) -> tuple[Any, ...]:
-    """A product whose sum is shared out, and what does not depend on the device."""
+    """A product with a sum that devices share, and a value that does not depend on the device."""
     hidden = jnp.tanh(lax.psum(x @ w, "b"))
     return hidden, lax.pmean(jnp.sum(hidden**2), "a"), jnp.sin(w)
 
@@ -71,7 +71,7 @@ def test_derivatives() -> None:
 def test_the_backward_pass_is_a_map_with_residuals_of_each_device() -> None:
     text = str(axir.make_jaxpr(axir.grad(total(parts)))(X, W))
     assert text.count("shard_map[") == 2
-    # What the forward pass keeps has a first dimension, one for each device.
+    # The residuals of the forward pass have a first dimension, one entry for each device.
     assert "(('a', 'b'), (), ())" in text
 
 
@@ -139,7 +139,7 @@ def test_keys_are_cut_as_numbers_are() -> None:
     close(drawn(keys), axir.vmap(lambda k: axir.random.uniform(k, (2,)))(keys))
 
 
-# What is the same on all devices -----------------------------------------------------------------
+# Values that are equal on all devices ------------------------------------------------------------
 
 
 def counted(lib: Any, x: Any, n: Any) -> Any:

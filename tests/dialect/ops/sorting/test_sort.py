@@ -182,7 +182,7 @@ def test_batches_with_different_axes() -> None:
 
 
 def large_programs() -> dict[str, tuple[Callable[..., Any], tuple[np.ndarray, ...]]]:
-    """What is built on sorting, of more elements than a dispatch's stack could hold."""
+    """Programs built on sorting, of more elements than a dispatch's stack could hold."""
     generator = np.random.default_rng(5)
     long = generator.integers(-5000, 5000, 20_000).astype(np.float32) / 4
     long[::1000] = np.nan

@@ -1,4 +1,4 @@
-"""Reductions of windows agree with JAX's, with their derivatives, and say what is wrong."""
+"""Reductions of windows and their derivatives agree with JAX's, and name errors."""
 
 from __future__ import annotations
 
