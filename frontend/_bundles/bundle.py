@@ -156,7 +156,7 @@ class Bundle(Mapping[str, Exported]):
         """Returns the bundle with other values of some parameters, in all functions.
 
         Raises:
-            ParameterError: if there is no such parameter.
+            ParameterError: if the parameter does not exist.
             ShapeError, DTypeError: if a value is not of the type of the parameter.
         """
         known = self.parameters

@@ -273,7 +273,7 @@ class Exported(Calls):
         """Returns the function with other values of some of its parameters; nothing is traced.
 
         Raises:
-            ParameterError: if there is no such parameter.
+            ParameterError: if the parameter does not exist.
             ShapeError, DTypeError: if a value is not of the type of the parameter.
 
         >>> import functools, axir.numpy as jnp

@@ -183,7 +183,7 @@ def updates_of(
         updates: As for `trace`.
 
     Raises:
-        ParameterError: if there is no such parameter, or no such result of its type.
+        ParameterError: if the parameter does not exist, or no such result of its type.
     """
     kinds = {value.name: value.type for value in signature.results}
     found: dict[str, str] = {}

@@ -203,7 +203,7 @@ class Program:
         """Returns the signature of a function.
 
         Raises:
-            ParameterError: if there is no such function.
+            ParameterError: if the function does not exist.
         """
         wanted = name or self.main
         if wanted not in self.signatures:

@@ -43,7 +43,7 @@ def write_file(path: Path, content: bytes | Callable[[str], UserObject]) -> None
     """Writes a file whole or not at all: to a temporary one beside it, which is then renamed.
 
     Raises:
-        FileNotFoundError: if there is no such folder.
+        FileNotFoundError: if the folder does not exist.
     """
     if not path.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path.parent))

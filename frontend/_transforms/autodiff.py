@@ -391,7 +391,7 @@ def grad(
 ) -> Callable[P, UserObject]:
     """Returns a function that computes the gradient of `fun`.
 
-    Arguments and errors are those of `value_and_grad`.
+    Takes the arguments and raises the errors of `value_and_grad`.
 
     Returns:
         A function that returns the gradient, or `(gradient, auxiliary)` with `has_aux`.

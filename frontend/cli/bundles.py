@@ -167,7 +167,7 @@ def chosen(functions: Mapping[str, UserObject], name: str | None) -> str:
     """Returns the name of the function that is meant: the one named, the only one, or `main`.
 
     Raises:
-        ParameterError: if there is no such function, or several and none is named.
+        ParameterError: if the function does not exist, or several and none is named.
     """
     if name is None and len(functions) == 1:
         return next(iter(functions))

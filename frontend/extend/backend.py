@@ -40,7 +40,7 @@ def get_backend(platform: str | Client | None = None) -> Client:
     """Returns what runs programs on a platform, by default that of the default device.
 
     Raises:
-        DeviceNotFoundError: if there is no such platform.
+        DeviceNotFoundError: if the platform does not exist.
 
     >>> get_backend("cpu").platform
     'cpu'

@@ -74,7 +74,7 @@ def broadcasted_iota(
         dtype: Its dtype, of numbers.
         shape: Its shape.
         dimension: Along which it counts.
-        out_sharding: How it is cut along axes of a mesh whose type is `Explicit`.
+        out_sharding: How it is cut along `Explicit` axes of a mesh.
 
     Raises:
         DTypeError: for bool.

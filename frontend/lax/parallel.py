@@ -184,7 +184,7 @@ def _varying(x: ArrayLike, names: Sequence[UserObject]) -> Value:
 
 
 def pmean(x: ArrayLike, axis_name: AxisName, *, axis_index_groups: UserObject = None) -> UserObject:
-    """Averages over a mapped axis; every position gets the mean. Arguments are those of `psum`."""
+    """Averages over a mapped axis; every position gets the mean. Takes the arguments of `psum`."""
     total = psum(x, axis_name, axis_index_groups=axis_index_groups)
     count = psum(1, axis_name, axis_index_groups=axis_index_groups)
 
@@ -198,12 +198,12 @@ def pmean(x: ArrayLike, axis_name: AxisName, *, axis_index_groups: UserObject = 
 
 
 def pmax(x: ArrayLike, axis_name: AxisName, *, axis_index_groups: UserObject = None) -> UserObject:
-    """Returns the largest values along a mapped axis. Arguments are those of `psum`."""
+    """Returns the largest values along a mapped axis. Takes the arguments of `psum`."""
     return _reduction(collectives.pmax_primitive, x, axis_name, axis_index_groups)
 
 
 def pmin(x: ArrayLike, axis_name: AxisName, *, axis_index_groups: UserObject = None) -> UserObject:
-    """Returns the smallest values along a mapped axis. Arguments are those of `psum`."""
+    """Returns the smallest values along a mapped axis. Takes the arguments of `psum`."""
     return _reduction(collectives.pmin_primitive, x, axis_name, axis_index_groups)
 
 

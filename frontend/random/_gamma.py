@@ -157,7 +157,7 @@ def gamma(
     Args:
         key: The key.
         a: Positive numbers.
-        shape: Shape of the result; by default that of `a`, which must broadcast to it.
+        shape: Shape of the result; by default `a`'s, which must broadcast to it.
         dtype: Float dtype of the result.
         method: `exact`, or `approximate`: without loops, near the distribution (quantiles are
             off by less than a thousandth).
@@ -186,7 +186,7 @@ def loggamma(
     Args:
         key: The key.
         a: Positive numbers.
-        shape: Shape of the result; by default that of `a`.
+        shape: Shape of the result; by default `a`'s.
         dtype: Float dtype of the result.
         method: `exact`, or `approximate`: without loops, near the distribution (quantiles are
             off by less than a thousandth).
@@ -249,7 +249,7 @@ def dirichlet(
     Args:
         key: The key.
         alpha: Concentrations, of shape (..., n).
-        shape: Shape of the result without its last axis; by default that of `alpha` without its.
+        shape: Shape of the result without its last axis; by default `alpha`'s without its.
         dtype: Float dtype of the result.
         out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
 
@@ -298,7 +298,7 @@ def chisquare(
     Args:
         key: The key.
         df: Positive numbers, the degrees of freedom.
-        shape: Shape of the result; by default that of `df`.
+        shape: Shape of the result; by default `df`'s.
         dtype: Float dtype of the result.
         method: `exact`, or `approximate`: without loops, near the distribution (quantiles are
             off by less than a thousandth).
@@ -358,7 +358,7 @@ def t(
     Args:
         key: The key.
         df: Positive numbers, the degrees of freedom.
-        shape: Shape of the result; by default that of `df`.
+        shape: Shape of the result; by default `df`'s.
         dtype: Float dtype of the result.
         out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
 

@@ -120,7 +120,7 @@ def poisson(
     Args:
         key: The key.
         lam: The rates, at least 0.
-        shape: Shape of the result; by default that of `lam`, which must broadcast to it.
+        shape: Shape of the result; by default `lam`'s, which must broadcast to it.
         dtype: Integer dtype of the result.
         method: `exact`, or `approximate`: without loops, of a distribution whose total
             variation from Poisson's, half the sum of how far probabilities are off, is below 1e-4.

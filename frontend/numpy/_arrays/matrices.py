@@ -111,7 +111,7 @@ def _triangle(name: str, m: ArrayLike, k: int, keeps_lower: bool) -> Value:
 def _compared_diagonals(
     x: Value, shape: tuple[int, ...], k: int, compare: Callable[[Value, Value], Value]
 ) -> Value:
-    """Returns a mask of a matrix: how the column of row r + k compares with that of the element."""
+    """Returns the mask `compare(row + k, column)` of a matrix's elements."""
     rows, columns = iota_beside(x, (shape[0], 1), 0), iota_beside(x, (1, shape[1]), 1)
     return compare(add(rows, np.int32(k)), columns)
 

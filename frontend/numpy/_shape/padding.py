@@ -45,7 +45,7 @@ class PaddingModeError(AxirError, NotImplementedError):
 def pad(
     array: UserObject, pad_width: UserObject, mode: UserObject = "constant", **kwargs: Options
 ) -> Value:
-    """Adds elements before and after those of an array.
+    """Adds elements before and after an array's elements.
 
     Args:
         array: Array.

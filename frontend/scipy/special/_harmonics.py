@@ -45,7 +45,7 @@ def sph_harm_y(
         theta: Polar angles, from 0 to pi.
         phi: Azimuths, from 0 to 2 pi.
         diff_n: Must be None: derivatives are axir's own.
-        n_max: The greatest degree, static; by default that of `n`. Greater degrees become it.
+        n_max: The greatest degree, static; by default `n`'s. Greater degrees become it.
 
     Returns:
         Complex array of the shape that the arguments broadcast to.
