@@ -177,7 +177,7 @@ def smap(
     Args:
         f: Function of parts; without it, `smap` is a decorator with options.
         in_axes: Which axes of the arguments are cut: an integer, None for arguments that each
-            device gets whole, or a tuple with one of these, or a tree of these, for each argument.
+            device gets whole, or a tuple with one of these, or a tree of these per argument.
         out_axes: The axes of the results along which parts are joined, in the same form.
         axis_name: The axis of the mesh.
 

@@ -316,7 +316,7 @@ def from_torch(
 
     Args:
         program: What `torch.export.export(module, args)` gave, or `torch.export.load`.
-        name: What the function is called.
+        name: Name of the function.
         shapes: Shapes of arguments that the program leaves open (`torch.export.Dim`), by name.
             Their elements are numbers, and names or symbolic extents for extents that stay open.
 
@@ -326,7 +326,7 @@ def from_torch(
 
     Raises:
         ModelImportError: if a package is missing, or cannot read the program.
-        RaisingError: if it holds what the jaxpr dialect has no counterpart for.
+        RaisingError: if an operation has no counterpart in the jaxpr dialect.
         ShapeError: if a shape does not fit.
     """
     from axir._foreign import torch_programs  # late: few programs import models
@@ -346,7 +346,7 @@ def from_onnx(
 
     Args:
         path: The `.onnx` file. Its external data files are read as well.
-        name: What the function is called.
+        name: Name of the function.
         shapes: Shapes of inputs that the model leaves open, by name. Their elements are numbers,
             and names or symbolic extents for extents that stay open.
 
@@ -357,7 +357,7 @@ def from_onnx(
     Raises:
         OSError: if the file does not exist.
         ModelImportError: if a package is missing, or cannot read the model.
-        RaisingError: if it holds what the jaxpr dialect has no counterpart for.
+        RaisingError: if an operation has no counterpart in the jaxpr dialect.
         ShapeError: if a shape does not fit.
     """
     from axir._foreign import onnx_models  # late: few programs import models

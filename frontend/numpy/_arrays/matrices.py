@@ -120,7 +120,7 @@ def tril(m: ArrayLike, k: int = 0) -> Value:
     """Returns the lower triangle of matrices, with zeros above.
 
     Args:
-        m: Array whose last two axes are the matrices'.
+        m: Array; its last two axes are the matrices.
         k: The highest diagonal that stays: positive ones lie above the main one.
 
     Raises:
@@ -138,7 +138,7 @@ def triu(m: ArrayLike, k: int = 0) -> Value:
     """Returns the upper triangle of matrices, with zeros below.
 
     Args:
-        m: Array whose last two axes are the matrices'.
+        m: Array; its last two axes are the matrices.
         k: The lowest diagonal that stays: positive ones lie above the main one.
 
     Raises:
@@ -186,7 +186,7 @@ def _from_diagonal(v: Value, k: int) -> Value:
 
 
 def diagflat(v: ArrayLike, k: int = 0) -> Value:
-    """Returns a matrix whose diagonal holds all elements of an array, in row-major order.
+    """Returns a matrix with all elements of an array on a diagonal, in row-major order.
 
     >>> import axir.numpy as jnp
     >>> jnp.diagflat(jnp.array([[1], [2]]))

@@ -34,8 +34,7 @@ class Reference:
 
     | option | meaning |
     | --- | --- |
-    | `mode` | for positions out of bounds: 'drop' (the default) leaves the update out, 'clip' moves
-        the position inside, 'promise_in_bounds' promises that all positions are in bounds |
+    | `mode` | for positions out of bounds: 'drop' (the default) leaves the update out, 'clip' moves the position inside, 'promise_in_bounds' promises that all positions are in bounds |
     | `indices_are_sorted`, `unique_indices` | promises that may speed a scatter up |
     | `wrap_negative_indices` | whether negative positions count from the end |
     | `out_sharding` | the placement of the result: a sharding, or a `PartitionSpec` |

@@ -128,9 +128,8 @@ def update(
         # As jnp.divide does; the other updates keep the dtype of the array.
         x = converted(x, arithmetic.divide(full_like(x, 1, shape=()), 1).dtype)
     if type(values) is int and dtypes.is_integer(x.dtype):
-        values = constant(
-            values, x.dtype, weak_type=True
-        )  # an integer for the array's dtype need not fit another
+        # An integer in the range of the array's dtype need not fit another dtype.
+        values = constant(values, x.dtype, weak_type=True)
     if isinstance(values, (list, tuple)):
         values = array(values)
     values = _fitting(x, array_argument(f"ndarray.at[...].{kind}", values), kind)

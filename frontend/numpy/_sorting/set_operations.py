@@ -419,7 +419,7 @@ def intersect1d(
         assume_unique: Accepted for compatibility; not needed.
         return_indices: Whether to return where they occur first in each array as well.
         size, fill_value: As of `unique`; missing results are the smallest one by default, or 0
-            if there is none.
+            for an empty result.
 
     >>> import axir.numpy as jnp
     >>> jnp.intersect1d(jnp.array([3, 1, 2]), jnp.array([2, 3]))
@@ -466,7 +466,7 @@ def setxor1d(
         ar1, ar2: Arrays.
         assume_unique: Accepted for compatibility; not needed.
         size, fill_value: As of `unique`; missing results are the smallest one by default, or 0
-            if there is none.
+            for an empty result.
 
     Returns:
         The elements. NaNs are equal to nothing: one that is in both arrays stands there twice.
