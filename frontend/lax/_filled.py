@@ -24,7 +24,7 @@ def full(
     Args:
         shape: Its shape.
         fill_value: A scalar: a Python or NumPy number, or an array of rank 0.
-        dtype: Its dtype; by default that of the value (weak if the value's is).
+        dtype: Its dtype; by default the value's (weak if the value's is).
         sharding: Where it lies; by default wherever a computation is.
 
     Raises:
