@@ -52,7 +52,7 @@ def to_value(x: UserObject, describe: Callable[[], str]) -> Value:
 
     Args:
         x: The leaf.
-        describe: Tells which leaf it is, for the error.
+        describe: Describes the leaf in errors.
     """
     if type(x) is ConcreteArray or type(x) is Tracer:
         return x
@@ -83,7 +83,7 @@ def to_values(
     Args:
         leaves: The leaves.
         trees: The arguments.
-        name: What the function is called.
+        name: Name of the function.
         given: Numbers of the leaves that stay as they are.
     """
     for x in leaves:
@@ -117,30 +117,30 @@ def flatten_arguments(trees: PyTree) -> tuple[list[UserObject], tree.TreeDef]:
 
 
 class FlatArguments(NamedTuple):
-    """Positional arguments as values, and their structure with that of no keyword arguments."""
+    """Positional arguments as values, and their structure (with empty keyword arguments)."""
 
     values: list[Value]
     in_tree: tree.TreeDef
 
 
 def flat_arguments(args: tuple[UserObject, ...], name: str) -> FlatArguments:
-    """Flattens arguments; `name` is what errors call the function."""
+    """Flattens arguments; `name` is the function's name in errors."""
     leaves, in_tree = flatten_arguments((args, {}))
     return FlatArguments(to_values(leaves, args, name), in_tree)
 
 
 class FlatFunction:
-    """A user's function as one of flat values, which remembers the tree of its last result.
+    """A user's function as a function of flat values; it remembers the tree of its last result.
 
     Args:
         function: The user's function.
         in_tree: Structure of its arguments, as a tuple and a dict.
-        has_aux: Whether it returns a pair, of which the second part is auxiliary.
+        has_aux: Whether it returns a pair with auxiliary data as second element.
         given: By their number leaves of the arguments that are handed on as they are.
 
     Attributes:
-        out_tree: Structure of what the function returned.
-        auxiliary: With `has_aux`, what it returned besides (flat values of the trace).
+        out_tree: Structure of the function's result.
+        auxiliary: With `has_aux`, the auxiliary data (flat values of the trace).
         auxiliary_tree: With `has_aux`, the structure of that.
     """
 
@@ -210,7 +210,7 @@ def _is_float0(x: UserObject) -> bool:
 
 
 class ResultTree:
-    """The structure of arguments or results of which some are no values of a trace.
+    """The structure of arguments or results; some leaves are no values of a trace.
 
     Args:
         structure: Their structure.
@@ -234,7 +234,7 @@ class ResultTree:
         return self.structure.num_leaves - len(self.others)
 
     def is_leaf(self) -> bool:
-        """Tells that a value alone is not the result."""
+        """Tells that the result is more than a single value."""
         return False
 
     def unflatten(self, values: Sequence[Value]) -> UserObject:
@@ -268,9 +268,9 @@ class ResultTree:
 def trace_abstract(
     function: FlatFunction, types: Sequence[ShapedArray], kind: str, shows: bool = False
 ) -> Function:
-    """Traces with nothing known but the types of the arguments.
+    """Traces with only the types of the arguments known.
 
-    If somebody looks at the result (`shows`), it has the captures and residuals that he expects:
+    If the result is shown to the user (`shows`), it has the expected captures and residuals:
     `keeps_residuals` and `shows_captures` of `Trace`.
     """
     with Trace(
@@ -292,7 +292,7 @@ def trace_known(
     """Traces with the values of the arguments known.
 
     Returns:
-        The function, and the values of those of its variables which tracing had to compute.
+        The function, and the values of the variables that tracing had to compute.
     """
     with Trace(function.name, kind) as trace:
         inputs = [trace.add_input(x.type) for x in values]

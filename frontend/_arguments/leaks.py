@@ -1,7 +1,8 @@
 """Finds tracers that outlive their trace, when the option `jax_check_tracer_leaks` is on.
 
-A tracer that a function stores somewhere is an error only when somebody uses it, which may be far
-away. The check asks Python's garbage collector, after each tracing, who still refers to tracers.
+A tracer that a function stores somewhere is an error only when it is used, which may be far away.
+After each tracing, the check asks Python's garbage collector for the objects that still refer to
+tracers.
 Elsewhere: the error for a later use (`axir.dialect.program.tracer`).
 """
 
@@ -26,12 +27,13 @@ def check_leaks(
     """Raises if anything but the function itself refers to tracers of its trace.
 
     Args:
-        function: What was traced.
+        function: The traced function.
         kind: Which transformation traced it.
         environment: Values that are known by tracer, which may refer to them.
 
     Raises:
-        UnexpectedTracerError: names the tracers, where they were made, and who refers to them.
+        UnexpectedTracerError: names the tracers, their source lines, and the objects that refer to
+            them.
     """
     gc.collect()
     # Python 3.13 counts the arguments of `get_referrers`, which this tuple becomes, among those.
@@ -84,7 +86,7 @@ def _birth(tracer: Tracer) -> str:
 
 
 def _holder(holder: UserObject) -> str:
-    """Describes what refers to a tracer: by its name, if it has one."""
+    """Describes the object that refers to a tracer: by its name, if it has one."""
     if isinstance(holder, CellType):
         return "a variable that a closure captured"
     for outer in gc.get_referrers(holder):

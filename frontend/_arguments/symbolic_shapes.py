@@ -23,20 +23,20 @@ def symbolic_shape(
     scope: SymbolicScope | None = None,
     like: Sequence[int] | None = None,
 ) -> tuple[Extent, ...]:
-    """Returns the shape that a text describes: numbers, names, and what is computed of these.
+    """Returns the shape that a text describes: numbers, names, and expressions of these.
 
     Args:
         shape_spec: Extents separated by commas, perhaps in parentheses: `b`, `2*b + 1`,
             `floordiv(t, 2)`, `mod(t, 2)`, `max(b, t)`. `_` stands for the extent of `like` in its
             place, `...` for those that are left.
-        constraints: What holds of the names: `"b >= 8"`, `"mod(t, 4) == 0"`. They belong to the
-            dimensions of this shape, hence to what is exported with them.
+        constraints: Conditions on the names: `"b >= 8"`, `"mod(t, 4) == 0"`. They belong to the
+            dimensions of this shape, so they apply to functions exported with it.
         scope: Constraints that several shapes share, and to which `constraints` are added. Those of
             an exported function stay as they are: the shape is under them and its own.
         like: A shape.
 
     Returns:
-        Integers, and a `SymbolicDim` for what is symbolic.
+        Integers, and a `SymbolicDim` for each symbolic extent.
 
     Raises:
         ParameterError: if the text is no such list, or `like` does not fit it.
@@ -99,17 +99,17 @@ def solved(
     found: Sequence[Sequence[int]],
     constraints: Sequence[Constraint] = (),
 ) -> dict[str, int]:
-    """Returns what the names in shapes are, given the shapes of the arguments of a call.
+    """Returns the values of the names in shapes, given the shapes of a call's arguments.
 
     Algorithm: while there are some, take an extent that is linear in a single unknown name, and
     solve it; then compare all extents.
 
     Args:
-        name: What the function is called.
-        arguments: What its arguments are called.
+        name: Name of the function.
+        arguments: Names of its arguments.
         wanted: Their shapes, with symbolic dimensions.
         found: The shapes that come.
-        constraints: What must hold.
+        constraints: The conditions to check.
 
     Raises:
         ShapeError: if no sizes of the names give these shapes, or a constraint does not hold.
@@ -189,7 +189,7 @@ def _text(shape: Sequence[Extent]) -> str:
 
 
 def _solution(extent: Extent, size: int, sizes: Mapping[str, int]) -> tuple[str, int] | None:
-    """Returns the name that is unknown in an extent, and what it must be; None if there is none.
+    """Returns the unknown name in an extent and its value; None if all names are known.
 
     Only where the extent is linear in it.
     """

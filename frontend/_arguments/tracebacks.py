@@ -26,7 +26,7 @@ _CALLED = tuple(os.path.dirname(x.__file__ or "") for x in (np, ml_dtypes))
 
 
 def boundary(function: Callable[P, R]) -> Callable[P, R]:
-    """Returns a function whose errors have no frames of axir in their tracebacks."""
+    """Returns a function that removes axir's frames from the tracebacks of its errors."""
 
     @functools.wraps(function)
     def bounded(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -43,7 +43,7 @@ def leave_out_own_frames(error: BaseException) -> None:
     """Removes axir's frames from the traceback of an error, and of the errors that led to it.
 
     A traceback that ends in axir keeps these last frames, unless axir raised the error on purpose:
-    they are what a report of a fault needs. Deep recursion keeps all.
+    a bug report needs them. Deep recursion keeps all frames.
     """
     if config.jax_traceback_filtering == "off" or isinstance(error, RecursionError):
         return

@@ -12,7 +12,7 @@ from .tracebacks import boundary
 
 
 def wraps(fun: UserFunction) -> Callable[[UserFunction], UserFunction]:
-    """Does what `functools.wraps` does, also for callables whose name is no string.
+    """Does the same as `functools.wraps`, also for callables with a name that is no string.
 
     >>> class Model:
     ...     __name__ = None

@@ -21,11 +21,11 @@ def main(arguments: Sequence[str]) -> None:
     """Runs a script, a module or a string, with the rest of the arguments as `sys.argv`.
 
     Args:
-        arguments: What stands behind `python -m axir.as_jax`.
+        arguments: The arguments after `python -m axir.as_jax`.
 
     Raises:
-        SystemExit: 0 after help, 1 after an exception in the program, 2 for wrong usage or a file
-            that is not there, and what the program raises itself.
+        SystemExit: 0 after help, 1 after an exception in the program, 2 for wrong usage or a
+            missing file; also the program's own.
     """
     if arguments and arguments[0] in ("-h", "--help"):
         print(USAGE, end="")
@@ -70,7 +70,7 @@ def run_code(text: str, arguments: list[str]) -> None:
 
 
 def of_the_program(traceback: TracebackType | None) -> TracebackType | None:
-    """Returns a traceback without the frames of this file and of what it runs programs with."""
+    """Returns a traceback without the frames of this file and of `runpy`."""
     own = (__file__, "<frozen runpy>", runpy.__file__)
     while traceback is not None and traceback.tb_frame.f_code.co_filename in own:
         traceback = traceback.tb_next

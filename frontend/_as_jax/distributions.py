@@ -10,7 +10,7 @@ from .version import JAX_VERSION
 
 
 class StandInDistribution(Distribution):
-    """A distribution that is not installed, but whose version libraries ask for.
+    """A distribution that is not installed; libraries query its version.
 
     >>> StandInDistribution("jaxlib").metadata["Name"]
     'jaxlib'

@@ -1,4 +1,4 @@
-"""What goes wrong where axir stands in for JAX."""
+"""Errors of programs that use axir as JAX."""
 
 from __future__ import annotations
 
@@ -63,6 +63,6 @@ class JaxModuleNotFoundError(AxirError, ModuleNotFoundError):
             f"{own_name!r}.",
             _way_out(library),
         )
-        # Not the name under which it was asked for: Python then replaces `from jax import name`'s
-        # error by one that does not say whose module it was.
+        # Not the requested name: Python then replaces the error of `from jax import name` by one
+        # that does not name the module.
         self.name = own_name

@@ -37,7 +37,7 @@ def tell_what_is_missing(module: ModuleType, name: str) -> None:
 
 
 class _LastResort:
-    """What a module is asked for names that it has not: its own function, then this error."""
+    """The `__getattr__` of a module for missing names: first its own function, then this error."""
 
     def __init__(self, module: ModuleType, name: str, own: UserFunction | None):
         self._module, self._name, self._own = module, name, own
@@ -66,7 +66,7 @@ def _is_from_import(frame: FrameType) -> bool:
 
 
 def library_of(frame: FrameType | None) -> str:
-    """Returns the name of the package whose code runs in a frame or calls it; "" for a program."""
+    """Returns the name of the package that a frame or its caller runs; "" for a program."""
     while frame is not None:
         name = str(frame.f_globals.get("__name__", ""))
         is_python = name.partition(".")[0] in ("importlib", "axir", "jax") or name == "axir"

@@ -80,7 +80,7 @@ class JaxModule(ModuleType):
         self.__path__: list[str] = []
 
     def __setattr__(self, name: str, value: UserObject) -> None:
-        # Importing the module `jax.config` of 2020 leaves `jax.config` what it is.
+        # Importing the module `jax.config` of 2020 leaves `jax.config` unchanged.
         if not (name == "config" and isinstance(value, ModuleType)):
             super().__setattr__(name, value)
 
@@ -91,7 +91,7 @@ class JaxModule(ModuleType):
             if isinstance(value, ModuleType):
                 tell_what_is_missing(value, f"jax.{name}")
             return value
-        # JAX imports these by itself.
+        # JAX imports these automatically.
         if name in ("_src", "lib", "version"):
             return importlib.import_module(f"jax.{name}")
         if name in older.NAMES:
@@ -117,7 +117,7 @@ class JaxFinder(DistributionFinder, Loader):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Returns what loads a module of JAX's, or None for modules of others.
+        """Returns the loader of a JAX module, or None for other modules.
 
         Raises:
             JaxModuleNotFoundError: if axir has no such module.

@@ -1,6 +1,6 @@
-"""Where classes and functions say that they come from: JAX's modules, in the place of axir's.
+"""The modules that classes and functions name as theirs: JAX's in place of axir's.
 
-Libraries ask an array's class for its module to find out whose it is, and look there for functions.
+Libraries read the module of an array's class to detect its framework, and look there for functions.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from axir.dialect.core.array import Array, ConcreteArray
 from axir.dialect.program.tracer import Tracer
 
 _OURS = "axir"
-# Where JAX has the classes of arrays. What libraries look at is the first word.
+# The module of JAX's array classes. Libraries look at the first word.
 _ARRAYS = {
     Array: "jax",
     ConcreteArray: "jaxlib._jax",

@@ -1,7 +1,7 @@
 """Errors of exactly Python's class, where programs ask whether an error is of it.
 
-Documents of JAX's on primitives compare with `type(error) is NotImplementedError`. axir has a class
-of its own for missing rules, with the same meaning and texts.
+Documents of JAX's on primitives compare with `type(error) is NotImplementedError`. axir has a
+subclass for missing rules, with the same meaning and texts.
 """
 
 from __future__ import annotations

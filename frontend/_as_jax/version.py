@@ -1,4 +1,4 @@
-"""The version of JAX whose names axir offers, under the names of `jax.version`."""
+"""The version of JAX that axir's names follow, under the names of `jax.version`."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Archives: zip files whose entries are stored as they are, so that they can be mapped.
+"""Archives: zip files with uncompressed entries, so that these can be mapped.
 
-Each entry begins at a multiple of 64 bytes of the file, as kernels want their arrays. An archive
-from elsewhere is believed nothing: names that leave a folder, entries that overlap, that are
-compressed or that reach beyond the file are refused. Elsewhere: what the entries mean
-(`manifest.py`), arrays in them (`tensors.py`).
+Each entry begins at a multiple of 64 bytes of the file, as kernels want their arrays. An archive is
+untrusted input: names that leave a folder, overlapping entries, compressed entries and entries that
+reach beyond the file are refused. Elsewhere: the meaning of the entries (`manifest.py`), arrays in
+them (`tensors.py`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Functions whose leading dimension is open: traced for one row, vectorized for as many as come.
+"""Functions with an open leading dimension: traced for one row, vectorized for the rows of a call.
 
 Row i of the results is the function of row i of the arguments; that this holds of a function is
 proved when it is exported (`row_proof.py`). A program has a fixed number of rows: a call takes the
@@ -189,7 +189,7 @@ def pieces_of(count: int, sizes: Sequence[int]) -> Iterator[tuple[int, int, int]
 
 
 def _padded(x: ConcreteArray, start: int, stop: int, size: int) -> ConcreteArray:
-    """Returns rows of an array, and copies of the last one up to a size; zeros if there is none."""
+    """Returns some rows, padded to a size with copies of the last row (zeros without rows)."""
     host = x.host()[start:stop]
     missing = size - len(host)
     if missing:

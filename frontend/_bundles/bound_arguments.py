@@ -30,7 +30,7 @@ class Bound(NamedTuple):
 
     @property
     def is_empty(self) -> bool:
-        """Whether there are none."""
+        """Whether no arguments are bound."""
         return not (self.args or self.kwargs)
 
     def taking_them_last(self, fun: UserFunction) -> UserFunction:
@@ -60,7 +60,7 @@ class Bound(NamedTuple):
 
 
 def unbound(fun: UserFunction) -> tuple[UserFunction, Bound]:
-    """Returns the function that partial applications made `fun` of, and what they bound.
+    """Returns the function inside the partial applications of `fun`, and the bound arguments.
 
     Only trees of arrays are taken out. An argument that is anything else, such as a number or the
     name of an activation, stays bound, and those before it that are arrays stay with it.

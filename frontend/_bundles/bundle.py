@@ -31,7 +31,7 @@ from .programs import Programs, compile_functions, target_of
 from .saving import MANIFEST, bundle_entries, check_names, save_bundle, shared_parameters
 from .tensors import read_tensors
 
-# What is larger is checked when it is first used: to read it all takes longer than to map it.
+# Larger entries are checked on first use, because reading them takes longer than mapping them.
 _CHECKED_AT_ONCE = 1 << 22
 
 
@@ -40,11 +40,11 @@ class Bundle(Mapping[str, Exported]):
 
     Args:
         functions: By name.
-        programs: What is compiled of them.
-        reader: What reads the file that they come from.
+        programs: Programs compiled from them.
+        reader: The reader of their file.
 
     Raises:
-        ParameterError: if a function has a name that is none in Python.
+        ParameterError: if the name of a function is no Python name.
 
     >>> import functools, axir.numpy as jnp
     >>> from axir.export import export
@@ -81,7 +81,7 @@ class Bundle(Mapping[str, Exported]):
     def verify(self) -> None:
         """Compares all of the file that it was opened from with its checksums, and its functions.
 
-        What is larger than 4 MiB is else compared when it is first used.
+        Without this call, entries larger than 4 MiB are compared on first use.
 
         Raises:
             BundleError: if something differs.
@@ -94,7 +94,7 @@ class Bundle(Mapping[str, Exported]):
 
     @property
     def programs(self) -> tuple[ProgramEntry, ...]:
-        """What is compiled: files in the bundle, their targets, and the names of functions."""
+        """The compiled programs: files in the bundle, their targets, and the names of functions."""
         return self._programs.entries if self._programs else ()
 
     def _contents(self) -> tuple[tuple[ProgramEntry, bytes | memoryview], ...]:
@@ -103,11 +103,11 @@ class Bundle(Mapping[str, Exported]):
     def compile(
         self, target: Target, *, rows: Sequence[int] = (), debug_info: bool = True
     ) -> Bundle:
-        """Returns the bundle with a program for a machine besides those that it has.
+        """Returns the bundle with an additional program for a machine.
 
         Args:
             target: What to compile for. A program for the same target is replaced.
-            rows: Numbers of rows for functions whose leading dimension is open, if they name none.
+            rows: Numbers of rows for functions with an open leading dimension, if they name none.
             debug_info: Whether the program holds the lines of the source that ops come from.
 
         Raises:
@@ -141,11 +141,11 @@ class Bundle(Mapping[str, Exported]):
     def with_sizes(self, **sizes: int | Sequence[int]) -> Bundle:
         """Returns the bundle with programs for combinations of sizes, of functions with open ones.
 
-        A function takes those of its own dimensions, and stays as it is if there are none. Without
-        any sizes, programs of all functions are compiled as calls come.
+        A function takes the sizes of its dimensions, and stays unchanged if it has no open ones.
+        Without any sizes, programs of all functions are compiled as calls come.
 
         Raises:
-            ParameterError: if a name is none of any function, or a dimension has no size.
+            ParameterError: if a name is no dimension of any function, or a dimension has no size.
             ShapeError: if a constraint does not hold.
         """
         if sizes:
@@ -173,7 +173,7 @@ class Bundle(Mapping[str, Exported]):
         return Bundle(functions, self._programs)
 
     def advance(self, name: str, *args: Options, **kwargs: Options) -> tuple[UserObject, Bundle]:
-        """Calls a function, and takes over those of its results that are new parameters.
+        """Calls a function, and takes over its results that are new parameters.
 
         Args:
             name: The function; `export(..., updates=...)` said which results these are.
@@ -198,9 +198,9 @@ class Bundle(Mapping[str, Exported]):
         return results, self.with_parameters(new)
 
     def changed(self, functions: Mapping[str, Exported]) -> Bundle:
-        """Returns the bundle with further functions, or others in the place of its own.
+        """Returns the bundle with added or replaced functions.
 
-        Of those whose place is taken nothing is compiled any more.
+        Programs of replaced functions are removed.
         """
         programs = self._programs.only(set(self) - set(functions)) if self._programs else None
         kept = {
@@ -263,7 +263,7 @@ def open_bundle(source: str | Path | bytes, name: str | None = None) -> Bundle:
 
 
 class _Reader:
-    """Reads what is asked for of a bundle, once, and checks it before."""
+    """Reads the requested parts of a bundle once, after checking them."""
 
     def __init__(self, source: Path | bytes, name: str):
         self.name = name
@@ -281,7 +281,7 @@ class _Reader:
         self._check_files()
 
     def bundle(self) -> Bundle:
-        """Returns the bundle, whose module is read when a function is asked for."""
+        """Returns the bundle; its module is read when a function is requested."""
         manifest = self.manifest
         parameters = self._parameters()
         programs = Programs(manifest.programs, self._read)
@@ -298,7 +298,7 @@ class _Reader:
         return Bundle(functions, programs, self)
 
     def _check_files(self) -> None:
-        """Compares the archive with what the manifest says of it."""
+        """Compares the archive with its manifest."""
         described = {MANIFEST, *self.manifest.files}
         if set(self.entries) != described:
             others = sorted(described.symmetric_difference(self.entries))
@@ -311,7 +311,7 @@ class _Reader:
                 self.check(file)
 
     def _read(self, file: str) -> memoryview:
-        """Returns an entry that is a program, and checks it and what it is called with."""
+        """Returns a program entry, and checks it and its arguments."""
         self.check(file)
         if self.manifest.parameter_file is not None:
             self.check(self.manifest.parameter_file)

@@ -1,7 +1,7 @@
-"""Calls of exported functions: for so many rows, or for sizes of open dimensions.
+"""Calls of exported functions: for a number of rows, or for sizes of open dimensions.
 
-Elsewhere: what an exported function is (`exported.py`), what sizes a call has (`open_sizes.py`),
-how rows are filled up (`batching.py`).
+Elsewhere: the exported function (`exported.py`), the sizes of a call (`open_sizes.py`), padding of
+rows (`batching.py`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .manifest import FunctionEntry, Key
 from .open_sizes import in_sizes, sizes_of_call
 from .programs import Programs
 
-# Numbers of rows, or sizes, of which functions are remembered.
+# The number of row counts, or sizes, with cached functions.
 _MOST_KEYS = 64
 
 
@@ -35,15 +35,15 @@ class Calls(Facts):
 
     Args:
         entry: Its name, arguments, results and parameters.
-        function: The traced function, or what reads it when it is first asked for.
+        function: The traced function, or a function that reads it on first use.
         parameters: The values of `entry.parameters`, by name.
         in_tree: Structure of `(args, kwargs)`.
         out_tree: Structure of the result.
-        programs: What is compiled of it.
+        programs: Programs compiled from it.
 
     Attributes:
-        entry: What a bundle's manifest says of it.
-        parameters: The arrays that it captured, by name; what is small is part of the program.
+        entry: Its entry in a bundle's manifest.
+        parameters: The arrays that it captured, by name; small arrays are constants of the program.
         in_tree: Structure of `(args, kwargs)`.
         out_tree: Structure of the result.
     """
@@ -118,7 +118,7 @@ class Calls(Facts):
         return list(run_rows(batch, key, values, self._run))
 
     def _run(self, key: Key, values: list[UserObject]) -> list[UserObject]:
-        """Calls the function, or that of so many rows or sizes if these are open."""
+        """Calls the function, or its instance for the rows or sizes of the call."""
         is_traced = any(type(x) is Tracer for x in values)
         given = [*values, *self.parameters.values()]
         if self._programs is not None and not is_traced:
@@ -138,7 +138,7 @@ class Calls(Facts):
         return self.function if batch is None else of_rows(self.function, batch, key)
 
     def _taking_parameters(self, key: Key) -> Function:
-        """Returns the function whose parameters are arguments after the others."""
+        """Returns the function with its parameters as last arguments."""
         if key not in self._whole:
             if len(self._whole) >= _MOST_KEYS:
                 self._whole.clear()

@@ -1,4 +1,4 @@
-"""What functions captured, as parameters: named, shared, or part of the program if it is small.
+"""Captures of functions as parameters: named, shared, or constants of the program if small.
 
 A captured array is named as in the source of the function that captured it: after the variable of
 the surroundings that holds it, and the path there (`params['w']`). Elsewhere: tracing
@@ -62,7 +62,7 @@ def _surroundings(fun: UserFunction) -> Iterator[tuple[str, UserObject]]:
 
 
 def _variables(fun: UserFunction) -> Iterator[tuple[str, UserObject]]:
-    """Yields the variables around a function, and what it is bound to."""
+    """Yields the variables captured by a function, and the object it is bound to."""
     fun = inspect.unwrap(fun)
     if isinstance(getattr(fun, "entry", None), FunctionEntry):  # exported itself
         parameters: UserObject = fun.__dict__["parameters"]
@@ -77,14 +77,14 @@ def _variables(fun: UserFunction) -> Iterator[tuple[str, UserObject]]:
     elif isinstance(fun, FunctionType):
         variables = inspect.getclosurevars(fun)
         yield from variables.nonlocals.items()
-        if not str(fun.__module__).startswith("axir."):  # what axir keeps is nobody's parameter
+        if not str(fun.__module__).startswith("axir."):  # axir's own objects are no parameters
             yield from variables.globals.items()
     else:
         yield from getattr(fun, "__dict__", {}).items()
 
 
 def _places(x: ConcreteArray | np.ndarray) -> Iterator[_Place]:
-    """Yields what tells an array apart: the object, and the memory, whoever refers to it."""
+    """Yields the identities of an array: the object, and its memory."""
     yield "object", id(x)
     host = x._host if isinstance(x, ConcreteArray) else x
     if host is not None and host.size:
@@ -92,7 +92,7 @@ def _places(x: ConcreteArray | np.ndarray) -> Iterator[_Place]:
 
 
 class Parametrized(NamedTuple):
-    """A function whose captures are parameters, and the values of these by name, in order."""
+    """A function with parameters as captures, and their values by name, in order."""
 
     function: Function
     parameters: dict[str, ConcreteArray]
@@ -101,11 +101,11 @@ class Parametrized(NamedTuple):
 def parametrized(
     function: Function, names: Mapping[_Place, str], bound: Mapping[str, ConcreteArray]
 ) -> Parametrized:
-    """Splits what a function captured into parameters, which stay captures, and constants.
+    """Splits the captures of a function into parameters, which stay captures, and constants.
 
     Args:
-        function: A traced function whose captures are arrays, or one that was read from a module,
-            whose large constants become parameters, too.
+        function: A traced function with arrays as captures, or a function read from a module; its
+            large constants become parameters, too.
         names: Names of arrays; see `names_in`.
         bound: Values of its last inputs, by name, which become parameters as well.
     """
@@ -157,7 +157,7 @@ def shared(functions: Mapping[str, Parametrized]) -> dict[str, Parametrized]:
 
     Parameters are equal if they hold the same numbers under the same name, or have none.
     """
-    if len(functions) == 1:  # nobody to share with
+    if len(functions) == 1:  # nothing to share with
         return dict(functions)
     values: dict[str, ConcreteArray] = {}
     names: dict[tuple[UserObject, ...], str] = {}
@@ -178,10 +178,10 @@ def shared(functions: Mapping[str, Parametrized]) -> dict[str, Parametrized]:
 
 
 def with_captures(function: Function, count: int, captured: Sequence[Value]) -> Function:
-    """Returns the function with so many inputs; what it takes after them is captured.
+    """Returns the function with so many inputs; the inputs after them become captures.
 
     Args:
-        function: The function, of which other captures are forgotten.
+        function: The function; its other captures are dropped.
         count: How many inputs it keeps.
         captured: Values of all further inputs and of the captures.
     """

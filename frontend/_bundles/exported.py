@@ -50,23 +50,23 @@ _ARRAYS = {ConcreteArray}
 
 
 class Exported(Calls):
-    """A function saved, or ready to be.
+    """A saved function, or a function ready to be saved.
 
     Args:
         entry: Its name, arguments, results and parameters.
-        function: The traced function, or what reads it when it is first asked for.
+        function: The traced function, or a function that reads it on first use.
         parameters: The values of `entry.parameters`, by name.
         in_tree: Structure of `(args, kwargs)`.
         out_tree: Structure of the result.
-        programs: What is compiled of it.
+        programs: Programs compiled from it.
 
     Attributes:
-        entry: What a bundle's manifest says of it.
-        parameters: The arrays that it captured, by name; what is small is part of the program.
+        entry: Its entry in a bundle's manifest.
+        parameters: The arrays that it captured, by name; small arrays are constants of the program.
         in_tree: Structure of `(args, kwargs)`.
         out_tree: Structure of the result.
-        dependent_rows: Why the leading dimension, which is open, is not one of rows, so that there
-            are programs for sizes alone; None if it is, or was never asked.
+        dependent_rows: Why the leading dimension, which is open, is not one of rows, so that
+            programs are compiled only for sizes; None if it is one of rows, or was never checked.
     """
 
     dependent_rows: DependentRowsError | None = None
@@ -75,7 +75,7 @@ class Exported(Calls):
     def of_signature(
         name: str, signature: Signature, function: Function, where: str = ""
     ) -> Exported:
-        """Returns a function without captures, whose trees are those that a signature notes."""
+        """Returns a function without captures, with the trees of a signature."""
         in_tree, out_tree = trees_of(signature, where)
         entry = FunctionEntry(name, signature, open=open_of(function, signature))
         return Exported(entry, function, {}, in_tree, out_tree)
@@ -115,7 +115,7 @@ class Exported(Calls):
 
     @property
     def fun_name(self) -> str:
-        """What the function was called."""
+        """The name of the function."""
         return self.entry.name
 
     @property
@@ -125,7 +125,7 @@ class Exported(Calls):
 
     @property
     def donated(self) -> tuple[int, ...]:
-        """Numbers of the arguments whose memory results may take, as `donate_argnums` said."""
+        """Numbers of the arguments with memory that results may reuse, as `donate_argnums` said."""
         return self.entry.donated
 
     @property
@@ -224,7 +224,7 @@ class Exported(Calls):
             ShapeError: if a constraint does not hold.
         """
         made = tuple(dict.fromkeys(map(self._checked_sizes, sizes)))
-        if self.open is None:  # of one dimension, or of none, which `with_rows` refuses
+        if self.open is None:  # of one dimension, or without dimensions, which `with_rows` refuses
             return self.with_rows(*(size for found in made for _, size in found))
         entry = replace(self.entry, open=replace(self.open, sizes=made))
         return self._changed(entry, self._programs)
@@ -262,7 +262,7 @@ class Exported(Calls):
         return checked_sizes(self.fun_name, sizes, self.open or Open(self.symbols))
 
     def with_programs(self, programs: Programs) -> Exported:
-        """Returns the function with what is compiled of it."""
+        """Returns the function with its compiled programs."""
         return self._changed(self.entry, programs)
 
     def with_batch(self, batch: Batch) -> Exported:
@@ -420,7 +420,7 @@ class Exported(Calls):
         """Returns the content of the bundle that `save` would write.
 
         Args:
-            vjp_order: Ignored: what is saved can be differentiated as often as one likes.
+            vjp_order: Ignored: a saved function can be differentiated any number of times.
         """
         return bytearray(archive_bytes(bundle_entries({self.fun_name: self}, self._contents())))
 
@@ -457,7 +457,7 @@ class Exported(Calls):
             TreeError: if the arguments are not the tree it was exported for.
         """
         leaves, structure = tree.flatten((args, kwargs))
-        # Containers whose classes a saved module cannot name are known by their notation.
+        # Containers of classes that a saved module cannot name are identified by their notation.
         if structure != self.in_tree and tree_text.write(structure) != self.signature.in_tree:
             raise TreeError(
                 f"{self.fun_name!r} was exported for arguments {self.signature.in_tree}, but was "
@@ -475,10 +475,10 @@ class Exported(Calls):
 
 
 def trees_of(signature: Signature, where: str) -> tuple[tree.TreeDef, tree.TreeDef]:
-    """Returns the structures of arguments and results; flat ones where nothing is noted.
+    """Returns the structures of arguments and results; flat ones without a notation.
 
     Raises:
-        ParseError: if a notation is not that of a tree.
+        ParseError: if a notation describes no tree.
         VerificationError: if it has other leaves.
     """
     count, results = len(signature.arguments), len(signature.results)
@@ -495,7 +495,7 @@ def trees_of(signature: Signature, where: str) -> tuple[tree.TreeDef, tree.TreeD
 def signature_of(
     function: Function, in_tree: tree.TreeDef, out_tree: tree.TreeDef, names: Sequence[str]
 ) -> Signature:
-    """Returns the signature of a traced function, whose arguments have given names."""
+    """Returns the signature of a traced function with given argument names."""
     skeleton = out_tree.unflatten(range(out_tree.num_leaves))
     results = [f"result{path}" for path in tree.paths(skeleton)]
     return Signature(

@@ -18,9 +18,9 @@ class Facts:
     """The attributes of `jax.export.Exported` that do not differ between functions.
 
     Attributes:
-        platforms: What the function runs on.
+        platforms: The platforms of the function.
         nr_devices: How many devices it uses.
-        ordered_effects: Effects of a call; what is saved has none.
+        ordered_effects: Effects of a call; saved functions have no effects.
         unordered_effects: Likewise.
         uses_global_constants: Whether its module refers to anything outside.
         calling_convention_version: Version of the format in which it is saved.

@@ -1,4 +1,4 @@
-"""The manifest of a bundle: what is in it, as JSON, checked when it is read.
+"""The manifest of a bundle: its contents, as JSON, checked when it is read.
 
 Elsewhere: the zip file (`archive.py`), reading and calling functions (`bundle.py`).
 """
@@ -20,7 +20,7 @@ from axir.dialect.core.types import ShapedArray
 from axir.dialect.text.signature import Argument, Signature
 
 FORMAT = "axir bundle"
-# Of what readers must know: bundles without symbolic dimensions are of version 1.
+# The version that readers need: bundles without symbolic dimensions have version 1.
 VERSION = 2
 Sizes = tuple[tuple[str, int], ...]
 """Sizes of symbolic dimensions by name, in the order of the names."""
@@ -35,7 +35,7 @@ class Batch:
     """The leading dimension that a function leaves open.
 
     Attributes:
-        symbol: What it is called: `b`.
+        symbol: Its name: `b`.
         arguments: For each argument, whether it has the dimension.
         results: For each result, whether it has the dimension.
         sizes: The extents for which programs are made, ascending; none for any, as they come.
@@ -53,7 +53,7 @@ class Open:
 
     Attributes:
         symbols: Their names, in order.
-        constraints: What holds of them, as texts.
+        constraints: Conditions on them, as texts.
         sizes: Those for which programs are made; none for any, as they come.
     """
 
@@ -67,12 +67,12 @@ class FunctionEntry:
     """A function of a bundle.
 
     Attributes:
-        name: What it is called, in the module as well.
+        name: Its name, in the module as well.
         signature: Arguments and results, without the leading dimension that `batch` leaves open.
-        parameters: What the function of the module takes after the arguments, by name.
-        donated: Numbers of the arguments whose memory results may take.
+        parameters: The parameters that the module's function takes after the arguments, by name.
+        donated: Numbers of the arguments with memory that results may reuse.
         batch: The number of rows that is open, where rows are on their own, or None.
-        updates: For each result the parameter whose new value it is, or None.
+        updates: For each result the parameter that it updates, or None.
         open: The symbolic dimensions in its types, or None.
     """
 
@@ -91,9 +91,9 @@ class ProgramEntry:
 
     Attributes:
         file: The entry of the archive.
-        target: What it was compiled for: `platform`, `cpu`, `machine`, `compiler`, ...
+        target: The target of compilation: `platform`, `cpu`, `machine`, `compiler`, ...
         functions: By the function's name, and by its number of rows or its sizes (0 if nothing is
-            open), what it is called in the program.
+            open), its name in the program.
     """
 
     file: str
@@ -103,14 +103,14 @@ class ProgramEntry:
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a bundle holds.
+    """The contents of a bundle.
 
     Attributes:
         functions: By name, in order.
         parameters: Types of the parameters by name.
-        programs: What is compiled.
+        programs: The compiled programs.
         module: The entry with the module.
-        parameter_file: The entry with the parameters; None if there are none.
+        parameter_file: The entry with the parameters; None without parameters.
         versions: What wrote it: `axir`, `compiler`.
         files: Size and SHA-256 of each entry but the manifest.
     """
@@ -184,7 +184,7 @@ def _open(entry: Open) -> dict[str, UserObject]:
 
 
 def key_text(key: Key) -> str:
-    """Returns for what a program is as a text.
+    """Returns the key of a program (its rows or sizes) as a text.
 
     >>> key_text(8), key_text((("b", 8), ("t", 128)))
     ('8', 'b=8,t=128')
@@ -212,7 +212,7 @@ def read_manifest(text: bytes, name: str) -> Manifest:
 
     Raises:
         BundleVersionError: if a newer axir wrote it.
-        BundleError: if it is none.
+        BundleError: if it is no manifest.
     """
     try:
         content = json.loads(text.decode())
@@ -253,7 +253,7 @@ def _damaged(name: str, reason: str) -> BundleError:
 
 
 class _Fields:
-    """A table of JSON whose values are asked for by name and kind; raises ValueError."""
+    """A JSON table with access to values by name and kind; raises ValueError."""
 
     def __init__(self, content: UserObject, place: str = "manifest"):
         if not isinstance(content, dict):
@@ -332,7 +332,7 @@ def _manifest(root: _Fields) -> Manifest:
 
 
 def _check_references(found: Manifest) -> None:
-    """Raises ValueError if the manifest names what it does not describe."""
+    """Raises ValueError if the manifest names an entry that it does not describe."""
     if not found.functions:
         raise ValueError("the bundle has no function")
     if (found.parameter_file is None) != (not found.parameters):

@@ -1,4 +1,4 @@
-"""Functions of modules, whoever wrote these: raised if need be, their weights as parameters.
+"""Functions of modules from any source: raised if need be, with weights as parameters.
 
 Elsewhere: reading modules (`frontend/_programs/compiled_modules.py`), exporting functions of Python
 (`axir.export`).
@@ -40,14 +40,14 @@ def functions_of_module(
     Args:
         module: The module; it is verified.
         dialect: The dialect it is in.
-        where: What it is called in errors.
-        shapes: Shapes of arguments whose extents StableHLO leaves open, by their names.
+        where: Its name in errors.
+        shapes: Shapes of arguments with extents that StableHLO leaves open, by argument name.
 
     Raises:
         ParseError: if it is of another dialect, or has no public function.
         UnknownOpError, VerificationError: if it is not valid.
-        RaisingError: if StableHLO holds what the jaxpr dialect has no counterpart for.
-        ShapeError: if a shape does not fit, or there is no such argument.
+        RaisingError: if StableHLO has an operation without a counterpart in the jaxpr dialect.
+        ShapeError: if a shape does not match, or the argument does not exist.
         WeightsError: if its weights are missing or damaged.
     """
     if shapes and dialect == "jaxpr":
@@ -88,7 +88,7 @@ def functions_of_module(
 
 
 def _names(symbols: Iterable[str]) -> dict[str, str]:
-    """Returns names for functions: their symbols, or what is like these and no other's name."""
+    """Returns unique names for functions: their symbols, or similar names."""
     names = {symbol: symbol for symbol in symbols if is_function_name(symbol)}
     others = [symbol for symbol in symbols if symbol not in names]
     free = unique_names((identifier(each, "function") for each in others), names)

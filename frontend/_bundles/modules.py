@@ -1,4 +1,4 @@
-"""Modules of functions that are saved, checked for what has no textual form."""
+"""Modules of functions that are saved, checked for objects without a textual form."""
 
 from __future__ import annotations
 

@@ -28,12 +28,12 @@ from .manifest import Open, Sizes
 if TYPE_CHECKING:
     from .exported import Exported
 
-# Sizes that stand for any, to see what follows from shapes.
+# Sample sizes, to test whether open dimensions follow from shapes.
 _SOME = 7
 
 
 def under(leaves: Sequence[UserObject], constraints: tuple[str, ...]) -> list[UserObject]:
-    """Returns what arguments are like, all their symbolic dimensions under the same constraints."""
+    """Returns the types of arguments with all symbolic dimensions under the same constraints."""
 
     def one(x: UserObject) -> UserObject:
         if not isinstance(x, ShapeDtypeStruct):
@@ -44,7 +44,7 @@ def under(leaves: Sequence[UserObject], constraints: tuple[str, ...]) -> list[Us
 
 
 def open_of(function: Function, signature: Signature) -> Open | None:
-    """Returns what a manifest says of the symbolic dimensions of a function; None without any.
+    """Returns the manifest entry for a function's symbolic dimensions; None without any.
 
     Raises:
         ShapeError: if one does not follow from the shapes of the arguments.
@@ -78,7 +78,7 @@ def open_of(function: Function, signature: Signature) -> Open | None:
 
 
 def constraints_of(entry: Open) -> Sequence[Constraint]:
-    """Returns what holds of the dimensions of a function."""
+    """Returns the constraints on the dimensions of a function."""
     scope = scope_of(entry.constraints)
     return scope.constraints if scope else ()
 
@@ -86,7 +86,7 @@ def constraints_of(entry: Open) -> Sequence[Constraint]:
 def sizes_of_call(
     name: str, arguments: Sequence[Argument], values: Sequence[UserObject], entry: Open
 ) -> Sizes:
-    """Returns what the symbolic dimensions are in a call.
+    """Returns the values of the symbolic dimensions in a call.
 
     Raises:
         ShapeError: if shapes do not fit, or a constraint does not hold.
@@ -99,7 +99,7 @@ def sizes_of_call(
 
 
 def check_names(name: str, given: Collection[str], symbols: Collection[str]) -> None:
-    """Raises a `ParameterError` if what is given are not the names of the open dimensions."""
+    """Raises a `ParameterError` unless the names given are the open dimensions'."""
     if set(given) != set(symbols):
         raise ParameterError(
             f"The open dimensions of {name!r} are {', '.join(symbols)}, not "
@@ -125,15 +125,16 @@ def checked_sizes(name: str, sizes: Mapping[str, int], entry: Open) -> Sizes:
 def for_sizes(
     functions: Mapping[str, Exported], rows: Sequence[int], sizes: Sequence[Mapping[str, int]]
 ) -> dict[str, Exported]:
-    """Returns functions for what is named of their open dimensions; others as they are.
+    """Returns functions fixed to the named sizes of open dimensions; others unchanged.
 
     Args:
         functions: By name.
         rows: Sizes of the leading dimension: numbers of rows, where rows are on their own.
-        sizes: Combinations of sizes by name, of which each function takes those of its own.
+        sizes: Combinations of sizes by name; each function takes the sizes of its dimensions.
 
     Raises:
-        ParameterError: if a name is none of any function, or a dimension of a function is missing.
+        ParameterError: if a name is no dimension of any function, or a dimension of a function is
+            missing.
         ShapeError: if a constraint does not hold.
     """
     known = {symbol for each in functions.values() for symbol in each.symbols}
@@ -189,7 +190,7 @@ def in_sizes(
 
 
 def name_of_sizes(name: str, sizes: Sizes) -> str:
-    """Returns what a function of fixed sizes is called.
+    """Returns the name of a function of fixed sizes.
 
     >>> name_of_sizes("predict", (("b", 8), ("t", 128)))
     'predict_b8_t128'

@@ -62,10 +62,10 @@ _WITHOUT_LINES = (
 
 
 def target_of(target: Target) -> dict[str, str]:
-    """Returns what a manifest says of a target.
+    """Returns the manifest entry of a target.
 
     Raises:
-        ParameterError: if it is a CPU of which the features are not known here.
+        ParameterError: if it is a CPU with unknown features.
     """
     described = {"platform": target.backend, "iree": metadata.version("iree-base-compiler")}
     if target.backend != "cpu":
@@ -95,7 +95,7 @@ def compile_functions(
     Args:
         functions: By name.
         target: What to compile for.
-        file: What the program is called in the bundle.
+        file: Name of the program in the bundle.
         debug_info: Whether the program holds the lines of the source.
 
     Raises:
@@ -124,7 +124,7 @@ def compile_functions(
 
 
 def instances(name: str, exported: Exported) -> Iterator[tuple[Key, Exported]]:
-    """Yields for what a function is compiled, and the function of that.
+    """Yields each number of rows or sizes to compile for, and the function for it.
 
     Raises:
         ParameterError: if a dimension is open, and nothing is named.
@@ -158,7 +158,7 @@ def _symbol(name: str, key: Key) -> str:
 
 
 def flat_signature(exported: Exported) -> Signature:
-    """Returns what the function of the module takes: the parameters after the arguments."""
+    """Returns the operands of the module's function: the arguments, then the parameters."""
     entry = exported.entry
     parameters = (Argument(name, exported.parameters[name].type) for name in entry.parameters)
     arguments = (*entry.signature.arguments, *parameters)
@@ -175,7 +175,7 @@ class Programs:
     """The programs of a bundle, loaded when they are first called.
 
     Args:
-        entries: What the manifest says of them.
+        entries: Their manifest entries.
         read: Returns the content of a file of the bundle, checked.
     """
 
@@ -197,7 +197,7 @@ class Programs:
         return Programs(kept, self._read)
 
     def content(self) -> tuple[tuple[ProgramEntry, bytes | memoryview], ...]:
-        """Returns the programs with what the manifest says of them."""
+        """Returns the programs with their manifest entries."""
         return tuple((entry, self._read(entry.file)) for entry in self.entries)
 
     def run(
@@ -206,7 +206,7 @@ class Programs:
         """Runs a function on arguments and parameters; returns None if no program fits.
 
         Args:
-            name: What the function is called.
+            name: Name of the function.
             count: Its number of rows, or its sizes; 0 if nothing is open.
             device: Where to run.
             values: The arguments, then the parameters.
@@ -218,7 +218,7 @@ class Programs:
         return None if chosen is None else chosen[0].run(values, chosen[1])
 
     def _choose(self, name: str, count: Key, device: UserObject) -> tuple[Program, str] | None:
-        """Returns the program for a function, and what the function is called there."""
+        """Returns the program for a function, and the function's name in it."""
         fitting = [
             entry
             for entry in self.entries

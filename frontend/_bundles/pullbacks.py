@@ -1,4 +1,4 @@
-"""The pullback of a saved function: from cotangents of its results to those of its arguments."""
+"""The pullback of a saved function: from result cotangents to argument cotangents."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def pullback(function: Function, count: int) -> Function:
 
 
 def pullback_signature(signature: Signature) -> Signature:
-    """Returns what the pullback of a function takes and returns."""
+    """Returns the signature of the pullback of a function."""
     inexact = [a for a in signature.results if dtypes.is_inexact(a.type.dtype)]
     cotangents = tuple(Argument(f"ct_{a.name}", a.type) for a in inexact)
     results = tuple(

@@ -1,8 +1,8 @@
-"""What programs compute, as numbered expressions: equal ones have one number.
+"""Programs as numbered expressions: equal expressions have the same number.
 
-Ops that only regroup elements, in order, are one kind of expression, so that programs whose arrays
-have a dimension of extent 1 more or less compare as equal. Elsewhere: what a function does with the
-rows of its arguments (`row_proof.py`).
+Ops that only regroup elements, in order, are one kind of expression, so that programs compare as
+equal if their arrays differ only in dimensions of extent 1. Elsewhere: the analysis of rows
+(`row_proof.py`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Shape = tuple[int, ...]
 
 # How many elements at their beginning tell most arrays apart.
 _BEGIN = 16
-# Up to how many elements what is made of known arrays is computed.
+# The largest number of elements for constant folding.
 _SMALL = 4096
 # Ops that change no element and no order of elements if the number of elements stays.
 _REGROUPING = ("reshape", "squeeze", "broadcast_in_dim")
@@ -34,10 +34,10 @@ _REGROUPING = ("reshape", "squeeze", "broadcast_in_dim")
 
 @dataclass(frozen=True)
 class Made:
-    """A function that stands for one among the parameters of an op: what its results are.
+    """A function among the parameters of an op, represented by the expressions of its results.
 
     Attributes:
-        results: Expressions of the results, made of those of the inputs.
+        results: Expressions of the results, in terms of the inputs' expressions.
     """
 
     results: tuple[int, ...]
@@ -48,8 +48,8 @@ class Node:
     """An expression.
 
     Attributes:
-        kind: What is applied: an input, a constant, a regrouping, or an op with its parameters and
-            the number of the result.
+        kind: The kind of expression: an input, a constant, a regrouping, or an op with its
+            parameters and the number of the result.
         operands: Numbers of the operands, which are smaller than its own.
         shape: The shape of the value.
     """
@@ -60,7 +60,7 @@ class Node:
 
     @property
     def op(self) -> str:
-        """The name of what is applied."""
+        """The name of the op."""
         return str(self.kind[0]) if type(self.kind) is tuple else ""
 
 
@@ -88,7 +88,7 @@ class Expressions:
         return self._number(Node(("input", place), (), shape))
 
     def constant(self, array: ConcreteArray) -> int:
-        """Returns the number of an array: that of an equal one, if there is any."""
+        """Returns the number of an array; equal arrays have the same number."""
         shape, host = array.type.shape, array.host()
         inner = tuple(extent for extent in shape if extent != 1)
         begin = words_of(host.flat[:_BEGIN]).tobytes()
@@ -175,11 +175,11 @@ class Expressions:
     def replaced(
         self, number: int, others: Mapping[int, int], keeps_inputs: bool = False
     ) -> int | None:
-        """Returns an expression in which others stand for some; what is known then is computed.
+        """Substitutes expressions in an expression, and folds constants.
 
         Args:
             number: The expression.
-            others: By number of an expression in it, what stands for that.
+            others: The replacements, by number of the replaced expression.
             keeps_inputs: Whether inputs may remain.
 
         Returns:
@@ -214,7 +214,7 @@ class Expressions:
         return self._known(number) is not None
 
     def _value(self, number: int) -> ConcreteArray | None:
-        """Returns what an op gives of arrays that are known; None if they are not, or are large."""
+        """Returns the result of an op on known arrays; None if they are unknown or large."""
         node = self.nodes[number]
         if type(node.kind) is not tuple or len(node.kind) != 4 or math.prod(node.shape) > _SMALL:
             return None
@@ -230,7 +230,7 @@ class Expressions:
         return found if type(found) is ConcreteArray else None
 
     def _known(self, number: int) -> ConcreteArray | None:
-        """Returns the array that an expression is; None if it is none, or a large one."""
+        """Returns the array of a constant expression; None for other or large ones."""
         node = self.nodes[number]
         array = self._values.get(node.operands[0] if node.op == "regroup" else number)
         if array is None or array.size > _SMALL:
@@ -321,7 +321,7 @@ _WITHOUT_ONES: dict[str, Callable[[Expressions, Params, Sequence[int], Shape], _
 
 
 class _Only:
-    """What is equal to nothing but itself."""
+    """An object that is equal only to itself."""
 
     def __init__(self, value: Param):
         self._value = value

@@ -40,10 +40,10 @@ class Rows:
 
 @dataclass(frozen=True)
 class Own:
-    """A value of which each row has its own part, or which all rows share.
+    """A value with a separate part for each row, or shared by all rows.
 
     Attributes:
-        expression: What a row computes for it, by number.
+        expression: The number of a row's expression for it.
         rows: Where the rows lie; None if they share it.
     """
 
@@ -68,7 +68,7 @@ State = Own | Mixed
 
 
 class RefusedError(Exception):
-    """Ends the look at an op: its results are `Mixed`, for a reason.
+    """Ends the analysis of an op: its results are `Mixed`, with a reason.
 
     Attributes:
         equation: The op that is the reason, if it is another one within.
@@ -80,7 +80,7 @@ class RefusedError(Exception):
 
 
 class Parts(NamedTuple):
-    """What an op is on a single row.
+    """The form of an op on a single row.
 
     Attributes:
         params: Its parameters.
@@ -101,7 +101,7 @@ class _Cut(NamedTuple):
 
 
 def part_shape(shape: Shape, rows: Rows | None, count: int) -> Shape:
-    """Returns the shape of what a single row of so many has of an array."""
+    """Returns the shape of a single row's part of an array with so many rows."""
     if rows is None:
         return shape
     place = rows.dimension
@@ -115,7 +115,7 @@ def parts_of(
     count: int,
     new: Sequence[int | None],
 ) -> Parts:
-    """Returns what an op is on one row of so many.
+    """Returns the form of an op on one row of so many.
 
     Args:
         equation: The op.
@@ -180,7 +180,7 @@ def _located(own: Dimension, dimensions: Dimensions, before: int, count: int) ->
 
 
 def _new_cut(dimensions: Dimensions, count: int, new: Sequence[int | None]) -> _Cut | None:
-    """Returns the factor of rows that results alone have."""
+    """Returns the factor of rows that occurs only in results."""
     cuts = {
         _located(own[place], dimensions, 1, count)
         for own, place in zip(dimensions.results, new, strict=True)
@@ -190,7 +190,7 @@ def _new_cut(dimensions: Dimensions, count: int, new: Sequence[int | None]) -> _
 
 
 def _is_free(dimensions: Dimensions, rows: Sequence[Rows | None], factor: int) -> bool:
-    """Tells whether an op treats all positions along a factor alike, and each by itself."""
+    """Tells whether an op treats all positions along a factor alike and independently."""
     look_up = dimensions.look_up
     if factor in dimensions.combined or factor in dimensions.halos:
         return False

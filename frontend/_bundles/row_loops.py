@@ -35,7 +35,7 @@ def _choice(walk: Walk, equations: Equations, operands: Sequence[Own]) -> list[S
 
 
 def _scan(walk: Walk, equations: Equations, operands: Sequence[Own]) -> list[State]:
-    """Returns the results of `scan`: over something else than rows, or of each row by itself."""
+    """Returns the results of `scan`: over something else than rows, or of each row separately."""
     counts = equations[0].params["num_consts"], equations[0].params["num_carry"]
     consts, carry, xs = split(operands, *counts)
     if any(x.rows is not None and x.rows.dimension == 0 for x in xs):
@@ -130,17 +130,17 @@ def _rests(
     carry: Sequence[Own],
     found: Sequence[Own],
 ) -> bool:
-    """Tells whether a pass changes nothing of rows that are done, so that they stay done.
+    """Tells whether an iteration leaves finished rows unchanged, so that they stay finished.
 
-    It keeps what is carried where a row does not run, and asks of what is carried the question that
-    was asked before the loop.
+    It keeps the carry of rows that do not run, and evaluates the same condition on the carry as
+    before the loop.
 
     Args:
         walk: The walk.
         running: Which carried value tells what still runs.
         consts: Operands of the body before those that are carried.
-        carry: What is carried first.
-        found: What the body makes of its inputs.
+        carry: The initial carry.
+        found: The results of the body.
     """
     expressions, count = walk.expressions, len(consts)
     shapes = [expressions.shape(x.expression) for x in carry]
@@ -177,7 +177,7 @@ def _is_kept(expressions: Expressions, made: int, old: int, running: int) -> boo
     return which == running and kept == old
 
 
-# What they share ----------------------------------------------------------------------------------
+# Shared parts ----------------------------------------------------------------------------------
 
 
 def _invariant(
@@ -187,7 +187,7 @@ def _invariant(
     carry: Sequence[Own],
     behind: Sequence[Own],
 ) -> tuple[list[Rows | None], list[Own]]:
-    """Returns where what is carried has rows in all passes, and what a body then returns."""
+    """Returns where the carry has rows in all iterations, and the results of the body."""
     layouts = [x.rows for x in carry]
     shapes = [walk.expressions.shape(x.expression) for x in carry]
     while True:
@@ -214,7 +214,7 @@ def _as_inputs(expressions: Expressions, operands: Sequence[Own]) -> list[Own]:
 
 
 def _slice(expressions: Expressions, x: Own, place: int) -> Own:
-    """Returns what a pass gets of an array that is scanned, but not along its rows."""
+    """Returns the slice for an iteration of a scanned array, if the scan is not along its rows."""
     shape: Shape = expressions.shape(x.expression)[1:]
     rows = None if x.rows is None else replace(x.rows, dimension=x.rows.dimension - 1)
     return Own(expressions.input(place, shape), rows)

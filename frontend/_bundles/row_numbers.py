@@ -21,7 +21,7 @@ from .row_layouts import EVERY, Mixed, Own, Parts, RefusedError, Rows, State, pa
 
 Counts = tuple[int, int]
 
-# Ops that leave elements what they are, and so the numbers of rows.
+# Ops that leave elements unchanged, and so the numbers of rows.
 _MOVING = ("reshape", "squeeze", "broadcast_in_dim", "transpose")
 _SCATTERS = ("scatter", "scatter_add", "scatter_mul", "scatter_min", "scatter_max")
 
@@ -29,7 +29,7 @@ _SCATTERS = ("scatter", "scatter_add", "scatter_mul", "scatter_min", "scatter_ma
 def constant(
     expressions: Expressions, arrays: tuple[ConcreteArray, ConcreteArray], counts: Counts
 ) -> State:
-    """Returns what an array is to a row, given that of a program of some rows and one of others."""
+    """Returns the state of an array, given its values in programs of two numbers of rows."""
     one, other = arrays
     if one.type.shape == other.type.shape:
         number = expressions.constant(one)
@@ -62,7 +62,7 @@ def _candidates(one: Shape, other: Shape, counts: Counts) -> list[Rows]:
 
 
 def _part(x: ConcreteArray, rows: Rows, count: int) -> ConcreteArray | None:
-    """Returns what a row has of an array; None if not all have the same."""
+    """Returns a row's part of an array; None if the parts differ."""
     host, place = x.host(), rows.dimension
     shape = part_shape(host.shape, rows, count)
     if rows.numbered:
@@ -87,7 +87,7 @@ def _part(x: ConcreteArray, rows: Rows, count: int) -> ConcreteArray | None:
 def numbers_of(
     equation: Equation, count: int, new: Sequence[int | None]
 ) -> tuple[ConcreteArray, Rows] | None:
-    """Returns what a row has of an array that counts rows, and where they lie.
+    """Returns a row's part of an array that counts rows, and where its rows lie.
 
     Args:
         equation: An `iota`.

@@ -1,14 +1,14 @@
-"""Proves that a function treats rows one by one: row i of its results is made of row i alone.
+"""Proves that a function treats rows independently: row i of its results depends only on row i.
 
-The function is traced for two numbers of rows, and the two programs are walked side by side. Of
-each value the walk knows where it has rows, and what a single row computes for it, an expression.
-The rule `dimensions` of an op says whether it does the same for each row; what an op is on a single
-row must come out equal from both programs, so that it does not depend on the number of rows. In the
-end it is compared with the program that was traced for one row. What was computed while the
-function was traced, from the number of rows, is walked like the program.
+The function is traced for two numbers of rows, and the two programs are walked side by side. For
+each value the walk knows where it has rows, and the expression that a single row computes. The rule
+`dimensions` of an op says whether it treats each row alike. The form of an op on a single row must
+be equal in both programs, so that it does not depend on the number of rows. In the end the result
+is compared with the program that was traced for one row. Values that tracing computed from the
+number of rows are walked like the program.
 
-What is proved are values. The rules of custom derivatives are taken as they are; so is what Python
-does with a number of rows that is none of the three.
+The proof covers values only. It does not cover the rules of custom derivatives, nor the behaviour
+of Python code for other numbers of rows than these three.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Equations = tuple[Equation, Equation]
 
 
 def check_rows(several: Pair, one: Function, batch: Batch) -> None:
-    """Proves that row i of the results of a function is that of the function of row i.
+    """Proves that row i of a function's results equals the function of row i.
 
     Args:
         several: The function traced for each number of rows in `COUNTS`, origins kept.
@@ -75,7 +75,7 @@ def explained(
 
 
 def _of_result(state: Own, is_open: bool, number: int) -> State:
-    """Returns what a result is, given whether it has rows and what it is for a single one."""
+    """Returns the state of a result, given whether it has rows and its expression for one row."""
     rows = state.rows
     if (rows is not None and not rows.dimension and not rows.numbered) is not is_open:
         return Mixed("The numbers of rows are among its elements.")
@@ -93,8 +93,8 @@ class Walk:
     """A walk over two programs that differ in their number of rows.
 
     Attributes:
-        expressions: What a single row computes.
-        facts: Inputs of the body that is walked now whose values are known: arrays, by input.
+        expressions: The expressions of a single row.
+        facts: Known values of inputs of the current body: arrays, by input.
     """
 
     def __init__(self) -> None:
@@ -103,7 +103,7 @@ class Walk:
 
     @contextlib.contextmanager
     def within(self, inputs: Sequence[Own], operands: Sequence[Own]) -> Iterator[None]:
-        """Lets a body be walked whose inputs are the same in all passes as its operands are."""
+        """Enters a body with the known values of inputs that equal operands in all iterations."""
         before = self.facts
         values = [before.get(x.expression, x.expression) for x in operands]
         pairs = zip(inputs, values, strict=True)
@@ -116,7 +116,7 @@ class Walk:
     def results(
         self, several: Pair, one: Function, is_open: Sequence[bool]
     ) -> tuple[list[int], list[State]]:
-        """Returns the arguments of the function of one row, and what results are to a row.
+        """Returns the arguments of the function of one row, and the states of the results.
 
         Args:
             several: The function for each number of rows in `COUNTS`.
@@ -131,11 +131,12 @@ class Walk:
         return numbers, self.outputs(several, operands)
 
     def outputs(self, functions: Pair, operands: Sequence[State]) -> list[State]:
-        """Returns what the outputs of a function are, given its operands: inputs and captures.
+        """Returns the states of a function's outputs, given its operands: inputs and captures.
 
         Args:
             functions: The function in either program.
-            operands: Of the inputs, and of the captures unless these take what was captured.
+            operands: States of the inputs, and of the captures unless these take the captured
+                values.
         """
         one, other = functions
         captured = [captured_behind(f, len(operands)) for f in functions]
@@ -172,7 +173,7 @@ class Walk:
         return found
 
     def _constant(self, one: ConcreteArray, other: ConcreteArray) -> State:
-        """Returns what an array is to a row; one that was computed is what made it, too."""
+        """Returns the state of an array; a computed array also has the state of its computation."""
         origins = origin_of(one), origin_of(other)
         if one is not other and origins[0] is not None and origins[1] is not None:
             equations = origins[0].equation, origins[1].equation
@@ -212,7 +213,7 @@ class Walk:
         ]
 
     def _applied(self, equations: Equations, number: int, operands: Sequence[Own]) -> list[Own]:
-        """Returns what the results of an op of one of the programs are to a row."""
+        """Returns the states of the results of an op of one of the programs."""
         equation, count = equations[number], COUNTS[number]
         rows = [x.rows for x in operands]
         new = [_new_rows(v) for v in _pairs(equations, "results")]
@@ -269,7 +270,7 @@ def _new_rows(pair: tuple[Var, Var]) -> int | None:
 
 
 def _located(states: Sequence[State], equation: Equation) -> list[State]:
-    """Returns states of which those that no op made `Mixed` are made so by this one."""
+    """Returns the states; `Mixed` ones without an op get this op as their cause."""
     return [
         Mixed(x.reason, equation) if isinstance(x, Mixed) and x.equation is None else x
         for x in states

@@ -1,4 +1,4 @@
-"""What is looked at when a function is exported, and can be left out."""
+"""Checks of exported functions that can be skipped."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class DisabledSafetyCheck:
 
     @staticmethod
     def rows() -> DisabledSafetyCheck:
-        """Leaves out whether a function with an open leading dimension treats rows one by one.
+        """Skips the check that a function with an open leading dimension treats rows independently.
 
-        The check is a proof, op by op, which refuses what it does not know: callbacks, and
-        primitives of a user's own. Where it is left out, rows are treated one by one all the same:
-        results are those of the function of a single row.
+        The check is a proof, op by op, which refuses unknown ops: callbacks, and users' primitives.
+        If it is skipped, rows are still treated one by one: the results are the function's results
+        on single rows.
         """
         return DisabledSafetyCheck("rows")
 
@@ -32,7 +32,7 @@ class DisabledSafetyCheck:
 
     @staticmethod
     def custom_call(target_name: str) -> DisabledSafetyCheck:
-        """Leaves out a call of a library's function; what is exported has none."""
+        """Skips the check for calls of a library's function; exported functions have none."""
         return DisabledSafetyCheck(f"custom_call:{target_name}")
 
     def is_custom_call(self) -> str | None:

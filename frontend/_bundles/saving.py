@@ -34,7 +34,7 @@ MANIFEST = "manifest.json"
 MODULE = "module.mlir"
 PARAMETERS = "parameters.safetensors"
 
-# A program and what the manifest says of it.
+# A program and its manifest entry.
 Programs = Sequence[tuple[ProgramEntry, bytes | memoryview]]
 
 

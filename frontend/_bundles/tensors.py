@@ -2,9 +2,9 @@
 
 The format (https://huggingface.co/docs/safetensors): eight bytes for the length of a header, the
 header as JSON, the arrays one after the other. Its library reads files only whole or by their path,
-and decides the order itself; here arrays are views of mapped memory, those whose size is a multiple
-of 64 bytes first, so that programs can use them where they lie. Elsewhere: the file around them
-(`archive.py`).
+and decides the order itself; here arrays are views of mapped memory. Arrays with a size of a
+multiple of 64 bytes come first, so that programs can use them in place. Elsewhere: the file around
+them (`archive.py`).
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ _NAME_OF = {dtype: name for name, dtype in _NAMES.items()}
 STORED_DTYPES = frozenset(_NAME_OF)
 _LENGTH = struct.Struct("<Q")
 _METADATA = "__metadata__"
-# What reading a header raises that somebody made up.
+# Exceptions from reading a forged header.
 DAMAGES = (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError)
 
 
 def write_tensors(arrays: Mapping[str, HostArray]) -> Pieces:
-    """Returns the content of a file of arrays, of which those that are contiguous are not copied.
+    """Returns the content of a file of arrays; contiguous arrays are not copied.
 
     Args:
         arrays: Of booleans, integers or real numbers, by name.

@@ -1,6 +1,6 @@
 """Tracing functions that are exported: arguments named, parameters taken out, rows one by one.
 
-Elsewhere: what users call (`axir.export`), tracing as such (`axir.jit`).
+Elsewhere: the public functions (`axir.export`), tracing in general (`axir.jit`).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from .saving import is_function_name
 
 
 class Traced(NamedTuple):
-    """A function traced: what the manifest says of it, the function, and its structures.
+    """A traced function: its manifest entry, the function, and its structures.
 
     Besides, why its leading dimension is not one of rows, if it might have been.
     """
@@ -74,16 +74,16 @@ def trace(
 
     Args:
         fun: The function, jitted or not.
-        args: Arrays, or what has a shape and a dtype, and the values of static arguments.
+        args: Arrays, or objects with a shape and a dtype, and the values of static arguments.
         kwargs: Those by keyword.
         name: What to call it; by default its own name.
-        updates: Names of parameters, or what several begin with, and those of the results that are
-            their new values.
+        updates: Names of parameters, or a prefix of several names, and the names of the results
+            that are their new values.
         checks_rows: Whether to prove, with an open leading dimension, that rows are on their own.
 
     Raises:
         UnexpectedTracerError: if it uses values of a trace that is going on.
-        SymbolicDimError: if it does with an open dimension what sizes decide.
+        SymbolicDimError: if it does something with an open dimension that depends on its size.
         ShapeError: if a dimension does not follow from the shapes of arguments.
     """
     called = _Called(fun, args, kwargs)
@@ -132,7 +132,7 @@ def _lowered(
             lowered, batch = _rows(called, leaves, in_tree, is_open, dimension.name, checks_rows)
         except DependentRowsError as error:
             refused = error
-        except AxirError as error:  # what it needs more rows for is told of the symbolic dimension
+        except AxirError as error:  # the error names the symbolic dimension that needs more rows
             refused = dependent(_name(called), f"one row is refused: {error.message}")
         else:
             if not (checks_rows and _number_matters(called, leaves, in_tree)):
@@ -153,9 +153,9 @@ def _name(called: _Called) -> str:
 
 
 def _number_matters(called: _Called, leaves: Sequence[UserObject], in_tree: tree.TreeDef) -> bool:
-    """Tells whether the program of any number of rows is not the same for each row.
+    """Tells whether the program for a number of rows differs from the program for one row.
 
-    What is proved of rows is proved of the programs traced for a few numbers of them.
+    The proof about rows covers only the programs traced for a few numbers of rows.
 
     Raises:
         SymbolicDimError: if the number of rows decides something in the user's Python.
@@ -166,7 +166,7 @@ def _number_matters(called: _Called, leaves: Sequence[UserObject], in_tree: tree
         if error.is_choice_of_user:
             raise
     except AxirError:
-        pass  # the function was traced for numbers, which is what is used
+        pass  # the function was traced for numbers, and these programs are used
     else:
         return computes_with_sizes(lowered.function)
     return False
@@ -175,11 +175,11 @@ def _number_matters(called: _Called, leaves: Sequence[UserObject], in_tree: tree
 def updates_of(
     signature: Signature, parameters: Mapping[str, ConcreteArray], updates: Mapping[str, str]
 ) -> tuple[str | None, ...]:
-    """Returns for each result the parameter whose new value it is, or None.
+    """Returns for each result the parameter that it updates, or None.
 
     Args:
-        signature: What the function takes and returns.
-        parameters: What it is given besides, by name.
+        signature: The function's arguments and results.
+        parameters: Its parameters, by name.
         updates: As for `trace`.
 
     Raises:
@@ -209,7 +209,7 @@ def updates_of(
 
 
 def _symbol(name: str) -> str:
-    """Returns what a single function is called: its name, or `main` if it is a lambda."""
+    """Returns the name of a single function: its own, or `main` if it is a lambda."""
     return name if is_function_name(name) else "main"
 
 
@@ -235,7 +235,7 @@ class _Called:
         self._named = {k: v for k, v in kwargs.items() if k in jitted._static.names}
         self.args = tuple(args[n] for n in self._numbers)
         self.kwargs = {k: v for k, v in kwargs.items() if k not in self._named}
-        # Not what the function has as attributes: a function that was loaded has `parameters`.
+        # Not the function's attributes: a loaded function has `parameters`.
         functools.update_wrapper(self, self.function, updated=())
 
     def __call__(
@@ -272,7 +272,7 @@ class _Called:
         return self.bound.by_name(self.function)
 
     def names(self) -> Iterator[str]:
-        """Yields the name of each leaf: that of the function's parameter, and the path below it."""
+        """Yields the name of each leaf: the argument's name, and the path below it."""
         positional, rest = parameter_names(self.function)
         first = len(self.bound.args)
         for number, value in zip(self._numbers, self.args, strict=True):
@@ -283,7 +283,7 @@ class _Called:
             yield from (name + path for path in tree.paths(self.kwargs[name]))
 
     def donated(self) -> tuple[int, ...]:
-        """Returns the numbers of the leaves whose memory results may take."""
+        """Returns the numbers of the leaves with memory that results may reuse."""
         counted = tree.structure((self.args, self.kwargs))
         numbers: UserObject = counted.unflatten(range(counted.num_leaves))
         args, kwargs = numbers

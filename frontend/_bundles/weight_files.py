@@ -18,7 +18,7 @@ def read_safetensors(path: Path) -> dict[str, HostArray]:
     """Returns the arrays of a file by name, where it is mapped.
 
     Raises:
-        WeightsError: if it is none of the format.
+        WeightsError: if it does not have the format.
     """
     try:
         with path.open("rb") as file:

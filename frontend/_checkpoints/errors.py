@@ -18,7 +18,7 @@ class CheckpointExistsError(CheckpointError, FileExistsError):
 
 
 class CheckpointWriteError(CheckpointError, OSError):
-    """A checkpoint could not be written; what was saved before is as it was."""
+    """A checkpoint could not be written; earlier checkpoints are unchanged."""
 
 
 class CheckpointLeafError(CheckpointError, TypeError):
@@ -34,7 +34,7 @@ class CheckpointVersionError(CheckpointError, ValueError):
 
 
 class DamagedCheckpointError(CheckpointError, ValueError):
-    """The files of a checkpoint are not those that were written; base of what may have happened."""
+    """The files of a checkpoint differ from the written ones; base class of specific errors."""
 
 
 class TruncatedCheckpointError(DamagedCheckpointError):
@@ -46,4 +46,4 @@ class CheckpointHashError(DamagedCheckpointError):
 
 
 class MissingShardError(DamagedCheckpointError, FileNotFoundError):
-    """A part of an array is not there: its file is missing, or nobody has written it."""
+    """A part of an array is missing: its file is missing, or no process has written it."""

@@ -65,16 +65,16 @@ class Files:
             )
 
     def read(self, path: str, array: SavedArray, bounds: Bounds) -> HostArray:
-        """Returns a part of an array, put together from what processes have written.
+        """Returns a part of an array, assembled from the files of all processes.
 
         Args:
             path: Which leaf it is.
-            array: What is known of it.
+            array: Its manifest entry.
             bounds: Begin and end of the part in each dimension.
 
         Raises:
             MissingShardError: if elements of it are nowhere.
-            DamagedCheckpointError: if a file is not what was written.
+            DamagedCheckpointError: if a file differs from the written one.
         """
         shape = tuple(end - begin for begin, end in bounds)
         found = [(piece, common_bounds(piece.bounds, bounds)) for piece in array.pieces]
@@ -95,7 +95,7 @@ class Files:
         return from_stored(stored, array.dtype)
 
     def _content(self, piece: Piece, array: SavedArray) -> HostArray:
-        """Returns what a process has written of an array, as it is stored, and checks it once."""
+        """Returns a process's stored part of an array, and checks it once."""
         found = self._open(piece.file).get(piece.name)
         expected = stored_type(piece.shape, array.dtype)
         if found is None or (found.shape, found.dtype) != expected:

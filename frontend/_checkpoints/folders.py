@@ -1,8 +1,8 @@
 """The folder of a training run, with a folder for each step that was saved.
 
-A step is written to a hidden folder, which gets its name when all of it is on the disk: there is
-all of a step, or nothing. Removing one hides it first. Elsewhere: what stands in the files
-(`files.py`, `manifest.py`).
+A step is written to a hidden folder. The folder gets its name when the whole step is on the disk,
+so a step exists completely or not at all. Removing a step hides it first. Elsewhere: the contents
+of the files (`files.py`, `manifest.py`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def writing_path(folder: Path, step: int) -> Path:
 
 
 def steps(folder: str | os.PathLike[str]) -> list[int]:
-    """Returns the steps that were saved in a folder, ascending; none if there is no folder.
+    """Returns the steps that were saved in a folder, ascending; none if the folder does not exist.
 
     Args:
         folder: Of a training run; see `save`.
@@ -50,7 +50,7 @@ def steps(folder: str | os.PathLike[str]) -> list[int]:
 
 
 def latest(folder: str | os.PathLike[str]) -> int | None:
-    """Returns the last step that was saved in a folder, None if there is none.
+    """Returns the last saved step of a folder, None if no step was saved.
 
     Args:
         folder: Of a training run; see `save`.
@@ -75,14 +75,14 @@ def remove(folder: str | os.PathLike[str], step: int) -> None:
         existing(Path(folder), step).rename(hidden)
     except FileNotFoundError:
         raise missing(Path(folder), step) from None
-    shutil.rmtree(hidden, ignore_errors=True)  # what remains is removed when the next one is saved
+    shutil.rmtree(hidden, ignore_errors=True)  # leftovers are removed when the next one is saved
 
 
 def existing(folder: Path, step: int | None) -> Path:
     """Returns the folder of a step, or of the last one.
 
     Raises:
-        CheckpointNotFoundError: if there is none.
+        CheckpointNotFoundError: if it does not exist.
     """
     chosen = latest(folder) if step is None else step
     if chosen is None or not path_of(folder, chosen).is_dir():
@@ -105,7 +105,7 @@ def missing(folder: Path, step: int | None) -> CheckpointNotFoundError:
 
 
 def begin(folder: Path, step: int) -> Path:
-    """Makes the empty folder where a step will be written, and removes what a crash has left.
+    """Makes the empty folder where a step will be written, and removes the leftovers of a crash.
 
     Raises:
         CheckpointExistsError: if the step was saved before.
@@ -143,7 +143,7 @@ def finish(folder: Path, step: int, keep: int | None) -> Path:
 
 
 def give_up(folder: Path, step: int) -> None:
-    """Removes what has been written of a step that cannot be finished."""
+    """Removes the written files of a step that cannot be finished."""
     shutil.rmtree(writing_path(folder, step), ignore_errors=True)
 
 

@@ -1,7 +1,7 @@
-"""The manifest of a checkpoint: its tree, its arrays, and who has written which parts, as JSON.
+"""The manifest of a checkpoint: its tree, its arrays, and each process's parts, as JSON.
 
-The last line of the file is the SHA-256 of what stands before it. A manifest from elsewhere is
-believed nothing. Elsewhere: the files of arrays (`files.py`).
+The last line of the file is the SHA-256 of the text before it. A manifest is untrusted input.
+Elsewhere: the files of arrays (`files.py`).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Piece:
 
     Attributes:
         file: The file, which lies beside the manifest.
-        name: What the part is called there.
+        name: The part's name in the file.
         bounds: Begin and end in each dimension of the array.
         digest: SHA-256 of the elements.
     """
@@ -78,14 +78,14 @@ class SavedArray:
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a checkpoint holds.
+    """The contents of a checkpoint.
 
     Attributes:
         step: The step.
         tree: The structure as text (`axir._trees.text`).
         leaves: By path, in the order of the structure: arrays, and numbers and texts of Python.
         files: Sizes of the files of arrays in bytes.
-        versions: What has written it.
+        versions: Versions of the software that wrote it.
     """
 
     step: int
@@ -142,10 +142,10 @@ def read_manifest(folder: Path) -> Manifest:
     """Returns the manifest of the checkpoint in a folder.
 
     Raises:
-        MissingShardError: if it has none.
+        MissingShardError: if its manifest is missing.
         CheckpointHashError: if it was changed.
         CheckpointVersionError: if a newer axir has written it.
-        DamagedCheckpointError: if it is none.
+        DamagedCheckpointError: if the manifest is damaged.
     """
     try:
         content = (folder / MANIFEST).read_bytes()

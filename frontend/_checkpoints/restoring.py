@@ -1,4 +1,4 @@
-"""Restoring: trees of what was saved, on the devices that there are now."""
+"""Restoring saved trees, on the devices that exist now."""
 
 from __future__ import annotations
 
@@ -32,25 +32,25 @@ def restore(
     step: int | None = None,
     shardings: PyTree = None,
 ) -> PyTree:
-    """Returns a tree that was saved, on the devices that are there now.
+    """Returns a saved tree, on the devices that exist now.
 
     Each process reads the parts that its devices hold, which may be others than those that were
-    written: arrays come back on any number of devices. What is read is checked.
+    written: arrays come back on any number of devices. The data are checked.
 
     Args:
         folder: Of the training run; see `save`.
-        like: A tree of the same structure: arrays, `ShapeDtypeStruct`s, numbers. What comes back
-            is built like it, with arrays of the same shardings. Without it, containers are those
-            that were saved, and dictionaries where their classes are not known.
+        like: A tree of the same structure: arrays, `ShapeDtypeStruct`s, numbers. The result has its
+            structure, with arrays of the same shardings. Without it, the result has the saved
+            containers, and dictionaries in place of unknown classes.
         step: The step; the last one by default.
         shardings: Where arrays go: a tree of shardings or devices that is a prefix of the tree,
-            or one for all. They go before those of `like`; None leaves arrays uncommitted.
+            or one for all. They take precedence over `like`'s; None leaves arrays uncommitted.
 
     Returns:
         The tree.
 
     Raises:
-        CheckpointNotFoundError: if there is no checkpoint, or none of the step.
+        CheckpointNotFoundError: if no checkpoint exists, or the step does not.
         CheckpointTreeError: if `like` has other leaves, or of other shapes or dtypes.
         MissingShardError: if a part of an array, or a file, is not there.
         TruncatedCheckpointError: if a file has another size than it was written with.
@@ -93,7 +93,7 @@ def restore(
 
 
 def verify(folder: str | os.PathLike[str], step: int | None = None) -> int:
-    """Reads all of a checkpoint, and raises the error for what is damaged.
+    """Reads a whole checkpoint, and raises an error if a part is damaged.
 
     Args:
         folder: Of the training run; see `save`.
@@ -103,7 +103,7 @@ def verify(folder: str | os.PathLike[str], step: int | None = None) -> int:
         The step.
 
     Raises:
-        CheckpointNotFoundError: if there is none.
+        CheckpointNotFoundError: if it does not exist.
         DamagedCheckpointError: if files are not those that were written; `restore` lists how.
 
     >>> import axir.numpy as jnp, tempfile
@@ -142,7 +142,7 @@ def _check_leaves(path: Path, manifest: Manifest, wanted: Mapping[str, UserObjec
 
 
 def _described(leaf: UserObject) -> str:
-    """Returns the type of an array, or that of a number."""
+    """Returns the type of an array or number."""
     if isinstance(leaf, SavedArray):
         return str(leaf)
     if is_number(leaf):
@@ -175,7 +175,7 @@ def _leaf(
 
 
 def _placed(kind: ShapedArray, where: Sharding, part: Callable[[Index | None], HostArray]) -> Array:
-    """Returns an array where a sharding says, of which each process reads what it has."""
+    """Returns an array with a sharding; each process reads the parts of its devices."""
     if isinstance(where, SingleDeviceSharding) or dtypes.is_key(kind.dtype):
         return put(ConcreteArray(kind, part(None)), where, "checkpoint.restore")
     return make_array_from_callback(kind.shape, where, part, kind.dtype)

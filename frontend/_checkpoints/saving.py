@@ -33,11 +33,11 @@ def save(
     """Saves a tree of arrays as a step of a training run, and waits until it is on the disk.
 
     The step appears in the folder when all of it is written; until then, and if anything fails,
-    the folder is as it was. Each process writes the parts that its devices hold; what lies on
-    devices of a single process is that of process 0. The folder must be one that all processes see.
+    the folder is as it was. Each process writes the parts that its devices hold; for arrays on
+    devices of a single process, process 0 writes its own. All processes must see the same folder.
 
     Args:
-        folder: Of the training run; it is made if there is none.
+        folder: Folder of the training run; it is created if absent.
         tree: A tree of arrays of any shape and dtype, also of random keys, and of numbers and texts
             of Python.
         step: The number of the step, at least 0.
@@ -71,7 +71,7 @@ def save_async(
     """Begins to save a tree of arrays, and writes it while the program goes on; see `save`.
 
     The arrays may be donated or deleted in the meantime: their memory is kept. One save is written
-    at a time: a second one waits for the first, and raises its error if nobody else has.
+    at a time: a second one waits for the first, and raises its error if it was not raised yet.
 
     Args:
         folder: Of the training run.
@@ -138,7 +138,7 @@ class Saving:
         return not self._thread.is_alive()
 
     def unheard_error(self) -> BaseException | None:
-        """Waits, and returns what went wrong if nobody has been told."""
+        """Waits, and returns the error of the save if it was not reported yet."""
         self._thread.join()
         return None if self._is_told else self._error
 
@@ -171,7 +171,7 @@ class _Queue:
         return saving
 
     def tell(self) -> None:
-        """Logs what went wrong with the last save if nobody has been told."""
+        """Logs the error of the last save if it was not reported yet."""
         error = self._last.unheard_error() if self._last else None
         if error is not None:
             _logger.error("A checkpoint was not saved: %s", error)
@@ -211,7 +211,7 @@ class _Writer:
         folders.begin(self._folder, self._step)
 
     def _agree(self, what: str, act: UserObject) -> list[UserObject]:
-        """Does what this process has to do, and tells all; raises if one of them could not.
+        """Runs this process's part, and exchanges the outcome; raises if any process failed.
 
         Returns:
             What each process has done.

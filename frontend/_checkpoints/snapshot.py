@@ -1,4 +1,4 @@
-"""What a process writes of a tree: the parts of arrays that its devices hold."""
+"""The part of a tree that a process writes: the parts of arrays on its devices."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ class Part:
 
     @property
     def name(self) -> str:
-        """What the part is called in its file."""
+        """The part's name in its file."""
         return f"{self.path}[{','.join(f'{begin}:{end}' for begin, end in self.bounds)}]"
 
     def piece(self, file: str, stored: HostArray) -> Piece:
-        """Returns what the manifest says of it."""
+        """Returns its manifest entry."""
         content = np.ascontiguousarray(stored).reshape(-1).view(np.uint8)
         return Piece(file, self.name, self.bounds, hashlib.sha256(content.data).hexdigest())
 
@@ -56,7 +56,7 @@ class Snapshot:
     Attributes:
         structure: The structure as text.
         leaves: By path, the types of arrays, and the numbers and texts of Python.
-        parts: What this process writes.
+        parts: The parts that this process writes.
     """
 
     structure: str
@@ -69,7 +69,7 @@ class Snapshot:
 
 
 def snapshot_of(value: PyTree, is_first: bool) -> Snapshot:
-    """Returns what is to be written of a tree.
+    """Returns the snapshot of a tree.
 
     Args:
         value: The tree.

@@ -1,6 +1,7 @@
 """How elements are stored: in dtypes that files of tensors have, and back.
 
-Complex numbers are pairs, random keys their words, and what has less common dtypes bytes.
+Complex numbers are stored as pairs, random keys as words, and arrays of less common dtypes as
+bytes.
 Elsewhere: the files (`axir._bundles.tensors`).
 """
 
@@ -49,10 +50,10 @@ def stored_type(shape: tuple[int, ...], dtype: AnyDtype) -> tuple[tuple[int, ...
 
 
 def dtype_named(name: str) -> AnyDtype:
-    """Returns the dtype of a name that a manifest has.
+    """Returns the dtype for a name in a manifest.
 
     Raises:
-        TypeError: if there is none, or none that arrays have.
+        TypeError: if the name is unknown, or is no dtype of arrays.
     """
     if name.startswith(_KEY):
         return key_dtype(name[len(_KEY) : -1])

@@ -48,11 +48,11 @@ class ModelBuilder:
         exported: Functions by the names of methods. Parameters that one of them replaces are the
             model's state.
         throws: As for `Interface`.
-        sizes: By the names of methods, what dimensions are that were open.
+        sizes: By the names of methods, the sizes of the open dimensions.
 
     Attributes:
-        functions: What is compiled, by symbol: each function, or each number of rows of it.
-        donated: By symbol, the arguments whose memory becomes that of a result.
+        functions: The compiled functions by symbol: each function, or each of its numbers of rows.
+        donated: By symbol, the arguments with memory that a result takes over.
 
     Raises:
         ParameterError: if a function takes any number of rows, and names none to compile it for.
@@ -73,7 +73,7 @@ class ModelBuilder:
         self.parameters: list[Parameter] = []
         self._places: dict[str, Kept] = {}
         found = {label: x for each in exported.values() for label, x in each.parameters.items()}
-        # What the code of models calls members of its own.
+        # Names that the code of models uses for members.
         taken = ["callbacks", "kernels", "options", "parameters", "workspace"]
         names = unique_names((identifier(label, "parameter") for label in found), taken)
         for own, (label, value) in zip(names, found.items(), strict=True):
@@ -135,7 +135,7 @@ class ModelBuilder:
         return (batch.symbol if rows else None for rows in is_open)
 
     def _programs(self, name: str, exported: Exported) -> Iterator[Compiled]:
-        """Notes what is to be compiled, and yields it."""
+        """Notes the functions to compile, and yields them."""
         batch = exported.batch
         if batch is None:
             yield self._program(name, exported)
@@ -185,7 +185,7 @@ class ModelBuilder:
 
         Args:
             name: The symbol of the function.
-            program: What it takes.
+            program: The arguments of the program.
             first: The number of its first argument that the model keeps.
             outputs: Its results.
         """

@@ -40,7 +40,7 @@ class CppOptions:
 def fixed_sizes(
     functions: Mapping[str, Exported],
 ) -> tuple[dict[str, Exported], dict[str, Sizes]]:
-    """Returns functions with symbolic dimensions as those of the sizes that they name.
+    """Returns functions with their symbolic dimensions fixed to the sizes that they name.
 
     Returns:
         All functions by the names of methods, and the sizes of those that have some.
@@ -115,7 +115,7 @@ def write_cpp(
 
 
 def _remove_others(directory: Path, name: str, files: Container[str]) -> None:
-    """Removes what the model had for other CPUs, which builds of all files would take, too."""
+    """Removes the model's old files for other CPUs: builds of all files would include them."""
     for pattern in (f"{name}_for_*.cpp", f"{name}_kernels*.o", f"{name}_program.hpp"):
         for path in directory.glob(pattern):
             if path.name not in files:

@@ -1,4 +1,4 @@
-"""Where arrays are, what they are like, and what axir runs on.
+"""Placement of arrays, types of arrays, and devices.
 
 Private: public names stand in `axir`.
 """

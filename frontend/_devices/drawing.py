@@ -73,7 +73,7 @@ def _part_at(
 
 
 def _joined(labels: Sequence[str]) -> str:
-    """Joins names of devices; those of one platform name it once."""
+    """Joins names of devices; devices of one platform name it once."""
     kinds = {label.rpartition(" ")[0] for label in labels}
     if len(kinds) != 1:
         return ",".join(labels)

@@ -24,7 +24,7 @@ def versions() -> dict[str, str]:
 
 
 def print_environment_info(return_string: bool = False) -> str | None:
-    """Prints what a report of a problem should tell: versions and devices.
+    """Prints the data for a bug report: versions and devices.
 
     Args:
         return_string: Whether to return the text instead.

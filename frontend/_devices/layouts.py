@@ -19,7 +19,7 @@ def mesh_axes(mesh: Mesh | AbstractMesh) -> MeshAxes:
 
 
 def device_numbers(mesh: Mesh | AbstractMesh) -> DeviceNames:
-    """Returns what ops call the devices in the order of a mesh, none if it is abstract.
+    """Returns the device numbers in ops, in the order of a mesh; none if it is abstract.
 
     Those of the default platform are numbers, others have names such as `vulkan:0`.
     """
@@ -29,7 +29,7 @@ def device_numbers(mesh: Mesh | AbstractMesh) -> DeviceNames:
 
 
 def layout_of(spec: PartitionSpec, ndim: int) -> Layout:
-    """Returns how a specification cuts an array; what it leaves open is not cut.
+    """Returns how a specification cuts an array; unspecified axes are not cut.
 
     >>> layout_of(PartitionSpec("a", None, ("b", "c")), 4)
     (('a',), (), ('b', 'c'), ())

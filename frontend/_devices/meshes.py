@@ -18,7 +18,7 @@ from axir.runtime import Device, devices
 
 
 class AxisType(enum.Enum):
-    """Who decides what is spread along an axis of a mesh: the compiler, types, or the user."""
+    """The authority over placement along a mesh axis: the compiler, types, or the user."""
 
     Auto = enum.auto()
     Explicit = enum.auto()
@@ -30,7 +30,7 @@ class AxisType(enum.Enum):
 
 @dataclass(frozen=True)
 class AbstractDevice:
-    """What devices of a mesh are like.
+    """The kind of the devices of a mesh.
 
     Attributes:
         device_kind: Kind of the devices.
@@ -138,7 +138,7 @@ class AbstractMesh(_Axes):
         axis_sizes: Extents.
         axis_names: Names.
         axis_types: A type for each axis, or one for all; `Auto` by default.
-        abstract_device: What its devices are like, if known.
+        abstract_device: The kind of its devices, if known.
 
     Raises:
         ParameterError: if these do not fit together.
@@ -184,7 +184,7 @@ class AbstractMesh(_Axes):
 
 
 class Mesh(_Axes):
-    """Devices in an array with named axes. A context, in which specifications alone suffice.
+    """Devices in an array with named axes. In its context a `PartitionSpec` is a sharding.
 
     Args:
         devices: An array of devices, or one of them.
@@ -302,7 +302,8 @@ class Mesh(_Axes):
         return f"Mesh({self._described()})"
 
 
-# Meshes by what programs know of them, so that results lie on the very mesh that the user made.
+# Meshes by the data that programs store, so that results lie on the same mesh object that the user
+# made.
 _latest: dict[UserObject, Mesh] = {}
 _LATEST_LIMIT = 256
 
@@ -375,14 +376,14 @@ class use_abstract_mesh(set_mesh):
 
 
 def get_mesh() -> Mesh:
-    """Returns the mesh in use, one without axes if there is none."""
+    """Returns the mesh in use, or a mesh without axes."""
     if isinstance(context.mesh, Mesh):
         return context.mesh
     return _NO_DEVICES
 
 
 def get_abstract_mesh() -> AbstractMesh:
-    """Returns the mesh in use without its devices, one without axes if there is none."""
+    """Returns the mesh in use without its devices, or a mesh without axes."""
     return _NO_AXES if context.mesh is None else context.mesh.abstract_mesh
 
 

@@ -89,7 +89,7 @@ class PartitionSpec:
 
     @property
     def unreduced_kind(self) -> UnreducedKind | None:
-        """How parts come together along unreduced axes; None if there are none."""
+        """How parts come together along unreduced axes; None without such axes."""
         return UnreducedKind.sum if self.unreduced else None
 
     def update(self, **changes: UserObject) -> PartitionSpec:
@@ -157,7 +157,7 @@ def _spec(
 
 @dataclass(frozen=True, repr=False)
 class NamedSharding(Sharding):
-    """The sharding of an array whose dimensions are cut along axes of a mesh.
+    """The sharding of an array with dimensions cut along axes of a mesh.
 
     Attributes:
         mesh: The mesh.
@@ -246,7 +246,7 @@ class NamedSharding(Sharding):
         return math.prod(self.mesh.shape[name] for name in self.spec.names_of(dimension))
 
     def shard_shape(self, global_shape: Sequence[int]) -> tuple[int, ...]:
-        """Returns the shape of what a device holds of an array of a shape.
+        """Returns the shape of a device's part of an array of a shape.
 
         Raises:
             ShapeError: if the array has too few dimensions, or an extent is no multiple of the
@@ -279,7 +279,7 @@ class NamedSharding(Sharding):
         return dict(zip(place.devices, place.indices(tuple(global_shape)), strict=True))
 
     def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
-        """Tells whether another sharding spreads arrays of `ndim` axes likewise."""
+        """Tells whether another sharding places arrays of `ndim` axes in the same way."""
         if isinstance(other, SingleDeviceSharding):
             return self.device_set == other.device_set
         if not isinstance(other, NamedSharding) or self.num_devices != other.num_devices:
@@ -301,7 +301,7 @@ def as_sharding(place: UserObject, what: str) -> Sharding:
     """Returns a sharding, a device or a specification for the mesh in use as a sharding.
 
     Args:
-        place: What the user gave.
+        place: The user's value.
         what: The function that it was given to, for errors.
 
     Raises:
@@ -346,7 +346,7 @@ def place_of(place: Sharding | None) -> Device | Placement | None:
 
 
 def sharding_of(place: Placement) -> Sharding:
-    """Returns what users call the place of an array on several devices."""
+    """Returns the sharding, for users, of an array on several devices."""
     if place.sharding is None:
         spec = PartitionSpec(*[_partition(names) for names in place.layout])
         place.sharding = NamedSharding(mesh_of(place.devices, place.axes), spec)

@@ -1,4 +1,4 @@
-"""Arrays made part by part, for a sharding."""
+"""Arrays made from parts, with a given sharding."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def make_array_from_callback(
     data_callback: Callable[[Index | None], ArrayLike],
     dtype: DTypeLike = None,
 ) -> Array:
-    """Makes an array of parts that a function gives, each device's of its own.
+    """Makes an array of parts; a function gives the part of each device.
 
     Args:
         shape: Shape of the array.
         sharding: Where the parts go.
         data_callback: From an index into the array to that part of it.
-        dtype: Its dtype; that of the parts by default.
+        dtype: Its dtype; by default the parts' dtype.
 
     Raises:
         ShapeError: if a part has another shape than its index.
@@ -72,7 +72,7 @@ def make_array_from_single_device_arrays(
         shape: Shape of the array.
         sharding: Where the parts are.
         arrays: The parts.
-        dtype: Its dtype; that of the parts by default.
+        dtype: Its dtype; by default the parts' dtype.
 
     Raises:
         ParameterError: if there is not one part for each device.
@@ -93,17 +93,17 @@ def make_array_from_single_device_arrays(
 def make_array_from_process_local_data(
     sharding: UserObject, local_data: PyTree, global_shape: Sequence[int] | None = None
 ) -> PyTree:
-    """Makes arrays of which each process has a part.
+    """Makes arrays from a part in each process.
 
     Args:
         sharding: Where the arrays go: a sharding, or a tree of them that is a prefix of the data.
-        local_data: What this process has, a NumPy array or a tree of them: of each dimension either
-            all, or what its devices hold.
+        local_data: This process's data, a NumPy array or a tree of them. Each dimension has either
+            all elements, or its devices' part.
         global_shape: Shape of the array, or a tree of shapes. By default the data of each process
-            is what its devices hold, and the shape follows from how many hold how much.
+            is its devices' part, and the shape follows from the number and the shapes of the parts.
 
     Raises:
-        ShapeError: if the data are neither all nor what the devices hold.
+        ShapeError: if the data are neither the whole nor the devices' part.
 
     >>> import axir, numpy as np
     >>> from axir.sharding import NamedSharding, PartitionSpec
@@ -130,7 +130,7 @@ def make_array_from_process_local_data(
 def _of_local_data(
     name: str, data: HostArray, where: Sharding, shape: Sequence[int] | None
 ) -> Array:
-    """Makes an array of what this process has of it."""
+    """Makes an array of this process's data."""
     extents = _global_shape(where, data.shape) if shape is None else tuple(shape)
     indices = where.addressable_devices_indices_map(extents)
     bounds = [bounds_of(index, extents) for index in indices.values()]
@@ -156,7 +156,7 @@ def _of_local_data(
 
 
 def _global_shape(where: Sharding, local: Sequence[int]) -> tuple[int, ...]:
-    """Returns the shape of an array of which this process's devices hold a part of a shape."""
+    """Returns the shape of an array, from the shape of the part on this process's devices."""
     # Any extents that all devices can cut tell how many parts there are, and are here.
     count = len(where.device_set)
     probe = (count,) * len(local)
@@ -187,7 +187,7 @@ def _joined(
     parts: Sequence[ArrayLike],
     dtype: DTypeLike,
 ) -> Array:
-    """Makes an array of what this process's devices hold, in the order of the sharding."""
+    """Makes an array of the parts on this process's devices, in the order of the sharding."""
     indices = where.addressable_devices_indices_map(shape)
     hosts = [np.asarray(part, dtype) for part in parts]
     for index, host in zip(indices.values(), hosts, strict=True):

@@ -111,7 +111,7 @@ def device_put(
         donate: Whether arrays of `x` are given up: they are deleted. One for all, or a tree of
             them that is a prefix of `x`.
         may_alias: Whether results may share memory with `x`, as they do by default where they can.
-            Where it is False they have memory of their own. One for all, or a tree of them.
+            With False they have separate memory. One for all, or a tree of them.
 
     Raises:
         ParameterError: if `device` is something else, or arrays are donated that must not be
@@ -227,7 +227,7 @@ def constrained(value: Value, place: NamedSharding) -> Value:
 
 
 def copied(value: ConcreteArray) -> ConcreteArray:
-    """Returns an array with memory of its own, where the given one lies."""
+    """Returns a copy of an array on the same device."""
     place = value._device
     made = ConcreteArray(value.type, np.array(value.host()), None, place)
     if place is not None:
@@ -253,7 +253,7 @@ def _marked(made: ConcreteArray, like: ConcreteArray) -> ConcreteArray:
 
 
 def device_get(x: UserObject) -> UserObject:
-    """Returns a tree with its arrays as NumPy arrays; random keys stay what they are.
+    """Returns a tree with its arrays as NumPy arrays; random keys stay unchanged.
 
     >>> import axir, axir.numpy as jnp
     >>> axir.device_get({"a": jnp.ones(2)})

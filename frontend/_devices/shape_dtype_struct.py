@@ -1,4 +1,4 @@
-"""`ShapeDtypeStruct`: what an array is like that need not exist."""
+"""`ShapeDtypeStruct`: shape and dtype of an array that need not exist."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ShapeDtypeStruct:
         weak_type: Whether the dtype yields to others.
 
     Raises:
-        ParameterError: without a dtype, or if `sharding` is none.
+        ParameterError: without a dtype, or if `sharding` is no sharding.
 
     >>> import axir, axir.numpy as jnp
     >>> axir.eval_shape(jnp.sin, axir.ShapeDtypeStruct((2,), "float32"))

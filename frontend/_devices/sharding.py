@@ -1,4 +1,4 @@
-"""Where arrays lie: on a single device each, which is what a sharding says here.
+"""Placement of arrays on a single device, and the base class of shardings.
 
 Elsewhere: shardings over meshes (`partitions.py`), which so far have one device.
 """
@@ -60,11 +60,11 @@ class Sharding:
         raise NotImplementedError
 
     def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
-        """Tells whether another sharding spreads arrays of `ndim` axes likewise."""
+        """Tells whether another sharding places arrays of `ndim` axes in the same way."""
         raise NotImplementedError
 
     def shard_shape(self, global_shape: Sequence[int]) -> tuple[int, ...]:
-        """Returns the shape of what a device holds of an array."""
+        """Returns the shape of a device's part of an array."""
         raise NotImplementedError
 
     def with_memory_kind(self, kind: str) -> Sharding:
@@ -81,7 +81,7 @@ class SingleDeviceSharding(Sharding):
         memory_kind: Which of the device's memories: `"device"`, the only one.
 
     Raises:
-        ParameterError: if `device` is none, or does not have that memory.
+        ParameterError: if `device` is no device, or does not have that memory.
 
     >>> import axir, axir.numpy as jnp
     >>> jnp.ones(3).sharding
@@ -121,7 +121,7 @@ class SingleDeviceSharding(Sharding):
         return True
 
     def shard_shape(self, global_shape: Sequence[int]) -> tuple[int, ...]:
-        """Returns the shape of what a device holds of an array: that of the array."""
+        """Returns the shape of a device's part of an array: the whole array's shape."""
         return tuple(global_shape)
 
     def devices_indices_map(self, global_shape: Sequence[int]) -> dict[Device, Index]:
@@ -129,7 +129,7 @@ class SingleDeviceSharding(Sharding):
         return {self.device: (slice(None),) * len(global_shape)}
 
     def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
-        """Tells whether another sharding spreads arrays of `ndim` axes likewise."""
+        """Tells whether another sharding places arrays of `ndim` axes in the same way."""
         return self.device_set == other.device_set
 
     def check_compatible_aval(self, aval_shape: Sequence[int]) -> None:

@@ -59,13 +59,13 @@ def needed(module: str, extra: str) -> UserObject:
 def told(
     what: str, way_out: str, read: Callable[[], UserObject], said: Sequence[str] = ()
 ) -> UserObject:
-    """Returns what a package reads; its failures are told as those of a model.
+    """Returns the model that a package reads; its failures become model errors.
 
     Args:
-        what: What has failed then.
+        what: The operation, as errors name it.
         way_out: What to do about it.
         read: Reads it.
-        said: What the package has said by then, of errors that it raises without their reason.
+        said: The package's output so far, for errors that it raises without a reason.
 
     Raises:
         ModelImportError: if it fails.
@@ -97,7 +97,7 @@ class Names(NamedTuple):
     """Names in a model: of the function, and of its arguments and results.
 
     Attributes:
-        function: What the function is called.
+        function: Name of the function.
         arguments: Names of its arguments.
         results: Names of its results; none if they have none.
     """
@@ -120,17 +120,17 @@ def imported(
 
     Args:
         text: A module of StableHLO.
-        where: What the model is called in errors.
+        where: Name of the model in errors.
         weights: Its weights by name.
-        names: What the function, its arguments and its results are called.
+        names: Names of the function, its arguments and its results.
         shapes: Shapes of arguments that are open, by these names.
-        unnamed: Weights that are constants, whose names nobody gave them, if the module has
-            forgotten which are which; None if it has not.
+        unnamed: Weights that are constants without names, if the module has lost the
+            correspondence; otherwise None.
         trees: A tree like `(args, kwargs)`, of the numbers of arguments, and one like the result,
-            of the numbers of results. Either is flat if it is none of axir's.
+            of the numbers of results. Each is flat if it is no tree of axir's.
 
     Raises:
-        ShapeError: if a shape does not fit, or there is no such argument.
+        ShapeError: if a shape does not match, or the argument does not exist.
         RaisingError, WeightsError: see `functions_of_module`.
     """
     module = parse_module(text, where, weights=weights)
@@ -173,7 +173,7 @@ def _structured(
     Args:
         numbers: The tree.
         count: How many values there are.
-        flat: The structure if the tree is none of axir's; it has no notation then.
+        flat: The structure if the tree is no tree of axir's; it has no notation then.
     """
     order = tree.leaves(numbers)
     if sorted(map(str, order)) != sorted(map(str, range(count))):

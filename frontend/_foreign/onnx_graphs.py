@@ -1,6 +1,6 @@
-"""Graphs of ONNX whose nodes are rewritten, and the integers in them that stand for numbers.
+"""Rewritable ONNX graphs, and their integers that represent quantized numbers.
 
-Elsewhere: what the operators of quantization become (`onnx_quantization.py`).
+Elsewhere: the rules for operators of quantization (`onnx_quantization.py`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _EXTRA = "onnx"
 
 
 class Integers(NamedTuple):
-    """An array of integers, and what they stand for.
+    """An array of integers with its scale and zero point.
 
     Attributes:
         name: The array.
@@ -62,7 +62,7 @@ class Graph:
         self._dequantized: dict[str, Integers] = {}
 
     def rewrite(self, rules: Mapping[str, Rule]) -> None:
-        """Replaces the nodes of which the operators have rules."""
+        """Replaces the nodes with operators that have rules."""
         for node in list(self._graph.node):
             rule = rules.get(node.op_type)
             if rule is None:
@@ -96,7 +96,7 @@ class Graph:
             if hasattr(proto, few)
         }
 
-    # What is known of values ----------------------------------------------------------------------
+    # Known values -----------------------------------------------------------------------
 
     def kind(self, name: str) -> int:
         """Returns the type of elements; 0 if it is not known."""
@@ -111,18 +111,18 @@ class Graph:
         return "FLOAT" not in self._onnx.TensorProto.DataType.Name(kind)
 
     def array(self, name: str) -> HostArray | None:
-        """Returns a constant; None for what is computed."""
+        """Returns a constant; None for a computed value."""
         if name not in self._arrays:
             return None
         found: HostArray = self._onnx.numpy_helper.to_array(self._arrays[name])
         return found
 
     def remember(self, name: str, integers: Integers) -> None:
-        """Notes of which integers a value has the numbers."""
+        """Notes that a value holds the dequantized numbers of some integers."""
         self._dequantized[name] = integers
 
     def numbers_of(self, name: str) -> Integers | None:
-        """Returns of which integers a value has the numbers; None if it does not have them."""
+        """Returns the integers that a value was dequantized from; None for other values."""
         return self._dequantized.get(name)
 
     # Writing --------------------------------------------------------------------------------------
@@ -181,11 +181,11 @@ class Graph:
         return self.constant(np.take(whole, range(extent), axis))
 
     def wide(self, name: str) -> str:
-        """Returns integers as those of 32 bits."""
+        """Returns integers converted to 32 bits."""
         return self.cast(name, self._onnx.TensorProto.INT32)
 
     def centred(self, x: Integers) -> str:
-        """Returns integers of 32 bits, of which 0 stands for zero."""
+        """Returns integers of 32 bits without a zero point: 0 represents zero."""
         wide = self.wide(x.name)
         if not x.zero or self.is_zero(x.zero):
             return wide
@@ -231,7 +231,7 @@ class Graph:
 
 
 def _bounds(dtype: np.dtype) -> tuple[int, int]:
-    import ml_dtypes  # late: what has no operators of quantization needs none of it
+    import ml_dtypes  # late: only models with operators of quantization need it
 
     info = ml_dtypes.iinfo(dtype)
     return int(info.min), int(info.max)

@@ -52,7 +52,7 @@ def _lowered(model: UserObject, tensors: _Tensors) -> UserObject:
     torch_dialect = needed("torch_mlir.dialects.torch", _EXTRA)
     ir = needed("torch_mlir.ir", _EXTRA)
     passes = needed("torch_mlir.passmanager", _EXTRA)
-    # First the shapes: those of results may be left out, which the checker does not take.
+    # Shapes first: the checker rejects results without shapes, and a model may leave them out.
     model = onnx.shape_inference.infer_shapes(model, data_prop=True)
     onnx.checker.check_model(model)
     if write_out_quantization(model):
@@ -72,7 +72,7 @@ def _lowered(model: UserObject, tensors: _Tensors) -> UserObject:
 
 
 def with_weights(text: str, count: int, names: Sequence[str]) -> str:
-    """Returns the text of a function whose last arguments have become weights.
+    """Returns the text of a function with its last arguments turned into weights.
 
     Args:
         text: The module of it.
@@ -94,14 +94,14 @@ def with_weights(text: str, count: int, names: Sequence[str]) -> str:
 
 
 class _Tensors:
-    """The tensors of a model by name; constants that have no name of their own get one.
+    """The tensors of a model by name; constants without a unique name get one.
 
     Args:
-        graph: The graph. Its constants lose names that initializers have: nobody refers to a
-            constant by the name of its tensor.
+        graph: The graph. Its constants lose names that initializers have, because no node refers to
+            a constant by the name of its tensor.
 
     Attributes:
-        arrays: What the tensors hold, initializers first.
+        arrays: The contents of the tensors, initializers first.
         unnamed: The names of those that had none.
         integers: The names of those that torch-mlir is given as arguments.
     """
@@ -139,7 +139,7 @@ class _Tensors:
         graph.initializer.extend(kept)
 
     def cache(self, context: UserObject) -> UserObject:
-        """Returns what torch-mlir makes tensors with, whose names it would change."""
+        """Returns a maker of tensors for torch-mlir, because its own would change their names."""
         importer = needed("torch_mlir.extras.onnx_importer", _EXTRA)
         ir = needed("torch_mlir.ir", _EXTRA)
 

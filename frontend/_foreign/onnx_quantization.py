@@ -1,7 +1,7 @@
 """Quantized operators of ONNX, written as arithmetic before torch-mlir reads them.
 
 `QuantizeLinear` and its relatives become casts, sums, products and rounding, by their formulas in
-ONNX's specification, and products of what was dequantized become products of integers, which are
+ONNX's specification, and products of dequantized values become products of integers, which are
 scaled afterwards. Elsewhere: quantized numbers of StableHLO (`passes/raising`).
 """
 
@@ -29,13 +29,13 @@ _CONVOLUTION = ("auto_pad", "dilations", "group", "kernel_shape", "pads", "strid
 
 
 def write_out_quantization(model: UserObject) -> bool:
-    """Changes a model so that it has no operators of quantization; tells whether it had some.
+    """Removes all operators of quantization from a model; tells whether it had some.
 
     Args:
-        model: A model whose shapes have been inferred.
+        model: A model with inferred shapes.
 
     Raises:
-        ModelImportError: if it quantizes in blocks whose scales it computes.
+        ModelImportError: if it quantizes in blocks with computed scales.
     """
     graphs = _graphs(model.graph)
     kinds = {tensor.data_type for graph in graphs for tensor in _tensors(graph)}
@@ -148,7 +148,7 @@ def _pads(
     shape: Sequence[int | None] | None,
     window: Sequence[int | None] | None,
 ) -> list[int] | None:
-    """Returns what a convolution adds before and after each axis; None if both are the same."""
+    """Returns the padding of a convolution before and after each axis; None if both are equal."""
     pads = [*options.get("pads", ())]
     half = len(pads) // 2
     kind = options.get("auto_pad", b"NOTSET").decode()
@@ -228,10 +228,10 @@ def _q_gemm(graph: Graph, node: UserObject) -> None:
 
 
 def _computed(operator: str, count: int) -> Rule:
-    """Returns the rule of an operator on the numbers of so many quantized arrays.
+    """Returns the rule of an operator that computes with the numbers of quantized arrays.
 
-    ONNX Runtime has these: each array is followed by its scale and zero point, and after all of
-    them come those of the result.
+    ONNX Runtime has these: each array is followed by its scale and zero point; the result's scale
+    and zero point come last.
     """
 
     def rule(graph: Graph, node: UserObject) -> None:
@@ -243,7 +243,7 @@ def _computed(operator: str, count: int) -> Rule:
 
 
 def _dequantized(graph: Graph, inputs: Sequence[str]) -> list[str]:
-    """Writes the numbers of arrays, each of which is followed by its scale and zero point."""
+    """Dequantizes arrays; each is followed by its scale and zero point."""
     triples = zip(inputs[::3], inputs[1::3], inputs[2::3], strict=True)
     return [graph.dequantize(Integers(x, scale, zero, 0)) for x, scale, zero in triples]
 

@@ -86,7 +86,7 @@ def _interface(
         call: Its trees.
 
     Returns:
-        Names of the tensors, and trees of their numbers and of those of the results.
+        Names of the tensors, and trees of the tensors' numbers and of the results' numbers.
 
     Raises:
         ModelImportError: if it writes to some of them, or to its buffers, or takes or returns
@@ -168,7 +168,7 @@ class _Weights:
     """The tensors that a program holds, by name.
 
     Attributes:
-        arrays: What they hold.
+        arrays: Their contents.
     """
 
     def __init__(self, program: UserObject):
@@ -183,7 +183,7 @@ class _Weights:
         }
 
     def hooks(self) -> UserObject:
-        """Returns what torch-mlir asks for tensors, whose elements it would make lists of."""
+        """Returns hooks for torch-mlir; without them it turns tensors into lists of elements."""
         importer = needed("torch_mlir.extras.fx_importer", _EXTRA)
         ir = needed("torch_mlir.ir", _EXTRA)
         tensor_type = needed("torch", _EXTRA).Tensor
@@ -221,7 +221,7 @@ class _Weights:
 
 
 def _host(tensor: UserObject) -> HostArray:
-    """Returns what a tensor holds now: training goes on in its memory perhaps."""
+    """Returns a copy of a tensor's contents, because training may continue in its memory."""
     torch = needed("torch", _EXTRA)
     plain = tensor.detach().cpu().contiguous()
     if plain.dtype == torch.bfloat16:

@@ -42,11 +42,11 @@ class ProfileEvent:
 
 @dataclass(frozen=True)
 class ProfileLine:
-    """What a thread did.
+    """The events of a thread.
 
     Attributes:
         name: Name of the thread.
-        events: What it did, in the order of its beginnings.
+        events: Its events, in the order of their start.
     """
 
     name: str
@@ -55,7 +55,7 @@ class ProfileLine:
 
 @dataclass(frozen=True)
 class ProfilePlane:
-    """What the threads did that belong together: in Python, or in dispatches.
+    """The events of a group of threads: of Python, or of dispatches.
 
     Attributes:
         name: Which they are.
@@ -83,7 +83,7 @@ class ProfileData:
     """
 
     def __init__(self, content: Foreign):
-        # What was read, compressed: for whoever writes it elsewhere. Nothing, if it was not read.
+        # The compressed input, for writing it to another file; empty if the data were not read.
         self.content = b""
         self._planes: dict[int, ProfilePlane] = {}
         lines: dict[tuple[int, int], ProfileLine] = {}
@@ -113,7 +113,7 @@ class ProfileData:
 
     @staticmethod
     def from_bytes(content: bytes, name: str = "what was recorded") -> ProfileData:
-        """Reads what a file contains.
+        """Reads the contents of a file.
 
         Args:
             content: The bytes.
@@ -134,9 +134,9 @@ class ProfileData:
 
     @property
     def planes(self) -> Iterator[ProfilePlane]:
-        """What is in the trace."""
+        """The planes of the trace."""
         return iter(self._planes.values())
 
     def find_plane_with_name(self, name: str) -> ProfilePlane | None:
-        """Returns the plane of a name; None if there is none."""
+        """Returns the plane of a name, or None."""
         return next((plane for plane in self.planes if plane.name == name), None)

@@ -1,7 +1,7 @@
 """Profiles of device memory, in the form that `pprof` reads.
 
-What is alive is found by the garbage collector's list of objects, so arrays cost nothing to keep
-track of; where they were made is not known, and buffers are grouped by dtype, shape and device.
+Live arrays are found in the garbage collector's list of objects, so tracking arrays costs nothing.
+Their origin is unknown; buffers are grouped by dtype, shape and device.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SAMPLE_TYPE, _SAMPLE, _LOCATION, _FUNCTION, _STRINGS, _TIME = 1, 2, 4, 5, 6, 9
 
 
 def memory_profile(platform: str | None) -> bytes:
-    """Returns what lies in the devices' memory now, as a compressed `pprof` profile.
+    """Returns the current contents of the devices' memory, as a compressed `pprof` profile.
 
     Args:
         platform: Whose devices count; None for all.
@@ -36,7 +36,7 @@ def memory_profile(platform: str | None) -> bytes:
 
 
 def in_use(platform: str | None) -> dict[tuple[str, str, str], tuple[int, int]]:
-    """Returns how many buffers there are and how many bytes they take, by what they are.
+    """Returns the number of buffers and their bytes, by description.
 
     The keys are kind (`buffer` or `executable`), description and device.
     """
@@ -58,9 +58,9 @@ def in_use(platform: str | None) -> dict[tuple[str, str, str], tuple[int, int]]:
 
 
 def _memory_of(found: object) -> tuple[str, str, Device, int, int] | None:
-    """Returns kind, description, device and size of what takes memory, and what memory it is."""
+    """Returns kind, description, device, size and identity of an object's memory."""
     match found:
-        # What no device has been asked to keep lies where results do that nobody committed.
+        # Arrays without a device count for the device of uncommitted results.
         case ConcreteArray(_buffer=None, _host=np.ndarray() as host):
             what = _described(found.type.dtype, found.type.shape)
             return "buffer", what, default_device(), host.nbytes, id(host)

@@ -1,4 +1,4 @@
-"""What a trace shows: the options of a profile."""
+"""The options of a profile: the contents of a trace."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from axir.dialect.core.annotations import UserObject
 
 @dataclass
 class ProfileOptions:
-    """What a trace shows.
+    """The contents of a trace.
 
     Attributes:
-        host_tracer_level: 0 for nothing of this process, 1 for annotations alone, 2 for calls,
+        host_tracer_level: 0 for nothing of this process, 1 for annotations only, 2 for calls,
             phases of compiling and transfers as well.
         device_tracer_level: 0 without dispatches, 1 with them. Programs that are called while they
             are shown are compiled once more, with marks, and kept in the cache.

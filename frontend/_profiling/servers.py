@@ -1,4 +1,4 @@
-"""Servers of traces, over HTTP: for whoever looks into a program from outside, and for Perfetto.
+"""Servers of traces, over HTTP: for external profilers, and for Perfetto.
 
 TensorBoard's protocol needs gRPC and messages of XLA; here a browser, or `curl`, is enough.
 """
@@ -77,11 +77,11 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def log_message(self, *_: object) -> None:
-        """Says nothing: what is printed belongs to the user's program."""
+        """Prints nothing: the output belongs to the user's program."""
 
 
 def serve_to_perfetto(content: bytes, name: str, say: Callable[[str], None] = print) -> None:
-    """Prints a link to Perfetto's page with a trace, and waits until somebody has opened it."""
+    """Prints a link to Perfetto's page with a trace, and waits until it is opened."""
     is_fetched = threading.Event()
 
     class Handler(_Handler):

@@ -1,7 +1,7 @@
 """Timelines as trace files, in the JSON form that Chrome and Perfetto show.
 
 The format is described in "Trace Event Format" (Google, 2016). Each event is a complete one, `X`,
-whose times are microseconds; metadata events name the rows.
+with times in microseconds; metadata events name the rows.
 """
 
 from __future__ import annotations

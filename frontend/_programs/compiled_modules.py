@@ -57,7 +57,7 @@ class TargetWithFlags(Target):
     """A target with further flags of `iree-compile`.
 
     Attributes:
-        extra: The flags; they come after those of the target.
+        extra: The flags; they come after the target's flags.
     """
 
     extra: tuple[str, ...] = ()
@@ -98,7 +98,7 @@ def verify_module(module: UserObject, dialect: str) -> None:
 
     Raises:
         UnknownOpError, VerificationError: with the line that the wrong op comes from.
-        ParseError: if what says how its arguments form a tree cannot be read.
+        ParseError: if the notation of its argument tree cannot be read.
     """
     if dialect == "jaxpr":
         read_module(module)
@@ -122,7 +122,7 @@ def raise_module(module: UserObject, dialect: str) -> str:
     """Raises a module of StableHLO, which is changed, into the jaxpr dialect; returns its dialect.
 
     Raises:
-        RaisingError: if it holds what the jaxpr dialect has no counterpart for.
+        RaisingError: if it has an operation without a counterpart in the jaxpr dialect.
     """
     if dialect != "stablehlo":
         return dialect
@@ -137,7 +137,7 @@ def compile_saved(module: UserObject, dialect: str, target: Target, name: str) -
         module: All its public functions can be called in the program.
         dialect: `jaxpr` or `stablehlo`.
         target: What to compile for.
-        name: What the program is called in messages.
+        name: Name of the program in messages.
 
     Raises:
         CompileError: if IREE cannot compile it.
@@ -273,7 +273,7 @@ def open_program(
         path: A `.mlir`, `.mlirbc` or `.vmfb` file.
         device: Platform to run on; by default the one that a `.vmfb` was compiled for, else the
             default device's.
-        opt_level: How hard to optimize what is compiled here.
+        opt_level: How hard to optimize a module that is compiled here.
         marks_dispatches: Whether the program tells of its dispatches; see `axir.profiler`.
 
     Raises:
@@ -313,7 +313,7 @@ def compile_program(
     opt_level: int = 2,
     marks_dispatches: bool = False,
 ) -> Program:
-    """Compiles a module, which is changed, for a device of this machine."""
+    """Compiles a module in place for a device of this machine."""
     _check_dialect(dialect, name)
     verify_module(module, dialect)
     if summarize(module).needs_raising:

@@ -51,7 +51,7 @@ def write_file(path: Path, content: bytes | Callable[[str], UserObject]) -> None
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     except FileNotFoundError:  # such as in /proc
         raise OSError(errno.EACCES, "No file can be made in that folder", str(path)) from None
-    except OSError as error:  # the name of the temporary file is none that users know
+    except OSError as error:  # users do not know the name of the temporary file
         raise OSError(error.errno, error.strerror, str(path)) from None
     try:
         os.close(handle)
@@ -59,7 +59,7 @@ def write_file(path: Path, content: bytes | Callable[[str], UserObject]) -> None
             Path(temporary).write_bytes(content)
         else:
             content(temporary)
-        # A temporary file is private; what replaces it has the permissions that others have.
+        # A temporary file is private; the final file gets the usual permissions.
         os.chmod(temporary, 0o666 & ~_umask())
         os.replace(temporary, path)
     except BaseException:

@@ -386,8 +386,8 @@ class Compiled(_Stage):
             `flops`, additions, multiplications and the like; `transcendentals`, elements of `exp`
             and its like, which are no flops; `bytes accessed`, the bytes of arguments and results.
             Each pass of a loop counts if their number is known, else one. Of a program over several
-            devices it is what one of them does with its parts, and `bytes received` is what it gets
-            of the others.
+            devices it counts the work of one device, and `bytes received` is the data it gets of
+            the others.
 
         >>> import axir, axir.numpy as jnp
         >>> square = axir.jit(lambda x: jnp.exp(x @ x)).lower(jnp.ones((8, 8))).compile()

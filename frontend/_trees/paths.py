@@ -100,7 +100,7 @@ def keystr(keys: KeyPath, *, simple: bool = False, separator: str = "") -> str:
 
     Args:
         keys: The path.
-        simple: Whether to render the keys alone, without brackets, quotes and dots.
+        simple: Whether to render only the keys, without brackets, quotes and dots.
         separator: What to put between keys.
 
     >>> path = (SequenceKey(0), DictKey("w"))

@@ -12,7 +12,7 @@ import numpy as np
 from axir.dialect.core.annotations import PyTree, UserFunction, UserObject
 from axir.dialect.core.array import ConcreteArray
 
-# What holds no children; registration takes out what it makes a container.
+# Classes without children; registering a class as a container removes it.
 LEAF_KINDS: set[type] = {bool, int, float, complex, str, np.ndarray, ConcreteArray}
 # The order in which a tree has the entries of dictionaries with given keys.
 _orders: dict[tuple[UserObject, ...], tuple[UserObject, ...]] = {}

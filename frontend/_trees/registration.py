@@ -63,14 +63,13 @@ def register_pytree_with_keys(
     unflatten_func: Unflatten,
     flatten_func: Flatten | None = None,
 ) -> None:
-    """Makes a class a container of trees whose children have keys.
+    """Makes a class a container of trees with keyed children.
 
     Args:
         nodetype: The class.
         flatten_with_keys: From an instance to pairs of key and child, and hashable auxiliary data.
         unflatten_func: From auxiliary data and children to an instance.
-        flatten_func: As `flatten_with_keys`, with the children alone: faster where no path is
-            asked for.
+        flatten_func: As `flatten_with_keys`, with only the children: faster if no paths are needed.
 
     >>> from axir import tree_util
     >>> class Pair:
@@ -113,7 +112,7 @@ def register_dataclass(
     """Makes a dataclass a container of trees (also usable as a decorator).
 
     Args:
-        nodetype: The dataclass, or another class whose constructor takes the fields by name.
+        nodetype: The dataclass, or another class with a constructor that takes the fields by name.
         data_fields: Fields that are children; by default all that are not named otherwise and not
             marked `field(metadata={"static": True})`.
         meta_fields: Fields that are hashable auxiliary data; by default those that are so marked.
@@ -151,7 +150,7 @@ class StaticFieldError(TreeError, ValueError):
 
 
 def compared(what: str, compare: Callable[[], bool]) -> bool:
-    """Returns a comparison of structures, and says what was compared if auxiliary data refuse.
+    """Returns the comparison of structures; errors name the comparison that failed.
 
     Raises:
         StaticFieldError: if they do, as arrays do.

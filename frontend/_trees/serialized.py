@@ -22,7 +22,7 @@ class SavedClass:
 
     Attributes:
         kind: The class.
-        name: What stands for it in saved functions.
+        name: Its name in saved functions.
         write: From the auxiliary data of an instance to bytes; None for named tuples.
         read: Back again.
         make: From auxiliary data and children to an instance.
@@ -66,7 +66,7 @@ def register_namedtuple_serialization(nodetype: type, *, serialized_name: str) -
 
     Args:
         nodetype: The class.
-        serialized_name: What stands for it, the same wherever the function is loaded.
+        serialized_name: Its name, the same wherever the function is loaded.
 
     Returns:
         The class.
@@ -102,7 +102,7 @@ def register_pytree_node_serialization(
 
     Args:
         nodetype: The class, which is registered as a container (`axir.tree_util`).
-        serialized_name: What stands for it, the same wherever the function is loaded.
+        serialized_name: Its name, the same wherever the function is loaded.
         serialize_auxdata: From the auxiliary data of an instance to bytes.
         deserialize_auxdata: Back again.
         from_children: From auxiliary data and children to an instance; by default as registered.

@@ -1,8 +1,8 @@
 """Trees as text that reads like Python, for modules saved without their Python source.
 
-`{'w': 0, 'b': (1, None)}` is a tree of two leaves; the numbers say which. Reading it executes
-nothing but what was registered for a class (`serialized.py`): other named tuples come back as new
-classes of the same name and fields, containers of other classes as dictionaries from path to value.
+`{'w': 0, 'b': (1, None)}` is a tree of two leaves; the numbers say which. Reading it executes only
+functions registered for a class (`serialized.py`): other named tuples come back as new classes of
+the same name and fields, containers of other classes as dictionaries from path to value.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def read(text: str) -> Callable[[list[UserObject]], UserObject]:
     ({'b': 10, 'w': 20}, None)
 
     Raises:
-        ParseError: if the text is not that of a tree.
+        ParseError: if the text describes no tree.
     """
     try:
         node = ast.parse(text, mode="eval").body
@@ -106,10 +106,10 @@ def read(text: str) -> Callable[[list[UserObject]], UserObject]:
 
 
 def structure(text: str | None, count: int, where: str) -> tree.TreeDef | None:
-    """Returns the structure of so many leaves that a text stands for; None if there is no text.
+    """Returns the structure of so many leaves that a text stands for; None without a text.
 
     Raises:
-        ParseError: if the text is not that of a tree.
+        ParseError: if the text describes no tree.
         VerificationError: if its leaves are others.
     """
     if text is None:

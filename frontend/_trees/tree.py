@@ -41,7 +41,7 @@ def flatten(
 
 
 def _in_key_order(spec: TreeDef) -> TreeDef:
-    """Returns a structure whose dicts have their keys in the order of the leaves, as JAX's have.
+    """Returns a structure with dict keys in the order of the leaves, as in JAX.
 
     optree's have the order of the dicts that were flattened.
     """
@@ -103,7 +103,7 @@ def _map_others(f: UserFunction, tree: PyTree) -> PyTree:
 
 
 def flatten_like(spec: TreeDef, tree: PyTree, what: str) -> list[UserObject]:
-    """Flattens a tree up to the leaves of a structure, which may be a prefix of its own.
+    """Flattens a tree up to the leaves of a structure, which may be a prefix of its structure.
 
     Raises:
         TreeError: if the tree does not have that structure.
@@ -168,8 +168,8 @@ def flatten_with_path(
     """
     if is_leaf is None:
         return list(leaves_and_paths(tree, None, False)), structure(tree)
-    # It is asked once about each value, for it may remember what it saw; both walks take the same
-    # way.
+    # It is called once for each value, because it may be stateful; both walks visit values in the
+    # same order.
     answers: list[bool] = []
 
     def ask(path: KeyPath, value: UserObject) -> bool:
@@ -249,9 +249,9 @@ def transpose(
 
     Args:
         outer_treedef: The structure of the containers outside.
-        inner_treedef: The structure of what stands in place of the leaves of these, or None for
-            that of the first.
-        pytree_to_transpose: The tree, whose containers outside may hold other auxiliary data.
+        inner_treedef: The structure of the trees in place of the leaves, or None for the first
+            one's structure.
+        pytree_to_transpose: The tree; its outer containers may hold other auxiliary data.
 
     Raises:
         TreeError: if the tree is not made of such trees.
@@ -310,11 +310,11 @@ def reduce_associative(
     Args:
         operation: Associative function of two values.
         tree: The tree.
-        identity: What a tree without leaves gives.
+        identity: The result for a tree without leaves.
         is_leaf: Tells which values are leaves though they are containers.
 
     Raises:
-        TreeError: for a tree without leaves, if there is no `identity`.
+        TreeError: for a tree without leaves, if `identity` is not given.
 
     >>> reduce_associative(lambda x, y: x + y, ["a", ("b", "c")])
     'abc'

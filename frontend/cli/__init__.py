@@ -56,7 +56,7 @@ def cli() -> None:
 
 
 def _print_cmake_dir(context: click.Context) -> None:
-    from axir.runtime import cpp  # late: no verb but those of C++ needs it
+    from axir.runtime import cpp  # late: only the verbs of C++ need it
 
     click.echo(Path(cpp.__file__).parent / "cmake")
     context.exit()

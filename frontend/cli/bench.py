@@ -34,8 +34,8 @@ class Dispatch(NamedTuple):
     """A kernel in a call.
 
     Attributes:
-        name: What the compiler calls it.
-        lines: `file:line` of what it computes, the most telling first.
+        name: Its name in the compiler.
+        lines: `file:line` of the operations it computes, the most informative first.
         times: How often it runs in a call.
         seconds: How long that takes in all, with 10 to 15 us each for looking.
     """
@@ -74,7 +74,7 @@ def bench(
 ) -> None:
     """Time calls of the module in FILE (.axir, .mlir, .mlirbc, .vmfb): the median, after a warm-up.
 
-    INPUTs are those of `axir run`; arguments that are not given are random numbers.
+    INPUTs are given as for `axir run`; missing arguments are random numbers.
 
     Examples:
       axir bench model.vmfb

@@ -105,7 +105,7 @@ def open_functions(
 
     Raises:
         ParseError: if it is a module of another dialect.
-        RaisingError: if StableHLO holds what the jaxpr dialect has no counterpart for.
+        RaisingError: if StableHLO has an operation without a counterpart in the jaxpr dialect.
         ShapeError: if a shape does not fit.
         WeightsError: if weights of a module are missing or damaged.
     """
@@ -116,7 +116,7 @@ def open_functions(
 
 
 def refuse_shapes(file: Path, shapes: Mapping[str, tuple[int | str, ...]]) -> None:
-    """Refuses shapes for what has its own."""
+    """Refuses shapes for a file with fixed shapes."""
     if shapes:
         raise click.UsageError(f"--shape is for modules of StableHLO, which {file} is not.")
 
@@ -156,7 +156,7 @@ def raised_if_open(file: Path, module: UserObject, dialect: str) -> tuple[UserOb
 
 
 def annotated_module(functions: Mapping[str, Exported]) -> UserObject:
-    """Returns a module of functions, whose parameters are constants in it."""
+    """Returns a module of functions with their parameters as constants."""
     module = module_of({name: embed_captures(each.function) for name, each in functions.items()})
     for name, each in functions.items():
         annotate(module, name, each.signature)
@@ -181,7 +181,7 @@ def chosen(functions: Mapping[str, UserObject], name: str | None) -> str:
 
 
 def sized(exported: Exported, inputs: Sequence[str]) -> tuple[Signature, Key]:
-    """Returns what a function takes, for as many rows, or the sizes, that inputs have.
+    """Returns the signature of a function for the rows, or the sizes, of the inputs.
 
     Args:
         exported: The function.
@@ -209,9 +209,7 @@ def sized(exported: Exported, inputs: Sequence[str]) -> tuple[Signature, Key]:
 
 
 def _of_inputs(exported: Exported, inputs: Sequence[str]) -> tuple[Signature, Key]:
-    """Returns what a function takes whose dimensions follow from the inputs; those that do not are
-    1.
-    """
+    """Returns a function's signature, with dimensions from the inputs; other dimensions are 1."""
     assert exported.open is not None
     signature = exported.signature
     names = [normal_name(name) for name in exported.argument_names]
@@ -249,7 +247,7 @@ class BundleProgram:
         self._is_eager = is_eager
 
     def signature(self, name: str) -> Signature:
-        """Returns what a function takes, with as many rows as the inputs have."""
+        """Returns the signature of a function, with as many rows as the inputs have."""
         return self.signatures[name]
 
     def run(self, values: Sequence[ConcreteArray], name: str) -> list[ConcreteArray]:
@@ -279,7 +277,7 @@ def module_of_function(exported: Exported) -> UserObject:
 def changed_bundle(
     bundle: Bundle, name: str, module: UserObject, new_name: str | None = None
 ) -> Bundle:
-    """Returns a bundle with what passes made of a function.
+    """Returns a bundle with a function changed by passes.
 
     Args:
         bundle: The bundle.
@@ -298,7 +296,7 @@ def changed_bundle(
 
 
 def _like(before: Exported, after: Exported) -> Exported:
-    """Returns a function with the trees, and open rows, that it has kept from what it was."""
+    """Returns a function with the original's trees and open rows, as far as they match."""
     old, new = before.signature, after.signature
     in_tree, in_text = after.in_tree, new.in_tree
     out_tree, out_text = after.out_tree, new.out_tree
@@ -320,7 +318,7 @@ def _like(before: Exported, after: Exported) -> Exported:
 def bound_to(
     function: Function, signature: Signature, name: str, parameters: Mapping[str, ConcreteArray]
 ) -> Exported:
-    """Returns a function whose arguments that are parameters, by name and type, are these."""
+    """Returns a function with parameters bound to its arguments of the same name and type."""
     is_bound = [
         a.name in parameters and parameters[a.name].type.shape == a.type.shape
         for a in signature.arguments

@@ -264,7 +264,7 @@ def _check_machine(target: TargetWithFlags) -> None:
     machine = [target.backend, target.cpu, target.gpu_architecture or "", target.triple or ""]
     probe = subprocess.run(
         [sys.executable, "-c", _PROBE, *machine, *target.extra],
-        env={**os.environ, "AXIR_ISOLATE_COMPILER": "never"},  # what it prints is wanted, too
+        env={**os.environ, "AXIR_ISOLATE_COMPILER": "never"},  # its output is needed, too
         capture_output=True,
         text=True,
         check=False,

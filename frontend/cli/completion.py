@@ -1,4 +1,4 @@
-"""`axir completion`: what makes a shell complete the command."""
+"""`axir completion`: the script for shell completion."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def _colour() -> bool | None:
 
 
 class _AsWritten(click.Command):
-    """Shows help texts as they are written, which keeps examples on lines of their own."""
+    """Shows help texts as they are written, which keeps the line breaks of examples."""
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Writes the help text, indented."""
@@ -68,12 +68,12 @@ class Verb(_AsWritten):
 class Group(_AsWritten, click.Group):
     """A group of verbs that turns exceptions into messages.
 
-    A verb's file is imported when the verb is asked for: those of all verbs would take a sixteenth
-    of the processor time that a command takes to start.
+    A verb's file is imported when the verb is called. Importing all verbs would take a sixteenth of
+    the processor time for starting a command.
 
     Args:
         verbs: the names of verbs, and where in this folder they are defined, as in "opt.opt".
-        options: those of a `click.Group`.
+        options: The options of a `click.Group`.
     """
 
     def __init__(self, *, verbs: Mapping[str, str], **options: Options):
@@ -85,7 +85,7 @@ class Group(_AsWritten, click.Group):
         return sorted({*self._verbs, *self.commands})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Returns a verb, or None if there is none of that name."""
+        """Returns the verb of a name, or None."""
         if cmd_name not in self.commands and cmd_name in self._verbs:
             file, name = self._verbs[cmd_name].split(".")
             module = importlib.import_module(f".{file}", __package__)
@@ -116,7 +116,7 @@ class Group(_AsWritten, click.Group):
 
 
 def describe(error: Exception) -> str:
-    """Returns what an exception means to the user of the command line."""
+    """Returns the message of an exception for users of the command line."""
     if isinstance(error, AxirError):
         lines = [error.message]
         if error.where and not _PROGRAM_LINE.search(error.where):

@@ -35,7 +35,7 @@ def import_(
     MODEL is a program of torch.export (.pt2), a model of ONNX (.onnx), or StableHLO as text,
     bytecode, a portable artifact or what jax.export serializes. Weights become parameters of the
     bundle, and inputs and outputs keep their names. PyTorch's programs need the packages of
-    `pip install axir[torch]`, ONNX's models those of `pip install axir[onnx]`.
+    `pip install axir[torch]`, ONNX models need `pip install axir[onnx]`.
 
     Examples:
       axir import model.pt2 -o model.axir

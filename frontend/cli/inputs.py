@@ -37,8 +37,8 @@ def read_inputs(
 
     Args:
         inputs: One text for each argument, or for a file of several.
-        signature: What the function takes.
-        function: What it is called, for messages.
+        signature: The signature of the function.
+        function: Its name, for messages.
         fills_missing: Whether arguments that are not given become random numbers.
 
     Raises:
@@ -198,7 +198,7 @@ def _is_archive(value: str) -> bool:
 def _assign_archive(
     values: dict[str, ConcreteArray], path: Path, arguments: Mapping[str, Argument]
 ) -> list[str]:
-    """Takes from an archive what the function takes; returns what there is to say of the rest.
+    """Reads the function's arguments from an archive; returns a note about unused arrays.
 
     So the archive of one function's results serves the next function, which takes some of them.
     """
@@ -220,7 +220,7 @@ def _assign_archive(
 def _load(path: Path) -> np.ndarray | dict[str, np.ndarray]:
     """Returns the array of a `.npy`, or the arrays of a `.npz` by name."""
     try:
-        # What is no file, such as a pipe, is read once and from front to back.
+        # A stream, such as a pipe, is read once and from front to back.
         source = path if path.is_file() else io.BytesIO(path.read_bytes())
         content = np.load(source, allow_pickle=False)
         if isinstance(content, np.ndarray):
@@ -309,7 +309,7 @@ def _number(word: str, dtype: np.dtype) -> UserObject:
 
 
 def _array(argument: Argument, host: np.ndarray) -> ConcreteArray:
-    """Returns the array for an argument, whose type the values must have."""
+    """Returns the array for an argument; the values must have the argument's type."""
     wanted = argument.type
     if host.dtype.kind == "V" and host.dtype.itemsize == 2 and wanted.dtype == dtypes.bfloat16:
         host = host.view(dtypes.bfloat16)  # NumPy's files do not know bfloat16

@@ -1,4 +1,4 @@
-"""`axir inspect`: what is in a file."""
+"""`axir inspect`: the contents of a file."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ def inspect(
 ) -> None:
     """Show functions, their arguments, ops, costs, constants and weights of FILE.
 
-    FILE is a bundle (.axir), whose checksums are compared, a module (.mlir, .mlirbc, - for stdin)
-    of any dialect, or a compiled program (.vmfb). Costs of a function are the arithmetic
-    operations of a call, and the bytes of its arguments, results, parameters and of what is
-    computed in between, op by op. With open rows they are those of one row.
+    FILE is a bundle (.axir; its checksums are compared), a module (.mlir, .mlirbc, - for stdin) of
+    any dialect, or a compiled program (.vmfb). Costs of a function are the arithmetic operations of
+    a call, and the bytes of its arguments, results, parameters and intermediate values, op by op.
+    With open rows they count one row.
 
-    With --mesh, functions of a jaxpr module are partitioned for the devices of a mesh: how
-    arguments and results are cut then, which collectives there are and what they move, and what is
-    not cut and why.
+    With --mesh, functions of a jaxpr module are partitioned for the devices of a mesh: this shows
+    how arguments and results are cut, the collectives and the data they move, and the arrays that
+    are not cut, with reasons.
 
     Examples:
       axir inspect model.axir
@@ -104,7 +104,7 @@ def _describe_module(file: Path) -> dict[str, Options]:
 def _add_quantizations(
     functions: dict[str, Options], found: Mapping[str, Mapping[str, Sequence[str | None]]]
 ) -> None:
-    """Adds what the integers of arguments and results stand for."""
+    """Adds the quantization of integer arguments and results."""
     for name, groups in found.items():
         for role, kinds in groups.items():
             for row, kind in zip(functions[name][role], kinds, strict=True):

@@ -33,7 +33,7 @@ LOSSES: dict[str, Callable[[UserObject, UserObject], UserObject]] = {
 
 
 def loss_of(exported: Exported, kind: str, number: int) -> Exported:
-    """Returns a function of the same arguments and a target, whose result is a loss.
+    """Returns a loss: a function of the same arguments and a target.
 
     Args:
         exported: The function.
@@ -50,9 +50,9 @@ def loss_of(exported: Exported, kind: str, number: int) -> Exported:
 
 
 def step_of(exported: Exported, number: int, names: Sequence[str]) -> Exported:
-    """Returns a function that replaces parameters by those a step down the gradient.
+    """Returns a function that updates parameters by a gradient step.
 
-    It takes the arguments and a rate, and returns what the function returns.
+    It takes the arguments and a rate, and returns the function's results.
 
     Args:
         exported: The function.
@@ -60,7 +60,7 @@ def step_of(exported: Exported, number: int, names: Sequence[str]) -> Exported:
         names: The parameters.
 
     Raises:
-        ParameterError: if there are none.
+        ParameterError: if the function has no parameters.
     """
     if not names:
         raise ParameterError(

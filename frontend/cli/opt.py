@@ -41,7 +41,7 @@ _RAISING = "raise-stablehlo"
 
 @dataclasses.dataclass(frozen=True)
 class _Stage(Pass):
-    """Runs a pass, keeps the names of arguments, and prints what the pass has made."""
+    """Runs a pass, keeps the names of arguments, and prints the result."""
 
     name: ClassVar[str] = "stage"
     stage: Pass
@@ -152,7 +152,7 @@ def opt(
 
 
 class _Source:
-    """What is transformed: a module, or a function of a bundle as a module.
+    """The input: a module, or a function of a bundle as a module.
 
     A module that becomes a bundle is a bundle from the beginning, so that its weights are
     parameters.

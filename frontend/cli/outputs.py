@@ -89,7 +89,7 @@ def print_results(results: Sequence[np.ndarray], signature: Signature) -> None:
 
 
 def is_stream(path: Path) -> bool:
-    """Tells whether what is written goes through: stdout for `-`, a device, a pipe."""
+    """Tells whether an output is a stream: stdout for `-`, a device, a pipe."""
     return str(path) == "-" or (path.exists() and not path.is_file() and not path.is_dir())
 
 

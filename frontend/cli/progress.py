@@ -1,6 +1,6 @@
-"""What a terminal shows while something takes long, and what has taken how long.
+"""Progress on terminals, and the durations of steps.
 
-Only terminals are shown progress, on stderr, and only of what takes longer than a second.
+Progress appears only on terminals, on stderr, and only for steps longer than a second.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SIGNS = "|/-\\"
 
 @contextmanager
 def progress(what: str) -> Iterator[None]:
-    """Shows what is going on, and for how long, until the surrounded code is done."""
+    """Shows the current step and its duration until the surrounded code is done."""
     if not sys.stderr.isatty():
         yield
         return
@@ -52,7 +52,7 @@ def _show(what: str, is_done: threading.Event) -> None:
 
 
 def timed_steps() -> Callable[[], None]:
-    """Looks at what takes time from now on; returns what prints it to stderr, the longest first."""
+    """Records steps from now on; returns a function that prints them to stderr, longest first."""
     start = time.perf_counter()
     begin_timeline(shows_dispatches=False)
 

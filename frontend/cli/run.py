@@ -71,7 +71,7 @@ def run(
       @x.npy          a file; @inputs.npz gives all arguments by name
       2x3xf32=1,2,3   a type and its elements, or one element for all
       zeros:2x3xf32   a filled array; also ones: and random:
-      1.5             elements alone, in the type of the argument
+      1.5             only elements, in the type of the argument
 
     Examples:
       axir run model.mlir x=@x.npy --out y.npy
@@ -107,10 +107,10 @@ def open_for_running(
     Args:
         file: What to open.
         device: The platform to run on.
-        inputs: What the command line gives, which tells how many rows there are.
+        inputs: The inputs on the command line; they determine the number of rows.
         is_eager: Whether functions are evaluated op by op.
-        marks_dispatches: Whether a program tells of its dispatches; that of a bundle does so if a
-            timeline asks for it.
+        marks_dispatches: Whether a program reports its dispatches; a bundle's program does so if a
+            timeline is requested.
         shapes: Shapes of arguments that StableHLO leaves open.
     """
     if is_bundle(file) or is_eager:

@@ -86,10 +86,9 @@ def grad(
 ) -> None:
     """Differentiate a function of FILE (.axir, .mlir, .mlirbc, -), a real scalar.
 
-    Without --wrt these are the parameters, or all arguments if it has none. A bundle that is
-    written has the gradient besides the functions of FILE, as FUNCTION_grad, and weights of a
-    module are parameters there; a module has it in place of FUNCTION, and weights are
-    constants.
+    Without --wrt these are the parameters, or all arguments if it has no parameters. An output
+    bundle has the gradient in addition to the functions of FILE, as FUNCTION_grad, and weights of a
+    module as parameters. An output module has it in place of FUNCTION, and weights as constants.
 
     Examples:
       axir grad model.axir --function loss --wrt params -o model.axir
@@ -139,8 +138,8 @@ def vmap(
 ) -> None:
     """Vectorize a function of FILE (.axir, .mlir, .mlirbc, -) over a new leading axis.
 
-    A bundle that is written has the vectorized function besides its functions, as FUNCTION_vmap; a
-    module has it in place of FUNCTION.
+    An output bundle has the vectorized function in addition to its functions, as FUNCTION_vmap; an
+    output module has it in place of FUNCTION.
 
     Examples:
       axir vmap model.axir --size 8 -o batched.axir
@@ -165,11 +164,11 @@ class _Source:
     """A function of a file, as the `main` of a module that passes change.
 
     Attributes:
-        name: What it is called.
+        name: Its name.
         arguments: Its arguments, and its parameters after them.
         results: Its results.
-        parameter_count: How many of the arguments are parameters: those of a bundle, or of a
-            module that becomes one.
+        parameter_count: The number of arguments that are parameters, of a bundle or of a module
+            that becomes a bundle.
         exported: The function.
     """
 
@@ -191,7 +190,7 @@ class _Source:
         if self._keeps_parameters:
             self.parameter_count = len(self.exported.parameters)
             self._module = module_of_function(self.exported)
-        else:  # what a module keeps are constants
+        else:  # constants of a module stay constants
             self.parameter_count = 0
             self._module = self.exported.module()
         found = signatures(self._module)["main"]
@@ -255,7 +254,7 @@ class _Source:
         Args:
             output: The file to write.
             name: The new name, if the user gave one.
-            addition: What stands behind the old one in a bundle, if not.
+            addition: The suffix of the old name in a bundle without a new name.
         """
         if output is None or output.suffix != BUNDLE:
             if not self._is_bundle:

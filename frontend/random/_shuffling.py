@@ -239,7 +239,7 @@ def _search(increasing: Value, x: Value) -> Value:
 
 
 def shuffle(key: ArrayLike, x: ArrayLike, axis: int = 0) -> Value:
-    """Returns an array with the elements of each vector along an axis in an order of its own.
+    """Returns an array with the vectors along an axis shuffled independently.
 
     Deprecated: `permutation` with `independent=True` is the newer name.
 

@@ -1,4 +1,4 @@
-"""The module `jaxlib` where axir stands in for JAX: its version, of which libraries ask."""
+"""The module `jaxlib` where axir stands in for JAX: its version, for libraries that query it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The module `jaxlib.xla_client` where axir stands in for JAX: that of `jax.lib`."""
+"""The module `jaxlib.xla_client` where axir stands in for JAX: the same as `jax.lib`'s."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The module `jax.lib.xla_client` where axir stands in for JAX, and that of `jaxlib`.
+"""The module `jax.lib.xla_client` where axir stands in for JAX, also `jaxlib`'s.
 
 It has `ops`, for translation rules, and the class of devices, for annotations.
 """

@@ -1,7 +1,6 @@
-"""Names of JAX's of 2020 that today's JAX has no more, for the documents and programs of that time.
-
-What has only another name today is an entry of `NAMES` or `MODULES`. Elsewhere: names that `axir`
-has for everybody, such as `axir.numpy.msort` or `axir.experimental.stax`.
+"""Names of JAX of 2020 that today's JAX lacks; documents and programs of that time use them. A
+function that was only renamed is an entry of `NAMES` or `MODULES`. Elsewhere: names that `axir` has
+for everybody, such as `axir.numpy.msort` or `axir.experimental.stax`.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ __all__ = ["custom_transforms", "defjvp", "defjvp_all", "defvjp", "defvjp_all"]
 
 
 class custom_transforms:
-    """A function whose derivative may be given by `defjvp`, `defvjp` and their kin.
+    """A function with a derivative that `defjvp`, `defvjp` and similar functions may define.
 
     >>> import axir
     >>> f = custom_transforms(lambda x: x ** 2)

@@ -1,7 +1,7 @@
-"""What libraries use of `jax._src`: names of JAX's that are not public, and cost nothing here.
+"""Names of `jax._src` that libraries use: they are not public in JAX, and cost nothing here.
 
-Modules whose names are public elsewhere are rows of `MODULES`. The others have the names that a
-library in use asks for.
+Modules with public names elsewhere are rows of `MODULES`. The others have only the names that
+libraries in use need.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def load(package: str, name: str) -> ModuleType:
         name: The module in it.
 
     Raises:
-        AttributeError: if there is none.
+        AttributeError: if it does not exist.
     """
     path = f"{package}.{name}".removeprefix(f"{__name__}.")
     try:
@@ -97,5 +97,5 @@ def load(package: str, name: str) -> ModuleType:
 
 
 def __getattr__(name: str) -> ModuleType:
-    # JAX imports all of these by itself.
+    # JAX imports all of these automatically.
     return load(__name__, name)

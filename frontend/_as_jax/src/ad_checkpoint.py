@@ -1,4 +1,4 @@
-"""Names of `jax._src.ad_checkpoint`: those of `axir.ad_checkpoint`, and the primitive."""
+"""Names of `jax._src.ad_checkpoint`: the names of `axir.ad_checkpoint`, and the primitive."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of `jax._src.api_util`: those of `axir.api_util`, and who is static by name and number."""
+"""Names of `jax._src.api_util`: `axir.api_util`, and static arguments by name and number."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def infer_argnums_and_argnames(
     argnums: int | Sequence[int] | None,
     argnames: str | Sequence[str] | None,
 ) -> tuple[tuple[int, ...], tuple[str, ...]]:
-    """Returns numbers and names of arguments, of which either tells the other."""
+    """Returns numbers and names of arguments, and infers the missing ones from the others."""
 
     def function(*args: UserObject) -> None:
         raise AssertionError("it only has the signature")

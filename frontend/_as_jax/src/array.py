@@ -1,4 +1,4 @@
-"""Names of `jax._src.array`: the class of arrays, and what makes them of parts."""
+"""Names of `jax._src.array`: the class of arrays, and functions that make arrays from parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of `jax._src.checkify`: those of `jax.experimental.checkify`, and the classes of errors."""
+"""Names of `jax._src.checkify`: `jax.experimental.checkify`, and the error classes."""
 
 from __future__ import annotations
 

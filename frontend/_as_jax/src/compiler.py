@@ -1,4 +1,4 @@
-"""Names of `jax._src.compiler`: what compiles, which libraries replace to forbid it."""
+"""Names of `jax._src.compiler`: the compile function; libraries replace it to forbid compiling."""
 
 from __future__ import annotations
 

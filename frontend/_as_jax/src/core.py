@@ -1,4 +1,4 @@
-"""Names of `jax._src.core`: values, types and programs, and what is being traced."""
+"""Names of `jax._src.core`: values, types, programs, and the current trace."""
 
 from __future__ import annotations
 
@@ -84,15 +84,15 @@ eval_context = take_current_trace
 
 
 def full_lower(val: UserObject) -> UserObject:
-    """Returns a value as it is: those of traces hold no other ones."""
+    """Returns a value as it is: tracers hold no values of outer traces."""
     return val
 
 
 def get_referent(val: UserObject) -> UserObject:
-    """Returns what stands for a value: itself."""
+    """Returns the referent of a value: the value itself."""
     return val
 
 
 def physical_aval(aval: ShapedArray) -> ShapedArray:
-    """Returns the type of what lies in memory for an array."""
+    """Returns the type of an array's elements in memory."""
     return aval

@@ -1,4 +1,4 @@
-"""Names of `jax._src.dispatch`: waiting for what runs, and applying a primitive."""
+"""Names of `jax._src.dispatch`: waiting for running programs, and applying a primitive."""
 
 from __future__ import annotations
 

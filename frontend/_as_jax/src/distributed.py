@@ -1,4 +1,4 @@
-"""Names of `jax._src.distributed`: the state of one process that computes alone."""
+"""Names of `jax._src.distributed`: the state of a single process."""
 
 from __future__ import annotations
 

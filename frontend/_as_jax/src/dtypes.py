@@ -78,7 +78,7 @@ def to_inexact_dtype(dtype: DTypeLike) -> np.dtype:
 
 
 def to_complex_dtype(dtype: DTypeLike) -> np.dtype:
-    """Returns the dtype of complex numbers whose parts hold those of a dtype.
+    """Returns the complex dtype with parts that hold the numbers of a dtype.
 
     >>> to_complex_dtype("int8")
     dtype('complex64')

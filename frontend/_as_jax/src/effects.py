@@ -1,7 +1,7 @@
-"""Names of `jax._src.effects`: what primitives do besides giving results.
+"""Names of `jax._src.effects`: side effects of primitives.
 
-Here an effect may be anywhere: in loops, in what is computed anew, in compiled programs. The sets
-that say so know all types of axir's. No effect is ordered but those that somebody says are.
+Here an effect may be anywhere: in loops, in recomputed code, in compiled programs. The sets of
+allowed effects contain all of axir's types. An effect is ordered only if it is declared as ordered.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = [
 
 
 class EffectTypeSet:
-    """Types of effects: those that were added, and what derives from them."""
+    """Types of effects: the added types and their subclasses."""
 
     def __init__(self, *types: type) -> None:
         self._types = [*types]
@@ -33,11 +33,11 @@ class EffectTypeSet:
         return isinstance(effect, tuple(self._types))
 
     def filter_in(self, effects: Iterable[Effect]) -> list[Effect]:
-        """Returns those of some effects that are of one of the types."""
+        """Returns the effects that are of one of the types."""
         return list(filter(self.contains, effects))
 
     def filter_not_in(self, effects: Iterable[Effect]) -> list[Effect]:
-        """Returns those of some effects that are of none of the types."""
+        """Returns the effects that are not of one of the types."""
         return [effect for effect in effects if not self.contains(effect)]
 
 

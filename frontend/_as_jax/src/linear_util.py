@@ -1,4 +1,4 @@
-"""Names of `jax._src.linear_util`: those of `axir.extend.linear_util`."""
+"""Names of `jax._src.linear_util`, the same as in `axir.extend.linear_util`."""
 
 from __future__ import annotations
 

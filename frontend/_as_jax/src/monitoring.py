@@ -1,4 +1,4 @@
-"""Names of `jax._src.monitoring`: those of `axir.monitoring`."""
+"""Names of `jax._src.monitoring`, the same as in `axir.monitoring`."""
 
 from __future__ import annotations
 

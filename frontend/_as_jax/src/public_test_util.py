@@ -1,4 +1,4 @@
-"""Names of `jax._src.public_test_util`: what tests of libraries compare with."""
+"""Names of `jax._src.public_test_util`: comparisons for tests of libraries."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def check_close(
 
     Args:
         xs, ys: The trees.
-        atol, rtol: How far elements may differ, absolutely and relatively to those of `ys`; by
-            default as far as their dtypes are exact.
-        err_msg: What to tell besides.
+        atol, rtol: How far elements may differ, absolutely, and relatively to the elements of `ys`;
+            by default according to their dtypes.
+        err_msg: A further message.
 
     >>> check_close({"a": np.float32(1.0)}, {"a": np.float32(1.0000001)})
     """

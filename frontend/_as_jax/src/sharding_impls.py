@@ -1,4 +1,4 @@
-"""Names of `jax._src.sharding_impls`: those of `axir.sharding`, and places that are not named."""
+"""Names of `jax._src.sharding_impls`: the names of `axir.sharding`, and shardings without names."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Names of `jax._src.traceback_util`: whose lines errors name.
+"""Names of `jax._src.traceback_util`: the files with lines that errors name.
 
-axir's errors name the innermost line that is neither its own nor that of a library which has
-said so here.
+axir's errors name the innermost line that is neither in axir nor in a library that is registered
+here.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _exclude_paths = hidden_paths
 
 
 def register_exclusion(path: str) -> None:
-    """Has errors name no lines of the files whose paths begin so."""
+    """Hides files with this path prefix from the locations of errors."""
     hidden_paths.append(path)
 
 

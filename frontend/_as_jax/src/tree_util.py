@@ -16,10 +16,10 @@ from axir.tree_util import flatten_one_level as flatten_one_level
 
 
 class RegistryEntry(NamedTuple):
-    """How containers of a class come apart and together.
+    """How containers of a class are flattened and unflattened.
 
     Attributes:
-        to_iter: From a container to its children and what it is besides.
+        to_iter: From a container to its children and its auxiliary data.
         from_iter: From that, and children, to a container.
     """
 
@@ -35,7 +35,7 @@ class _Registry(Container[type]):
         return kind in known(namespace=NAMESPACE)
 
     def __getitem__(self, kind: type) -> RegistryEntry:
-        if kind is dict:  # whose keys optree keeps in an object that cannot be hashed
+        if kind is dict:  # optree stores its keys in an unhashable object
             return RegistryEntry(
                 lambda x: (tuple(x[key] for key in sorted(x)), tuple(sorted(x))),
                 lambda keys, children: dict(zip(keys, children, strict=True)),
@@ -51,10 +51,10 @@ class _Registry(Container[type]):
 
 
 _registry = _Registry()
-# What says where a child of one of JAX's own containers is.
+# Path entries for the children of JAX's own containers.
 BuiltInKeyEntry: TypeAlias = SequenceKey | DictKey | GetAttrKey | FlattenedIndexKey
 
-# What keeps a tree from being a prefix of another: functions that make an error of its name.
+# Reasons why a tree is no prefix of another, as functions from the tree's name to an error.
 prefix_errors: Callable[..., list[Callable[[str], ValueError]]] = partial(
     optree.prefix_errors, namespace=NAMESPACE
 )

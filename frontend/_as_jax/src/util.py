@@ -24,10 +24,10 @@ Item = TypeVar("Item")
 
 
 class HashablePartial:
-    """A function with its first arguments and some by name, equal to another one of the same.
+    """A partial application that is hashable and compares by function and arguments.
 
     Args:
-        f: The function; those of one code are the same.
+        f: The function; functions with the same code count as equal.
         *args: First arguments, hashable.
         **kwargs: Arguments by name, hashable.
 
@@ -68,7 +68,7 @@ def unzip3(triples: Iterable[Sequence[UserObject]]) -> tuple[tuple[UserObject, .
 
 
 def split_list(items: Sequence[Item], lengths: Sequence[int]) -> list[list[Item]]:
-    """Returns the first items, the next ones, and so on, and what is left.
+    """Returns the first items, the next ones, and so on, and the rest.
 
     >>> split_list([1, 2, 3, 4], [1, 2])
     [[1], [2, 3], [4]]
@@ -93,7 +93,7 @@ def partition_list(marks: Sequence[bool], items: Sequence[Item]) -> tuple[list[I
 def wraps(
     wrapped: UserFunction, namestr: str | None = None, docstr: str | None = None
 ) -> Callable[[UserFunction], UserFunction]:
-    """Gives a function the name and docstring of another one, or what is made of these.
+    """Gives a function the name and docstring of another one, or texts derived from them.
 
     Args:
         wrapped: The other function.

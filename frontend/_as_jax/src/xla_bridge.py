@@ -17,5 +17,5 @@ __all__ = [
     "process_index",
 ]
 
-# Objects of XLA's, of which there are none.
+# XLA's objects, which do not exist here.
 _backends: dict[str, UserObject] = {}

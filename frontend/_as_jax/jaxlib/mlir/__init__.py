@@ -1,7 +1,7 @@
 """The package `jaxlib.mlir` where axir stands in for JAX: the bindings of IREE's compiler.
 
-What is built with them is what axir's lowering rules build, so that rules of users' primitives may
-use them. `dialects` has StableHLO and CHLO, too.
+axir's lowering rules build operations of the same bindings, so rules of users' primitives may use
+them. `dialects` has StableHLO and CHLO, too.
 """
 
 from __future__ import annotations

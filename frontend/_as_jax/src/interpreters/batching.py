@@ -1,4 +1,4 @@
-"""Names of `jax._src.interpreters.batching`: those of `jax.interpreters.batching`."""
+"""Names of `jax._src.interpreters.batching`, the same as in `jax.interpreters.batching`."""
 
 from __future__ import annotations
 

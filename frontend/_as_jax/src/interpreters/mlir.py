@@ -1,4 +1,4 @@
-"""Names of `jax._src.interpreters.mlir`: those of `jax.interpreters.mlir`."""
+"""Names of `jax._src.interpreters.mlir`, the same as in `jax.interpreters.mlir`."""
 
 from __future__ import annotations
 

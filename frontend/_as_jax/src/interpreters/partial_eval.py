@@ -1,4 +1,4 @@
-"""Names of `jax._src.interpreters.partial_eval`: those of `jax.interpreters.partial_eval`."""
+"""Names of `jax._src.interpreters.partial_eval`, the same as in `jax.interpreters.partial_eval`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of `jax._src.interpreters.pxla`: those of `jax.interpreters.pxla`."""
+"""Names of `jax._src.interpreters.pxla`, the same as in `jax.interpreters.pxla`."""
 
 from __future__ import annotations
 

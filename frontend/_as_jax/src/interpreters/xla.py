@@ -1,4 +1,4 @@
-"""Names of `jax._src.interpreters.xla`: those of `jax.interpreters.xla`."""
+"""Names of `jax._src.interpreters.xla`, the same as in `jax.interpreters.xla`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of `jax._src.lax`: those of `axir.lax`, whose modules JAX divides otherwise."""
+"""Names of `jax._src.lax`: the names of `axir.lax`, in JAX's modules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of `jax._src.numpy`: those of `axir.numpy`, whose modules JAX divides otherwise."""
+"""Names of `jax._src.numpy`: the names of `axir.numpy`, in JAX's modules."""
 
 from __future__ import annotations
 

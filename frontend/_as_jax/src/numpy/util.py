@@ -61,7 +61,7 @@ def ensure_arraylike(name: str, *args: ArrayLike) -> UserObject:
     """Returns arguments as arrays: one, or a tuple of several.
 
     Raises:
-        NonArrayArgumentError: for what is no array.
+        NonArrayArgumentError: for an object that is no array.
     """
     arrays = tuple(asarray(x) for x in args)
     return arrays[0] if len(arrays) == 1 else arrays

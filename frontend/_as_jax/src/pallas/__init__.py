@@ -1,4 +1,4 @@
-"""Names of `jax._src.pallas`: those of `axir.experimental.pallas`."""
+"""Names of `jax._src.pallas`, the same as in `axir.experimental.pallas`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of `jax._src.state.indexing`: slices whose start is computed."""
+"""Names of `jax._src.state.indexing`: slices with a computed start."""
 
 from __future__ import annotations
 

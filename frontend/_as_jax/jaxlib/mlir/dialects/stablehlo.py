@@ -1,7 +1,7 @@
 """The module `jaxlib.mlir.dialects.stablehlo`, and `hlo` of `jax._src.lib.mlir.dialects`.
 
 `hlo.AddOp(x, y).result` and `hlo.add(x, y)` write an operation where a lowering rule writes. The
-functions of `axir.interpreters.mlir.hlo` find out the types of results by themselves.
+functions of `axir.interpreters.mlir.hlo` infer the types of results.
 """
 
 from __future__ import annotations
