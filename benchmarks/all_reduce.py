@@ -1,4 +1,4 @@
-"""What sums of all processes cost by MPI: those of axir against mpi4py's own.
+"""The cost of sums over all processes by MPI: axir's sums against mpi4py's.
 
     mpirun -n 2 python benchmarks/all_reduce.py
 

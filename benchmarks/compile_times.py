@@ -1,10 +1,10 @@
-"""First calls against the number of operations: whether compile time grows as programs do.
+"""First calls against the number of operations: whether compile time grows linearly.
 
     python benchmarks/compile_times.py --png compile_times.png
     python benchmarks/compile_times.py --kinds chain,fan --elements 1,100 --steps 10,100,1000
 
-Each point is a process of its own, in which another program has run before: seconds of processors
-of the first call, those of the compiler's helper process included, with an empty cache, in axir and
+Each point is a separate process, in which another program has run before. It shows the processor
+seconds of the first call, including the compiler's helper process, with an empty cache, in axir and
 in JAX. A line ends where a point takes longer than `--limit`. Elsewhere: first calls of usual
 programs (`first_calls.py`).
 """
@@ -133,7 +133,7 @@ def measure(kinds: list[str], elements: list[int], steps: list[int], limit: floa
 
 def draw(times: Times, path: Path) -> None:
     """Draws a picture for each kind, of lines for each size and library."""
-    from matplotlib import pyplot  # late: only who draws needs it
+    from matplotlib import pyplot  # late: only drawing needs it
 
     kinds = list(dict.fromkeys(kind for kind, _ in times))
     figure, axes = pyplot.subplots(1, len(kinds), figsize=(3.2 * len(kinds), 3.4), sharey=True)
@@ -158,7 +158,7 @@ def draw(times: Times, path: Path) -> None:
 
 
 def main() -> None:
-    """Measures what the command line names, and draws it."""
+    """Measures the programs named on the command line, and draws the results."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kinds", default=",".join(KINDS))
     parser.add_argument("--elements", default="1,100,100000", help="of the arrays")

@@ -1,4 +1,4 @@
-"""The programs whose first calls are measured: forty-five, of all kinds.
+"""The forty-five programs of all kinds with measured first calls.
 
 Each is a function of the library, and its arguments as NumPy arrays. Some are programs of
 `benchmarks/programs/`, at full size. Elsewhere: how they are measured (`first_calls.py`).

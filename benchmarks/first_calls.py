@@ -1,4 +1,4 @@
-"""First calls: how long a program makes one wait, against JAX, each in a process of its own.
+"""First calls: their times compared with JAX's, each in a separate process.
 
 `measure_first_calls` starts `python benchmarks/first_calls.py --child LIBRARY STATE NAME`. States:
 `cold`, with an empty cache, after the first call of another program; `first`, with an empty cache,
@@ -6,12 +6,12 @@ the first call of a process; `warm`, with the program in axir's disk cache, afte
 another program that is there, too. JAX has no cache on disk by default, so `warm` is compared with
 its cold call. Arguments are on the device, and the result is waited for. Each process tells
 
-* seconds of the first call, of the clock, and of processors, those of the compiler's helper
-  processes included; the latter depend less on what else the machine does;
-* seconds until calls are as fast as they will be: a program of axir's may serve while a faster one
-  is compiled;
+* wall-clock and processor seconds of the first call, including the compiler's helper processes;
+    processor time depends less on other load of the machine;
+* seconds until calls reach their final speed: one program of axir's may serve while a faster one is
+    compiled;
 * seconds of a call from then on;
-* the most memory that the process and its helpers have held, Python and the library included.
+* peak memory of the process and its helpers, including Python and the library.
 
 Elsewhere: the programs (`first_call_programs.py`), and calls after the first of all other programs
 (`harness/`).
@@ -54,7 +54,7 @@ _HEAD = (
 
 @dataclass(frozen=True)
 class Told:
-    """What a process told of a program: see above. Seconds and bytes."""
+    """The measurements of a process for one program: see above. Seconds and bytes."""
 
     first: float
     processors: float
@@ -65,7 +65,7 @@ class Told:
 
 @dataclass(frozen=True)
 class Result:
-    """Medians of what processes told of a program, of axir's and of JAX's."""
+    """Medians of the measurements of a program, of axir's and of JAX's processes."""
 
     name: str
     state: str
@@ -145,7 +145,7 @@ def _processor_time() -> float:
     """Returns the seconds that this process, its children and theirs have computed."""
     for child in _children():
         tasks = Path(f"/proc/{child}/task").glob("*/schedstat")
-        # What is known of one that has ended stays.
+        # Values of an ended process are kept.
         with contextlib.suppress(OSError):
             seconds = sum(int(task.read_text().split()[0]) for task in tasks) / 1e9
             _of_children[child] = max(seconds, _of_children.get(child, 0.0))
@@ -153,7 +153,7 @@ def _processor_time() -> float:
 
 
 def _peak_memory() -> int:
-    """Returns the most bytes that this process and its children have held, each by itself."""
+    """Returns the peak bytes of this process and of each of its children."""
     peaks = []
     for process in ("self", *_children()):
         lines: list[str] = []

@@ -1,12 +1,13 @@
-"""What programs take on a GPU, beside JAX or PyTorch there, or what the GPU could do.
+"""Times of programs on a GPU, compared with JAX, PyTorch, or the roofline of the GPU.
 
     make bench-gpu
     python benchmarks/gpu.py --platform vulkan --tiny copy softmax
 
-The same function runs in axir and JAX, if that has a GPU; else PyTorch's own operation, if it has
-one. Without either, the roofline is what a program is measured against: the time in which its
-bytes are moved as fast as by the fastest program, or its operations done as fast as by the fastest
-one of its type, both measured here. Elsewhere: benchmarks on the CPU (`__main__.py`).
+The same function runs in axir and in JAX, if JAX supports the GPU; otherwise PyTorch's operation is
+measured, if it exists. Without either, a program is compared with the roofline: the time to move
+its bytes at the speed of the fastest program, or to do its operations at the speed of the fastest
+program of its type. Both speeds are measured here. Elsewhere: benchmarks on the CPU
+(`__main__.py`).
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ _LEAST_SECONDS = 1e-9
 
 @dataclass(frozen=True)
 class GpuProgram:
-    """A program and what it takes of a GPU.
+    """A program with its bytes and operations on a GPU.
 
     Attributes:
         build: Makes the function, of a library with JAX's API and its `numpy`.
@@ -157,7 +158,7 @@ PROGRAMS: dict[str, GpuProgram] = {
 
 @dataclass(frozen=True)
 class Row:
-    """What was measured of a program; `bytes` are those of its arguments and results."""
+    """The measurements of a program; `bytes` counts its arguments and results."""
 
     name: str
     seconds: float
@@ -214,7 +215,7 @@ def _torch_seconds(program: GpuProgram, values: Sequence[np.ndarray], rounds: in
 
 
 def measure(device: Device, names: Sequence[str], is_tiny: bool, rounds: int) -> list[Row]:
-    """Returns what programs take on a device."""
+    """Returns the measurements of programs on a device."""
     jax = None if device.platform != "cuda" else _jax_gpu()
     rows = []
     for name in names:
@@ -254,7 +255,7 @@ def rooflines(rows: Sequence[Row]) -> Mapping[str, float]:
 
 
 def table_of(rows: Sequence[Row], device: Device) -> Table:
-    """Returns what was measured, for people."""
+    """Returns the measurements as a readable table."""
     table = Table("program", "us", "GB/s", "GFLOP/s", "other us", "ratio", "of roofline")
     table.title = f"{device}: {device.device_kind}"
     least = rooflines(rows)

@@ -2,7 +2,7 @@
 
     python benchmarks/scaling.py --png scaling.png
 
-In each step every device computes for a while, and then all sum their gradients. What a sum costs
+In each step every device computes for a while, and then all sum their gradients. The cost of a sum
 follows from the time alpha of a message, the time beta of a byte, and the time gamma to add one.
 For n bytes on p devices alike (R. Thakur, R. Rabenseifner, W. Gropp, "Optimization of collective
 communication operations in MPICH", 2005; P. Patarasuk, X. Yuan, "Bandwidth optimal all-reduce
@@ -12,15 +12,15 @@ algorithms for clusters of workstations", 2009):
     tree      ceil(log2 p) (alpha + n beta + n gamma), by recursive doubling
     halving   2 ceil(log2 p) alpha + 2 n (p - 1) / p beta + n (p - 1) / p gamma
 
-Here k devices each share a host, and what leads out of it. A ring goes at the pace of its slowest
-link. The first log2 k rounds of a tree stay inside; in later ones k devices share the way out. A
-hierarchical sum is one by halving inside, after which each device sums its n / k bytes in a ring of
-hosts (M. Cho et al., "BlueConnect", 2019).
+Here k devices share a host and its network link. A ring runs at the speed of its slowest link. The
+first log2 k rounds of a tree stay inside a host; in later rounds k devices share the network link.
+A hierarchical sum is one by halving inside, after which each device sums its n / k bytes in a ring
+of hosts (M. Cho et al., "BlueConnect", 2019).
 
-What holds in a host is measured here, between two processes by MPI if there is one, else by a
-socket. What holds between hosts are assumptions that options state, for there is one machine.
-Efficiency is the time of computing over that of a step: if communication waits for computing, and
-if it overlaps with the backward pass, two thirds of it.
+The times inside a host are measured here, between two processes by MPI if installed, otherwise by a
+socket. The times between hosts are assumptions, set by options, because only one machine is
+available. Efficiency is the time of computing divided by the time of a step: if communication waits
+for computing, and if it overlaps with the backward pass, two thirds of it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ BACKWARD = 2 / 3
 
 @dataclass(frozen=True)
 class Link:
-    """What carries messages: seconds for one, for each byte, and to add each byte."""
+    """A link for messages: seconds per message, per byte sent, and per byte added."""
 
     alpha: float
     beta: float
@@ -88,13 +88,13 @@ def hierarchical(n: float, p: int, inside: Link, between: Link, k: int) -> float
     k = min(k, p)
     hosts = p // k
     within = halving(n, k, inside) if k > 1 else 0.0
-    # The k rings of a host share what leads out of it.
+    # The k rings of a host share its network link.
     shared = Link(between.alpha, between.beta * k, between.gamma)
     return within + (ring(n / k, hosts, shared) if hosts > 1 else 0.0)
 
 
 def measured() -> tuple[Link, str]:
-    """Returns alpha, beta and gamma of this machine, and what they were measured by."""
+    """Returns alpha, beta and gamma of this machine, and the method of measurement."""
     launcher = Path(sys.executable).parent / "mpirun"
     found = launcher if launcher.exists() else shutil.which("mpirun")
     times, by = None, "a socket"
@@ -162,7 +162,7 @@ def _ping_by_socket() -> tuple[float, float]:
 def efficiencies(
     compute: float, n: float, inside: Link, between: Link, k: int
 ) -> dict[str, list[tuple[float, float]]]:
-    """Returns for each way of summing and number of devices efficiencies, alone and overlapped."""
+    """Returns both efficiencies (waiting, overlapped) by way of summing and device count."""
     ways = {"ring": flat_ring, "tree": tree, "hierarchical": hierarchical}
     return {
         name: [

@@ -1,4 +1,4 @@
-"""What it costs that several CPU devices of one process communicate, and committed arguments.
+"""The costs of communication between CPU devices of one process, and of committed arguments.
 
     python benchmarks/several_devices.py
 
@@ -159,7 +159,7 @@ def data_parallel_step() -> None:
 
 
 def many_small_sums() -> None:
-    """The sum of 40 arrays of 4 KB over two devices, and that of one array of as many bytes."""
+    """The sum of 40 arrays of 4 KB over two devices, and of one array with as many bytes."""
     mesh = Mesh(np.array(axir.devices()[:2]), ("batch",))
 
     def total(count: int, size: int) -> Callable[[], object]:

@@ -1,8 +1,8 @@
 """Writes the sources of the site: all pages, and the reference; `make site` runs it, then Sphinx.
 
-Usage: make_site.py FOLDER [NAME ...]. With names, such as `axir.numpy.sum`, the reference has these
-alone. The reference is made from the docstrings, and shows for each function what becomes of a
-sample call; how, the modules in `reference/` say.
+Usage: make_site.py FOLDER [NAME ...]. With names, such as `axir.numpy.sum`, the reference has only
+    these. The reference is made from the docstrings, and shows the compiled forms of a sample call
+    of each function (`reference/`).
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Draws the pictures in `images/`: those of pages and those of the examples; `make pictures`.
+"""Draws the pictures of pages and examples in `images/`; `make pictures` runs it.
 
-Usage: pictures.py [NAME ...]. A name is that of a page or of an example, without its ending;
-without names all are drawn. A page's examples are run, and its figures are saved under the names of
-the pictures that it shows, in their order. An example is run in full. Pictures are reduced to a
-small palette, so that they stay a few dozen kilobytes.
+Usage: pictures.py [NAME ...]. A name is the file name of a page or an example, without its
+extension; without names all are drawn. A page's examples are run, and its figures are saved under
+the names of the pictures that it shows, in their order. An example is run in full. Pictures are
+reduced to a small palette, so that they stay a few dozen kilobytes.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def reduce(path: Path) -> None:
 
 
 def main() -> None:
-    """Draws what was asked for."""
+    """Draws the requested pictures."""
     IMAGES.mkdir(exist_ok=True)
     wanted = sys.argv[1:]
     pages = [page for page in sorted(FOLDER.glob("*.md")) if SHOWN.search(page.read_text())]

@@ -52,7 +52,7 @@ def play(params, key):
 
 
 def surrogate(params, states, choices, advantages):
-    """Returns the number whose gradient is that of the expected length of a game."""
+    """Returns a number with the gradient of the expected length of a game."""
     scores = jax.nn.log_softmax(policy(params, states))
     chosen = jnp.take_along_axis(scores, choices[..., None], -1)[..., 0]
     return -jnp.mean(jnp.sum(chosen * advantages, axis=1))

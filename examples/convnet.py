@@ -1,7 +1,7 @@
 """An image classifier with convolutions, for handwritten digits.
 
-You learn: layers from `stax`, a training step as one compiled function, pictures turned and moved
-inside of it by `vmap`, and what the first layer has learned to see.
+You learn: layers from `stax`, a training step as one compiled function, pictures rotated and
+shifted inside it by `vmap`, and the filters that the first layer has learned.
 
     python examples/convnet.py
 """

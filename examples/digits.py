@@ -1,7 +1,7 @@
 """Handwritten digits: a model differentiated, compiled and trained, then run without its source.
 
 The data is the UCI set of 1,797 digits of 8 x 8 pixels that ships inside scikit-learn. Run it with
-`make demo`, or `python examples/digits.py --help` for what it can show.
+`make demo`, or `python examples/digits.py --help` for its options.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def train(train_set, test_set, epochs: int, batch: int = 64, device=None):
     test_images, test_labels = (jnp.asarray(a) for a in test_set)
     params = init(random.PRNGKey(0))
     momentum = jax.tree.map(jnp.zeros_like, params)
-    if device is not None:  # what is computed with them is computed there
+    if device is not None:  # computations with them run there
         params, momentum = jax.device_put((params, momentum), device)
     steps = len(labels) // batch
     curves = []
@@ -171,7 +171,7 @@ def ship(folder: Path, params, test_set) -> np.ndarray:
 def ship_cpp(folder: Path, params, test_set) -> np.ndarray | None:
     """Saves the model as a bundle, and runs it in a C++ program without Python.
 
-    Returns its predictions, or None where there is no C++ compiler.
+    Returns its predictions, or None without a C++ compiler.
     """
     images, _ = test_set
     bundle, sources, program = folder / "digits.axir", folder / "digits_cpp", folder / "digits"

@@ -4,10 +4,11 @@
     JAX_NUM_CPU_DEVICES=4 python examples/distributed.py       # four, in one process
     mpirun -n 2 python examples/distributed.py                 # two processes
 
-The batch is cut along the axis `data` of the mesh, and what matrices compute along the axis
-`model`: heads of attention and the hidden features of layers. The program says only where arrays
-lie; which device computes what, and what they tell each other, follows from that. The losses are
-those of one device up to rounding. In the middle the model is saved, read again, and goes on.
+The batch is cut along the axis `data` of the mesh, and matrix products along the axis `model`:
+heads of attention and the hidden features of layers. The program specifies only the placement of
+arrays; the computation of each device, and the communication, follow from it. The losses are the
+same as on one device up to rounding. In the middle the model is saved and restored, and the
+training continues.
 """
 
 from __future__ import annotations
@@ -97,7 +98,7 @@ def normalized(x: jax.Array, scale: jax.Array) -> jax.Array:
 
 
 def attended(x: jax.Array, layer: dict[str, jax.Array]) -> jax.Array:
-    """Attends to what stands before, with each of the heads."""
+    """Attends to earlier positions, with each of the heads."""
     query, key, value = (
         jnp.einsum("btf,fhs->bhts", x, layer[name]) for name in ("query", "key", "value")
     )

@@ -1,4 +1,4 @@
-"""Hamiltonian Monte Carlo: samples of a distribution of which only the density is known.
+"""Hamiltonian Monte Carlo: samples of a distribution with a known density.
 
 You learn: `grad` as the force that moves particles, a trajectory as one `lax.fori_loop`, a chain
 as one `lax.scan`, and `vmap` to run a hundred chains of it at once.

@@ -1,7 +1,7 @@
 """A neural differential equation: a network learns the law by which a pendulum with friction moves.
 
-You learn: `odeint`, whose gradient solves the adjoint equation backwards, inside of a loss; a
-network as the right-hand side of an equation.
+You learn: `odeint` inside a loss (its gradient solves the adjoint equation backwards); a network as
+the right-hand side of an equation.
 
     python examples/neural_ode.py
 """

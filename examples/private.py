@@ -1,7 +1,7 @@
-"""Differentially private training: a classifier that cannot tell who was in its training set.
+"""Differentially private training: a classifier that does not reveal its training set.
 
 You learn: a gradient for each example by `vmap(grad(...))`, clipped one by one, with noise from
-explicit keys (DP-SGD: Abadi et al., 2016), and what it costs in privacy.
+explicit keys (DP-SGD: Abadi et al., 2016), and the cost in privacy.
 
     python examples/private.py
 """

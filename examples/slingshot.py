@@ -1,7 +1,7 @@
 """A space probe finds its way past two moving planets, by gradients through the simulation.
 
-You learn: a physics simulation as one `lax.scan`, its derivative by `value_and_grad` like that of
-any function, and `vmap` to try many launches at once.
+You learn: a physics simulation as one `lax.scan`, its derivative by `value_and_grad` as for any
+function, and `vmap` to try many launches at once.
 
     python examples/slingshot.py
 """

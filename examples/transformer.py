@@ -43,7 +43,7 @@ def init(key, letters):
 
 
 def attend(layer, x):
-    """Causal self-attention: each place looks at those before it; returns also who looks where."""
+    """Causal self-attention: each position attends to earlier ones; also returns the weights."""
     q, k, v = jnp.split((x @ layer["qkv"]).reshape(-1, HEADS, 3 * WIDTH // HEADS), 3, axis=-1)
     scores = jnp.einsum("qhd,khd->hqk", q, k) / np.sqrt(q.shape[-1])
     weights = jax.nn.softmax(jnp.where(jnp.tri(len(x), dtype=bool), scores, -1e9))
@@ -71,7 +71,7 @@ def loss(params, windows):
 
 @functools.partial(jax.jit, static_argnums=3)
 def write(params, key, start, count):
-    """Writes letters one by one, each drawn from what the model predicts."""
+    """Writes letters one by one, each drawn from the model's prediction."""
 
     def add_letter(text, key):
         letter = random.categorical(key, predict(params, text)[0][-1] / 0.7)

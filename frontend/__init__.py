@@ -92,7 +92,7 @@ with paused_collection():
         transfer_guard_host_to_device,
     )
 
-if TYPE_CHECKING:  # what is loaded when it is named; `checkpoint` is a module and a function
+if TYPE_CHECKING:  # loaded on first access; `checkpoint` is a module and a function
     from axir import (
         ad,
         ad_checkpoint,

@@ -1,8 +1,8 @@
 """`shard_map`: functions of the parts that the devices of a mesh hold, with collectives.
 
-Here a user's function is traced, with what its specifications say, into the op
-(`dialect/ops/sharding/shard_map.py`), which tells how one device computes it: so a mesh without
-devices (`AbstractMesh`) of any size can be used.
+Here: the user's function and its specifications are traced into the op
+(`dialect/ops/sharding/shard_map.py`). The op describes the computation of one device, so a mesh
+without devices (`AbstractMesh`) may have any size.
 """
 
 from __future__ import annotations
@@ -72,8 +72,8 @@ def shard_map(
             it is computed on one device.
         axis_names: The axes of the mesh along which `f` is one of parts; by default all.
         check_vma: Whether to check that results are equal along the axes that `out_specs` does not
-            name. That is shown by collectives (`lax.psum`, `lax.all_gather`, ...); what is equal
-            for other reasons needs False.
+            name. Only collectives (`lax.psum`, `lax.all_gather`, ...) prove equality; results that
+            are equal for other reasons need False.
 
     Raises:
         ParameterError: without a mesh.
@@ -177,8 +177,8 @@ def smap(
     Args:
         f: Function of parts; without it, `smap` is a decorator with options.
         in_axes: Which axes of the arguments are cut: an integer, None for arguments that each
-            device gets whole, or a tuple of such, or of trees of them, for the arguments.
-        out_axes: Which axes of the results the parts are joined along, likewise.
+            device gets whole, or a tuple with one of these, or a tree of these per argument.
+        out_axes: The axes of the results along which parts are joined, in the same form.
         axis_name: The axis of the mesh.
 
     Raises:
@@ -272,7 +272,7 @@ def _trace(
 
 
 def _varying_results(function: Function, layouts: tuple[Layout, ...]) -> Function:
-    """Returns a function of parts whose results vary along all axes that their layouts name.
+    """Returns a function of parts with results that vary along all axes of their layouts.
 
     What all devices have alike and is put together all the same gets a cotangent from each.
     """

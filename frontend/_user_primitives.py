@@ -1,4 +1,4 @@
-"""Primitives of users' own, jaxprs as functions, and parts of which to make jaxprs.
+"""User primitives, jaxprs as functions, and the parts for building jaxprs.
 
 It is what `core` and `extend.core` share.
 """
@@ -17,7 +17,7 @@ from axir.dialect.program.primitive import Primitive as _Primitive
 
 
 class _AllPrimitives(type):
-    """Makes every primitive of axir an instance: a class of their own is for users' alone."""
+    """Makes every axir primitive an instance; only users' primitives have this class."""
 
     def __instancecheck__(cls, instance: UserObject) -> bool:
         if cls is Primitive:
@@ -26,11 +26,11 @@ class _AllPrimitives(type):
 
 
 class Primitive(_Primitive, metaclass=_AllPrimitives):
-    """A primitive of one's own. All others count as instances, too.
+    """A user's primitive. Built-in primitives count as instances, too.
 
-    Until its rules are defined, what needs them raises `NotImplementedError` and names the rule. A
-    class derived from this one may have its rules as methods: `impl` and `abstract_eval`, which
-    also returns the effects, and `multiple_results` as an attribute.
+    Using an undefined rule raises `NotImplementedError` with the name of the rule. A class derived
+    from this one may have its rules as methods: `impl` and `abstract_eval`, which also returns the
+    effects, and `multiple_results` as an attribute.
 
     Args:
         name: Its name in jaxprs and modules.
@@ -101,8 +101,8 @@ def new_jaxpr_eqn(
         outvars: Variables for the results.
         primitive: The primitive.
         params: Its parameters; functions among them may be jaxprs.
-        effects, source_info, ctx: Are of no consequence: the primitive tells the effects, and the
-            user's line is that of the call.
+        effects, source_info, ctx: Are ignored: the primitive defines the effects, and the source
+            line is the line of the call.
 
     >>> from axir import core, lax
     >>> fresh = gensym()
@@ -114,5 +114,5 @@ def new_jaxpr_eqn(
 
 
 def gensym() -> Callable[[ShapedArray], Var]:
-    """Returns what makes a new variable of a type each time it is called."""
+    """Returns a function that makes a new variable of a given type."""
     return Var

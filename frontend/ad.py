@@ -1,6 +1,6 @@
-"""What a pullback does with the gradient of an argument, under the names of `jax.ad`.
+"""Modes of a pullback for the gradient of an argument, under the names of `jax.ad`.
 
-In 2020 that was what is `axir.interpreters.ad` today, whose names are found here, too.
+In 2020 `jax.ad` was today's `axir.interpreters.ad`; the names of that module are also here.
 
 >>> import axir, axir.numpy as jnp
 >>> _, pullback = axir.vjp(jnp.dot, jnp.ones(2), jnp.arange(2.0))

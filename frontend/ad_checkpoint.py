@@ -1,4 +1,4 @@
-"""`axir.ad_checkpoint`: names for values that checkpoint policies choose, and what is kept.
+"""`axir.ad_checkpoint`: names of values for checkpoint policies, and the saved values.
 
 >>> import axir, axir.numpy as jnp
 >>> from axir.ad_checkpoint import checkpoint_name
@@ -45,6 +45,6 @@ def checkpoint_name(x: UserObject, name: str) -> UserObject:
 
     Args:
         x: The value; it is returned unchanged.
-        name: What policies such as `axir.checkpoint_policies.save_only_these_names` call it.
+        name: Its name for policies such as `axir.checkpoint_policies.save_only_these_names`.
     """
     return tree.map(lambda leaf: custom_rules.checkpoint_name.checkpoint_name(leaf, name), x)

@@ -42,7 +42,7 @@ def __dir__() -> list[str]:
 
 @dataclass(frozen=True)
 class DebugInfo:
-    """What is known of the names of a function that is traced.
+    """The names of a traced function, its arguments and its results, as far as they are known.
 
     Attributes:
         traced_for: Which transformation traces.
@@ -67,7 +67,7 @@ def debug_info(
     sourceinfo: str | None = None,
     signature: inspect.Signature | None = None,
 ) -> DebugInfo:
-    """Returns what is known of the names of a function and of its arguments.
+    """Returns the names of a function and of its arguments, as far as they are known.
 
     Args:
         traced_for: Which transformation traces.
@@ -100,7 +100,7 @@ def flatten_fun(
         f: A `WrappedFun`.
         store: Filled in by the decorator.
         in_tree: Structure of the pair of arguments and keyword arguments.
-        *leaves: What calls of the result pass.
+        *leaves: The leaves that callers of the result pass.
 
     Returns:
         The function of leaves, and a function that returns the structure of its last result.
@@ -224,11 +224,11 @@ def flatten_axes(
     """Returns one entry of a prefix of a tree for each of the tree's leaves.
 
     Args:
-        name: What errors call the prefix.
+        name: Name of the prefix in errors.
         treedef: Structure of the tree.
         axis_tree: The prefix, in which None is a value.
-        kws: Whether the tree is a pair of arguments and keyword arguments, of which the prefix
-            tells the first part only; leaves of the second part get 0.
+        kws: Whether the tree is a pair of arguments and keyword arguments. The prefix then covers
+            only the arguments, and leaves of keyword arguments get 0.
         tupled_args: Whether an error should say that the arguments are a tuple.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The building blocks for those who extend axir: primitives, types, tracers, jaxprs.
+"""Building blocks for extending axir: primitives, types, tracers, jaxprs.
 
 A user's own primitive has the same rules as a built-in one, set through the functions and tables
 of JAX's extension interface (`axir.interpreters`).
@@ -75,8 +75,8 @@ def __dir__() -> list[str]:
     return __all__
 
 
-# What takes the type of a value, by its class. Classes that are added are not asked for: a class
-# says how it becomes an array by `__jax_array__`.
+# Functions that return the type of a value, by its class. Added entries are ignored: a class
+# defines its conversion to an array by `__jax_array__`.
 pytype_aval_mappings: dict[type, UserFunction] = dict.fromkeys(
     (ConcreteArray, Tracer, np.ndarray, np.generic, bool, int, float, complex), type_of
 )
@@ -127,7 +127,7 @@ def min_dim(d1: int, d2: int) -> int:
     return min(d1, d2)
 
 
-# What stands in `axir.extend.core`, which is made of this module.
+# The names of `axir.extend.core`, which is derived from this module.
 _EXTENDED = frozenset(
     "DropVar Effect Effects JaxprTypeError check_jaxpr concrete_or_error find_top_trace "
     "get_opaque_trace_state jaxprs_in_params no_effects nonempty_axis_env_DO_NOT_USE "

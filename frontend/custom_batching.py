@@ -1,4 +1,4 @@
-"""Functions whose vectorization is given rather than derived: `custom_vmap`, `sequential_vmap`."""
+"""Functions with custom vectorization rules: `custom_vmap`, `sequential_vmap`."""
 
 from __future__ import annotations
 
@@ -33,23 +33,24 @@ VmapRule = Returning[tuple[PyTree, PyTree]]
 
 
 class custom_vmap:
-    """A function whose vectorization is a rule that you give.
+    """A function with a vectorization rule given by the user.
 
-    Under `vmap` the rule is called in place of the function, with all elements at once. Derivatives
-    are those of the function, and under `vmap` those of the rule, in forward and in reverse mode.
+    Under `vmap` the rule is called in place of the function, with all elements at once.
+    Derivatives, in forward and in reverse mode, differentiate the function, and under `vmap` the
+    rule.
 
-    Where forward mode meets a batch of values with one tangent for all, or of tangents at one
-    value, no argument counts as batched: the rule computes one element, and its derivative is
-    vectorized as usual. Reverse mode on a batch gives each element a cotangent of its own: all
-    differentiated arguments count as batched.
+    In forward mode, if only the values or only the tangents are batched, no argument counts as
+    batched: the rule computes one element, and its derivative is vectorized as usual. In reverse
+    mode each element of a batch has a separate cotangent: all differentiated arguments count as
+    batched.
 
     Args:
         fun: Function of arrays or trees of arrays. Keyword arguments are resolved to positions.
 
     Raises:
         UndefinedRuleError: by a call before a rule was defined.
-        CustomRuleError: if the rule returns something else than outputs like those of the function,
-            with a batch axis in front where it says so.
+        CustomRuleError: if the outputs of the rule differ from the function's outputs, apart from
+            the leading batch axes that the rule declares.
         UnexpectedTracerError: if the function is vectorized over a value that it closes over.
 
     >>> import axir, axir.numpy as jnp
@@ -120,7 +121,7 @@ class custom_vmap:
 
 
 class _Rule:
-    """A user's rule on flat values, with checks of what it returns."""
+    """A user's rule on flat values, with checks of its outputs."""
 
     def __init__(self, rule: VmapRule, function: FlatFunction, types: Sequence[ShapedArray]):
         self.rule = rule

@@ -1,7 +1,7 @@
 """Looking into programs while they run: `debug.print`, `debug.callback`, `debug.breakpoint`.
 
-These see values and change none; what calls Python for results is in
-`frontend/_transforms/callbacks.py`. Under `grad` they run once, with the values of the forward
+These functions read values and change none. Elsewhere: callbacks with results
+(`frontend/_transforms/callbacks.py`). Under `grad` they run once, with the values of the forward
 computation; under `vmap` once for each place of the batch, in order.
 """
 
@@ -55,11 +55,11 @@ _logger = logging.getLogger(__name__)
 
 
 class DebugEffect(Effect):
-    """What an operation does that shows values."""
+    """The effect of an operation that shows values."""
 
 
 class OrderedDebugEffect(Effect):
-    """What an operation does that shows values in the order of the program."""
+    """The effect of an operation that shows values in program order."""
 
 
 class MissingFormatArgumentError(AxirError, KeyError, IndexError):
@@ -76,7 +76,7 @@ def callback(
     partitioned: bool = False,
     **kwargs: Options,
 ) -> Callable[..., None] | None:
-    """Calls a Python function for its effect, also from compiled code; what it returns is dropped.
+    """Calls a Python function for its effect, also from compiled code, and ignores its result.
 
     Args:
         callback: Takes arrays in the trees of `args` and `kwargs`. Leaves that are not arrays
@@ -146,7 +146,7 @@ def _bind(
 
 
 def _value(leaf: UserObject) -> UserObject:
-    """Returns a leaf as a value, or None for what is not an array."""
+    """Returns a leaf as a value, or None for a leaf that is no array."""
     if type(leaf) is ConcreteArray or type(leaf) is Tracer:
         return leaf
     try:
@@ -223,7 +223,7 @@ def log(
 ) -> None:
     """Logs values of a running program: as `print`, to the logger `axir.debug`, of level INFO.
 
-    Arguments and errors are those of `print`.
+    Takes the arguments and raises the errors of `print`.
 
     >>> import axir, logging
     >>> with_values = axir.jit(lambda x: axir.debug.log("x = {}", x))
@@ -302,7 +302,7 @@ class _FormatChecker(string.Formatter):
     """Finds out, without values, whether a format string uses its arguments.
 
     Attributes:
-        unused: What the last one did not use: positions and names.
+        unused: The arguments that the last format string did not use: positions and names.
     """
 
     unused: Sequence[str] = ()
@@ -342,8 +342,8 @@ def breakpoint(
 ) -> PyTree:
     r"""Stops a running program in `pdb`, with the variables of the line that calls this.
 
-    In compiled code, variables of arrays hold the program's values when the line is reached, others
-    what they held while the function was traced. `c` goes on; `q` ends the program with `BdbQuit`.
+    In compiled code, array variables hold the values of the running program at that line. Other
+    variables hold their values from tracing. `c` goes on; `q` ends the program with `BdbQuit`.
 
     Args:
         backend, filter_frames, num_frames: Accepted for compatibility: `pdb` is the debugger, and
@@ -363,7 +363,7 @@ def breakpoint(
     (8.0, True)
     """
     frame = user_frame()
-    assert frame is not None  # somebody called this
+    assert frame is not None  # the caller of this function
     code = frame.f_code
     # One statement on the user's line: where `pdb` stops.
     source = "\n" * (frame.f_lineno - 1) + "pass"

@@ -1,8 +1,9 @@
 """Processes that compute together, under the names of `jax.distributed`.
 
-Each process calls `initialize` before it asks for devices. Then `axir.devices()` are those of all
-processes, and programs over meshes of them run on all, the same program in each. `mpirun` starts
-processes that find each other by MPI; others are told an address.
+Each process calls `initialize` before it asks for devices. Then `axir.devices()` lists the devices
+of all processes. A program over a mesh of these devices runs in all processes: each process runs
+the same program. Processes started by `mpirun` find each other by MPI; other processes need an
+address.
 
 >>> initialize(num_processes=1, process_id=0)
 >>> is_initialized()
@@ -37,14 +38,14 @@ _METHODS = (None, "mpi4py", "ompi", "deactivate")
 
 @dataclass
 class DistributedState:
-    """What is known of the processes that compute together.
+    """The processes that compute together, as far as they are known.
 
     Attributes:
-        process_id: Number of this one.
+        process_id: Number of this process.
         num_processes: How many there are.
-        coordinator_address: Where they meet, if somebody has told.
-        service: What coordinates them, in process 0; None alone.
-        client: What asks it; None alone.
+        coordinator_address: The address where they meet, if given.
+        service: The coordinator, in process 0; None for a single process.
+        client: The connection to the coordinator; None for a single process.
         is_initialized: Whether `initialize` was called.
     """
 
@@ -79,9 +80,9 @@ def initialize(
 ) -> None:
     """Meets the other processes; from now on they compute together.
 
-    Without an address, processes that `mpirun` has started meet by MPI (mpi4py), and one that
-    nothing has started computes alone. The environment tells what is left out:
-    `JAX_COORDINATOR_ADDRESS`, `JAX_NUM_PROCESSES`, `JAX_PROCESS_ID`.
+    Without an address, processes started by `mpirun` meet by MPI (mpi4py). A process started
+    otherwise computes as a single process. Omitted arguments are read from the environment
+    variables `JAX_COORDINATOR_ADDRESS`, `JAX_NUM_PROCESSES`, `JAX_PROCESS_ID`.
 
     Args:
         coordinator_address: `host:port` of process 0, where the others reach it.
@@ -99,12 +100,12 @@ def initialize(
         slice_index: Accepted for compatibility.
         partition_index: Accepted for compatibility.
         mtls_cert_file, mtls_key_file, mtls_ca_file, mtls_peer_uri_prefix,
-        verify_secure_credentials: Only None or False: what processes send each other is not
+        verify_secure_credentials: Only None or False, because messages between processes are not
             encrypted.
 
     Raises:
-        DistributedSetupError: if the processes do not find each other, or do not fit together, if
-            there is no MPI, or devices were asked for before.
+        DistributedSetupError: if the processes do not find each other, or do not match, if MPI is
+            missing, or if devices were requested before.
         ParameterError: if the number of processes or of this one cannot be, or for certificates.
         RuntimeError: if it was called before.
     """
@@ -190,7 +191,7 @@ def is_initialized() -> bool:
 
 
 def shutdown() -> None:
-    """Leaves the other processes, when all have come to this; at the end of a program by itself."""
+    """Leaves the other processes after all have called this; called automatically at exit."""
     if state.client is not None:
         state.client.end()
         forget()

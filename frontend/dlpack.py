@@ -55,9 +55,9 @@ def from_dlpack(
 
 
 def to_dlpack(x: ArrayLike) -> Foreign:
-    """Returns a capsule with an array's memory, for libraries that take nothing else.
+    """Returns a capsule with an array's memory, for libraries that accept only capsules.
 
-    Others call `x.__dlpack__()` by themselves; that is the name of 2020.
+    Other libraries call `x.__dlpack__()`. The name is JAX's of 2020.
 
     >>> import axir.numpy as jnp
     >>> type(to_dlpack(jnp.ones(2))).__name__

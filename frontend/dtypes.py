@@ -48,7 +48,7 @@ def canonicalize_dtype(dtype: DTypeLike, allow_extended_dtype: bool = False) -> 
     """Returns a dtype as arrays have it: with 32 bits for 64, unless `jax_enable_x64` is on.
 
     Args:
-        dtype: What stands for a dtype.
+        dtype: A dtype, its name, or a scalar type.
         allow_extended_dtype: Whether the dtype of random keys is taken as well.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The errors that axir raises: classes of its own, and the names by which JAX programs catch them.
+"""The errors that axir raises: its classes, and the names by which JAX programs catch them.
 
 Every class derives from `AxirError`, and from the built-in exception that stands for its kind;
 `CompileFailureWarning` is a warning.
@@ -91,7 +91,7 @@ from axir.runtime.errors import (
     WrongMemoryOrderError,
 )
 
-# A jaxpr whose ops do not fit together.
+# A jaxpr with ops that do not match.
 JaxprTypeError = VerificationError
 
 __all__ = [

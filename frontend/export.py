@@ -3,8 +3,8 @@
 `export(f)(*args)` traces; the result prints as MLIR of the jaxpr dialect or of StableHLO, is saved
 to a file, and is called. `load` reads such a file. Both give an `Exported`, which can be jitted,
 differentiated and vectorized like any function, or a `Bundle` of several that share parameters.
-The names are those of `jax.export`. Elsewhere: what is saved and how it is called
-(`frontend/_bundles/`), compiled programs (`frontend/_programs/compiled_modules.py`).
+The names are `jax.export`'s. Elsewhere: saved functions and their calls (`frontend/_bundles/`),
+compiled programs (`frontend/_programs/compiled_modules.py`).
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ def export(
         fun_jit: A jitted function, or a plain one. Static arguments are fixed to the values given.
             Or several of these by name, which become a `Bundle`. What `functools.partial` binds
             becomes parameters, which are saved with the function.
-        platforms: What it should run on: some of "cpu", "cuda", "vulkan". It runs on all of them.
-        disabled_checks: What not to look at; see `DisabledSafetyCheck`.
+        platforms: Platforms to run on: some of "cpu", "cuda", "vulkan". The result runs on each.
+        disabled_checks: Checks to skip; see `DisabledSafetyCheck`.
         updates: By name, or by what several names begin with, parameters and the results that are
             their new values: `{"params": "result[0]"}`. For several functions by their names.
 
@@ -89,9 +89,10 @@ def export(
     Raises:
         NonArrayArgumentError: if `fun_jit` is not callable, or by the call, if an argument is no
             array.
-        ParameterError: if there is no such platform; by the call, if the arguments of a function
+        ParameterError: if the platform does not exist; by the call, if the arguments of a function
             are missing, or what `updates` names.
-        SymbolicDimError: by the call, if `fun_jit` does with an open dimension what sizes decide.
+        SymbolicDimError: by the call, if `fun_jit` does something with an open dimension that
+            depends on its size.
         ShapeError: by the call, if an open dimension does not follow from the shapes of arguments.
         UnexpectedTracerError: by the call, if `fun_jit` uses values of a trace that is going on.
 
@@ -177,13 +178,13 @@ def symbolic_args_specs(
     constraints: Sequence[str] = (),
     scope: SymbolicScope | None = None,
 ) -> PyTree:
-    """Returns what arguments are like, some of their extents open.
+    """Returns the types of arguments, with some of their extents open.
 
     Args:
         args: A tree of arrays, or of anything with a shape and a dtype.
-        shapes_specs: A tree of texts for `symbolic_shape`, which may be a prefix of that of the
-            arguments; None, or `...` in a text, for what stays as it is.
-        constraints: What holds of the open extents: `"b >= 8"`, `"mod(t, 4) == 0"`.
+        shapes_specs: A tree of texts for `symbolic_shape`, which may be a prefix of the tree of
+            arguments; None, or `...` in a text, for extents that stay fixed.
+        constraints: Conditions on the open extents: `"b >= 8"`, `"mod(t, 4) == 0"`.
         scope: Constraints that several shapes share; see `symbolic_shape`.
 
     Raises:
@@ -231,7 +232,7 @@ def to_cpp(
     of axir, a `CMakeLists.txt`, and a program `example.cpp`. See docs/cpp.md.
 
     Args:
-        functions: An exported function, which becomes a method of its own name, or a bundle.
+        functions: An exported function, which becomes a method with its name, or a bundle.
             Parameters that a function replaces (`export(..., updates=...)`) are the model's state.
         directory: The folder; it is made if need be.
         name: The name of the namespace, the files, and the library.
@@ -267,27 +268,27 @@ def load(
     compiled: bool = False,
     shapes: Mapping[str, Sequence[Extent]] = MappingProxyType({}),
 ) -> UserObject:
-    """Loads what was saved: a bundle, a module of the jaxpr dialect, or StableHLO from anywhere.
+    """Loads a saved bundle, a module of the jaxpr dialect, or StableHLO from any source.
 
     Args:
         path: A `.axir`, `.mlir`, `.mlirbc` or `.vmfb` file. StableHLO may be text, bytecode, or a
             portable artifact.
         compiled: Whether to compile a module as it is, which gives a program that can be called
             but not transformed.
-        shapes: Shapes of arguments of StableHLO whose extents are open there, by their names: of
-            numbers, and of names or symbolic extents for what stays open.
+        shapes: Shapes of StableHLO arguments with open extents, by argument name. Their elements
+            are numbers, and names or symbolic extents for extents that stay open.
 
     Returns:
-        An `Exported`, whose trees are those it was saved with; of a bundle of several functions a
-        `Bundle`. StableHLO is raised into the jaxpr dialect; its arguments are flat. A `.vmfb`
-        gives a compiled program.
+        An `Exported` with the saved trees; of a bundle of several functions a `Bundle`. StableHLO
+        is raised into the jaxpr dialect; its arguments are flat. A `.vmfb` gives a compiled
+        program.
 
     Raises:
-        OSError: if there is no such file.
+        OSError: if the file does not exist.
         BundleError, BundleVersionError: if a bundle is damaged, or of a newer axir.
         ParseError, UnknownOpError, VerificationError: if the file holds no valid module.
-        RaisingError: if StableHLO holds what the jaxpr dialect has no counterpart for.
-        ShapeError: if a shape does not fit, or there is no such argument.
+        RaisingError: if an operation of StableHLO has no counterpart in the jaxpr dialect.
+        ShapeError: if a shape does not match, or the argument does not exist.
         WeightsError: if weights of the module are missing or damaged.
     """
     if is_bundle(Path(path)):
@@ -309,23 +310,23 @@ def from_torch(
     name: str = "forward",
     shapes: Mapping[str, Sequence[Extent]] = MappingProxyType({}),
 ) -> Exported:
-    """Returns a program of PyTorch as a function, whose parameters are the module's state.
+    """Returns a PyTorch program as a function, with the module's state as its parameters.
 
     The packages torch and torch-mlir read it: `pip install 'axir[torch]'`.
 
     Args:
         program: What `torch.export.export(module, args)` gave, or `torch.export.load`.
-        name: What the function is called.
-        shapes: Shapes of arguments that the program leaves open (`torch.export.Dim`), by name: of
-            numbers, and of names or symbolic extents for what stays open.
+        name: Name of the function.
+        shapes: Shapes of arguments that the program leaves open (`torch.export.Dim`), by name.
+            Their elements are numbers, and names or symbolic extents for extents that stay open.
 
     Returns:
         A function of arrays in the trees that the module takes and returns. Arguments have the
-        names of `forward`, parameters those of `state_dict`.
+        names of `forward`, parameters the names of `state_dict`.
 
     Raises:
         ModelImportError: if a package is missing, or cannot read the program.
-        RaisingError: if it holds what the jaxpr dialect has no counterpart for.
+        RaisingError: if an operation has no counterpart in the jaxpr dialect.
         ShapeError: if a shape does not fit.
     """
     from axir._foreign import torch_programs  # late: few programs import models
@@ -339,24 +340,24 @@ def from_onnx(
     name: str = "main",
     shapes: Mapping[str, Sequence[Extent]] = MappingProxyType({}),
 ) -> Exported:
-    """Returns a model in ONNX's format as a function, whose parameters are its initializers.
+    """Returns a model in ONNX's format as a function, with the initializers as its parameters.
 
     The packages onnx and torch-mlir read it: `pip install 'axir[onnx]'`.
 
     Args:
-        path: The `.onnx` file; what it says is beside it is read as well.
-        name: What the function is called.
-        shapes: Shapes of inputs that the model leaves open, by name: of numbers, and of names or
-            symbolic extents for what stays open.
+        path: The `.onnx` file. Its external data files are read as well.
+        name: Name of the function.
+        shapes: Shapes of inputs that the model leaves open, by name. Their elements are numbers,
+            and names or symbolic extents for extents that stay open.
 
     Returns:
         A function of the model's inputs, in order. Arguments, results and parameters have the names
         that they have in the model.
 
     Raises:
-        OSError: if there is no such file.
+        OSError: if the file does not exist.
         ModelImportError: if a package is missing, or cannot read the model.
-        RaisingError: if it holds what the jaxpr dialect has no counterpart for.
+        RaisingError: if an operation has no counterpart in the jaxpr dialect.
         ShapeError: if a shape does not fit.
     """
     from axir._foreign import onnx_models  # late: few programs import models

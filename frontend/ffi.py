@@ -50,15 +50,16 @@ def register_ffi_target(
         name: The name.
         fn: A function of NumPy arrays and attributes that returns arrays. A capsule, or a
             dictionary of them, of XLA's handlers is kept, and cannot be called.
-        platform: What it is for. Each platform has a target of its own under the name; functions
-            are called by the host in any case, that for `cpu` if there is one.
+        platform: The platform of the target. Each platform may have a separate target under the
+            name. The host calls the function in any case, and prefers the target for `cpu` if it
+            exists.
         api_version, **kwargs: Of no consequence.
     """
     _targets.setdefault(name, {})[platform.lower()] = fn
 
 
 def register_ffi_target_as_batch_partitionable(name: str) -> None:
-    """Says that a target works on parts of its arrays, which the compiler finds out by itself."""
+    """Declares that a target works on parts of its arrays; axir detects this without it."""
 
 
 def register_ffi_type(
@@ -130,8 +131,9 @@ def ffi_call(
 
     Args:
         target_name: Its name.
-        result_shape_dtypes: What it returns: an `axir.ShapeDtypeStruct`, or a sequence of them.
-        has_side_effect: Whether it is called also where nobody uses its results.
+        result_shape_dtypes: Types of the results: an `axir.ShapeDtypeStruct`, or a sequence of
+            them.
+        has_side_effect: Whether it is called even if its results are unused.
         vmap_method: How `vmap` calls it; see `axir.pure_callback`. One that has side effects is
             called for each element in turn, whatever this says: so often it acts.
         input_layouts, output_layouts, input_output_aliases, custom_call_api_version,
@@ -142,7 +144,7 @@ def ffi_call(
 
     Raises:
         ParameterError: by a call, if nothing is registered under the name.
-        XlaHandlerError: by a call, if what is registered is XLA's.
+        XlaHandlerError: by a call, if the registered target is an XLA handler.
     """
 
     def call(*args: UserObject, **attributes: Options) -> PyTree:

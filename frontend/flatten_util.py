@@ -32,7 +32,7 @@ def ravel_pytree(pytree: UserObject) -> tuple[Value, _Unravel]:
         pytree: Tree of arrays and scalars of any shapes and dtypes.
 
     Returns:
-        The elements of the leaves, in order, in the dtype to which those of the leaves promote
+        The elements of the leaves, in order, in the dtype to which the leaves' dtypes promote
         (float32 without leaves); and a function from vectors of that length to trees of the same
         structure, shapes and dtypes. If all leaves have one dtype, vectors may have another. It is
         hashable, and equal for trees alike, so that it may be a static argument of `jit`.

@@ -1,7 +1,7 @@
-"""What happens while programs run, for those who listen: the names of `jax.monitoring`.
+"""Events of running programs, and their listeners: the names of `jax.monitoring`.
 
-axir tells how long it traced, lowered and compiled each function, and whether compiled programs
-came from the cache; libraries and programs tell events of their own.
+axir records the time of tracing, lowering and compiling each function, and whether compiled
+programs came from the cache. Libraries and programs record their own events.
 
 >>> def listen(event, **metadata):
 ...     print(event, metadata)
@@ -66,7 +66,7 @@ def record_event_time_span(
 
 
 def record_scalar(event: str, value: float | int, **kwargs: str | int) -> None:
-    """Tells listeners what was measured."""
+    """Passes a measured value to the listeners."""
     events.tell_scalar(event, value, **kwargs)
 
 
@@ -117,7 +117,7 @@ def unregister_event_time_span_listener(callback: SpanListener) -> None:
 
 
 def unregister_scalar_listener(callback: ScalarListener) -> None:
-    """Has a callback called no more for what is measured; ParameterError if it never was."""
+    """Removes a callback for measured values; raises ParameterError if it is not registered."""
     _unregister(events.scalar_listeners, callback)
 
 

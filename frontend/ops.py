@@ -182,7 +182,7 @@ segment_min = _segment_function("segment_min", "the minimum", "infinity or the l
 
 
 class _Indexable:
-    """What `index` is: gives back what stands between the brackets.
+    """The class of `index`: returns the expression between the brackets.
 
     >>> index[0, ..., 1:3]
     (0, Ellipsis, slice(1, 3, None))

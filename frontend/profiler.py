@@ -67,7 +67,7 @@ def __dir__() -> list[str]:
 
 
 class _Session:
-    """The trace that is being recorded, of which there is one at a time."""
+    """The trace that is being recorded; at most one is recorded at a time."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -106,7 +106,7 @@ class _Session:
         return compressed(trace_json(timeline))
 
     def record(self, seconds: float) -> bytes:
-        """Records for a while, for whoever asks from outside."""
+        """Records for a while, as a client of the server requests."""
         self.begin(None)
         time.sleep(seconds)
         return self.end()
@@ -121,7 +121,7 @@ def start_trace(
     create_perfetto_trace: bool = False,
     profiler_options: ProfileOptions | None = None,
 ) -> None:
-    """Begins to record what goes on in this process, in all its threads, until `stop_trace`.
+    """Begins to record the events of all threads of this process, until `stop_trace`.
 
     Args:
         log_dir: Folder for the trace, `plugins/profile/TIME/HOST.trace.json.gz` in it.
@@ -168,7 +168,7 @@ def trace(
     create_perfetto_trace: bool = False,
     profiler_options: ProfileOptions | None = None,
 ) -> Iterator[None]:
-    """Records what goes on while a `with` block runs, also if it raises; see `start_trace`."""
+    """Records events while a `with` block runs, even if it raises; see `start_trace`."""
     start_trace(log_dir, create_perfetto_link, create_perfetto_trace, profiler_options)
     try:
         yield
@@ -209,7 +209,7 @@ class ProfileSession:
         self.is_running, self.profile_data = True, None
 
     def stop(self) -> ProfileData:
-        """Ends recording; returns what was recorded, which `profile_data` keeps.
+        """Ends recording and returns the recorded events; `profile_data` keeps them, too.
 
         Raises:
             ProfileError: if this session is not recording.
@@ -231,7 +231,7 @@ class ProfileSession:
         create_perfetto_trace: bool = False,
         session_id: str | None = None,
     ) -> None:
-        """Writes what was recorded to a folder; see `axir.profiler.export_profile_data`."""
+        """Writes the recorded events to a folder; see `axir.profiler.export_profile_data`."""
         export_profile_data(self, log_dir, create_perfetto_link, create_perfetto_trace, session_id)
 
     def __enter__(self) -> ProfileSession:
@@ -317,11 +317,11 @@ class StepTraceAnnotation(TraceAnnotation):
 def annotate_function(
     func: UserFunction, name: str | None = None, **decorator_kwargs: UserObject
 ) -> UserFunction:
-    """Returns a function whose calls stand in the trace.
+    """Returns a function with calls that appear in the trace.
 
     Args:
         func: The function.
-        name: What the calls are called; by default as the function.
+        name: Name of the calls; by default the function's name.
         **decorator_kwargs: What else to show of them.
 
     >>> @annotate_function
@@ -341,16 +341,16 @@ def annotate_function(
 
 
 def device_memory_profile(backend: str | None = None) -> bytes:
-    """Returns what lies in the devices' memory, as a compressed profile for Google's `pprof`.
+    """Returns the contents of the devices' memory, as a compressed profile for Google's `pprof`.
 
     Buffers are grouped by dtype, shape and device; compiled programs count, too. Arrays that eager
     operations made lie in the host's memory until a device needs them, and are not in it.
 
     Args:
-        backend: The platform whose devices count; by default all.
+        backend: The platform of the devices to include; by default all platforms.
 
     Raises:
-        DeviceNotFoundError: if there is no such platform.
+        DeviceNotFoundError: if the platform does not exist.
 
     >>> device_memory_profile()[:2].hex()
     '1f8b'
@@ -398,7 +398,7 @@ def start_server(port: int, requires_backend: bool = True) -> TraceServer:
 
 
 def stop_server() -> None:
-    """Ends the server; raises ProfileError if there is none."""
+    """Ends the server; raises ProfileError if no server runs."""
     with _session.lock:
         server, _session.server = _session.server, None
     if server is None:

@@ -47,10 +47,10 @@ def __dir__() -> list[str]:
 
 
 def empty_ref(ty: UserObject, memory_space: UserObject = None, pin: bool = False) -> Ref:
-    """Makes a ref whose first elements mean nothing; here they are zeros.
+    """Makes a ref with unspecified initial elements; axir fills it with zeros.
 
     Args:
-        ty: What has a shape and a dtype, such as `axir.ShapeDtypeStruct`.
+        ty: An object with a shape and a dtype, such as `axir.ShapeDtypeStruct`.
         memory_space, pin: Accepted for compatibility: devices have one memory.
 
     >>> import axir

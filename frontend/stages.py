@@ -1,4 +1,4 @@
-"""`axir.stages`: what a jitted function passes through, under the names of `jax.stages`."""
+"""`axir.stages`: the stages of a jitted function, under the names of `jax.stages`."""
 
 from __future__ import annotations
 

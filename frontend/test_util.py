@@ -63,8 +63,8 @@ def check_grads(
         args: Its arguments, float or complex, where `f` must be smooth.
         order: Of derivatives: 2 checks first and second ones.
         modes: `"fwd"` for `jvp`, `"rev"` for `vjp`; both by default, in all combinations.
-        atol: Absolute tolerance; by default that of the coarsest dtype.
-        rtol: Relative tolerance, likewise.
+        atol: Absolute tolerance; by default the tolerance of the coarsest dtype.
+        rtol: Relative tolerance, with the same default.
         eps: Step of the finite differences; by default one that suits the coarsest dtype.
 
     Raises:
@@ -143,10 +143,10 @@ def check_jvp(
         f: Function of arrays or trees of arrays.
         f_jvp: From `(primals, tangents)` to `(outputs, tangents of the outputs)`.
         args: The point.
-        atol: Absolute tolerance; by default that of the coarsest dtype.
-        rtol: Relative tolerance, likewise.
+        atol: Absolute tolerance; by default the tolerance of the coarsest dtype.
+        rtol: Relative tolerance, with the same default.
         eps: Step of the finite differences; by default one that suits the coarsest dtype.
-        err_msg: What errors call the derivative.
+        err_msg: Name of the derivative in errors.
 
     Raises:
         AssertionError: if outputs or tangents differ.
@@ -175,18 +175,18 @@ def check_vjp(
 ) -> None:
     """Checks a reverse-mode derivative, paired with random tangents and cotangents.
 
-    The pairing of each argument's cotangent with a tangent of that argument alone must be that of
-    the cotangent of the output with the numerical tangent of the output, so that an error tells
-    which argument's cotangent is wrong.
+    For each argument, the product of its cotangent with a random tangent must equal the product of
+    the output's cotangent with the numerical tangent of the output, while the tangents of all other
+    arguments are 0. So an error names the argument with the wrong cotangent.
 
     Args:
         f: Function of arrays or trees of arrays.
         f_vjp: From primals to `(outputs, pullback)`.
         args: The point.
-        atol: Absolute tolerance; by default that of the coarsest dtype.
-        rtol: Relative tolerance, likewise.
+        atol: Absolute tolerance; by default the tolerance of the coarsest dtype.
+        rtol: Relative tolerance, with the same default.
         eps: Step of the finite differences; by default one that suits the coarsest dtype.
-        err_msg: What errors call the derivative.
+        err_msg: Name of the derivative in errors.
 
     Raises:
         AssertionError: if outputs or pairings differ.

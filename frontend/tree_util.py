@@ -99,7 +99,7 @@ def build_tree(treedef: PyTreeDef, xs: PyTree) -> PyTree:
 
 
 def treedef_is_leaf(treedef: PyTreeDef) -> bool:
-    """Tells whether a structure is that of a single leaf."""
+    """Tells whether a structure is a single leaf."""
     return treedef.is_leaf()
 
 

@@ -25,7 +25,7 @@ ArrayLike = Array | np.ndarray | np.bool_ | np.number | bool | int | float | com
 
 
 class SupportsDType(Protocol):
-    """What has a dtype."""
+    """An object with a dtype."""
 
     @property
     def dtype(self) -> np.dtype:

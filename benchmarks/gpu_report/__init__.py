@@ -1,4 +1,4 @@
-"""One report of a GPU: what it is, what is right there, and what takes how long.
+"""The report about a GPU: its properties, correctness of programs, and their times.
 
 Here: the parts of the report, the processes that they run in, its text, and the folder in which all
 that it needs travels to a machine without a network (`bundle.py`). Elsewhere: tests for developers

@@ -1,6 +1,6 @@
 """Makes the report of a GPU: `python -m benchmarks.gpu_report --out FOLDER`.
 
-Each part runs in processes of its own, and the report is written anew after each stage of parts.
+Each part runs in separate processes, and the report is updated after each stage of parts.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def run_stages(
     parts: Sequence[Part], options: argparse.Namespace, end: float
 ) -> dict[str, list[Row]]:
-    """Runs parts stage by stage, side by side within a stage; returns what they found.
+    """Runs parts stage by stage, in parallel within a stage; returns their rows.
 
     Args:
         parts: The parts, by stage.

@@ -42,7 +42,7 @@ def _expect(condition: object, text: str) -> None:
 
 
 def behavior(is_tiny: bool) -> Iterator[Item]:
-    """Yields what users see of a device beside values and times."""
+    """Yields items about the behaviour of a device, apart from values and times."""
     for name, check in _CHECKS.items():
         yield Item(name, functools.partial(_checked, name, check))
     yield Item("memory that is not there", _out_of_memory, _prepare_much)
@@ -206,7 +206,7 @@ def _digits() -> Any:
 
 
 def _prepare_demo(device: Device) -> None:
-    """Compiles the step of training; what is compiled beside it is small."""
+    """Compiles the training step; the other programs are small."""
     digits = _digits()
     params = digits.init(axir.random.PRNGKey(0))
     momentum = axir.tree_util.tree_map(jnp.zeros_like, params)
@@ -229,7 +229,7 @@ def _demo(epochs: int, device: Device) -> list[Row]:
 
 
 def tests(is_tiny: bool) -> Iterator[Item]:
-    """Yields files of the project's tests of GPUs, if what runs them is installed."""
+    """Yields files of the project's GPU tests, if pytest is installed."""
     for name in _TESTS[:1] if is_tiny else _TESTS:
         yield Item(f"test_{name}.py", functools.partial(_run_tests, name))
 

@@ -1,8 +1,8 @@
 """Makes the folder in which the report travels to a machine with a GPU and without a network.
 
-It holds axir and what of the tests the report needs, IREE's wheels without what nobody calls there,
-small packages that may be missing, and the programs that the report runs, compiled beforehand. Its
-`run.py` needs Python alone, and NumPy, SciPy and ml_dtypes beside it.
+It contains axir, the test files that the report needs, IREE's wheels without unused parts, small
+packages that may be missing, and the precompiled programs of the report. Its `run.py` needs only
+Python with NumPy, SciPy and ml_dtypes.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _OTHER_SOURCES = (
     "pyproject.toml",
 )
 _COMPILER = "libIREECompiler.so"
-# Parts of IREE's wheels that the report does without: programs for the command line, and the
-# runtime that is watched by a profiler. (Its linker makes what the compiler computes meanwhile.)
+# Parts of IREE's wheels that the report does not need: command-line programs, and the runtime with
+# profiling. (Its linker is kept: the compiler uses it for constants computed at compile time.)
 _LEFT_OUT = ("_runtime_libs_tracy", "_runtime_libs/iree-", ".pyi", ".h", ".png")
 _DICTIONARY = 1 << 28
 
@@ -68,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _sources() -> Iterator[tuple[Path, str]]:
-    """Yields axir's files as they are installed, and what runs the report."""
+    """Yields axir's files as they are installed, and the report's own files."""
     is_source: Callable[[Path], bool] = lambda path: path.suffix != ".pyc"  # noqa: E731
     for folder, name in (("frontend", "axir"), *((room, f"axir/{room}") for room in _ROOMS)):
         yield from _files(_ROOT / folder, name, is_source)
@@ -110,7 +110,7 @@ def _downloaded(names: Sequence[str], python: str, folder: Path) -> list[Path]:
 
 
 def _members(wheels: Sequence[Path], folder: Path) -> Iterator[tuple[Path, str]]:
-    """Yields the files of wheels but those that nobody needs, and the compiler's library."""
+    """Yields the needed files of wheels, except the compiler's library."""
     for wheel in wheels:
         with zipfile.ZipFile(wheel) as file:
             file.extractall(folder)
@@ -145,7 +145,7 @@ def _compress_compiler(folder: Path, out: Path) -> None:
 
 
 def _compile(gpus: Sequence[str], work: Path) -> None:
-    """Compiles what the report runs, for GPUs that need not be there; prints what does not."""
+    """Compiles the report's programs for GPUs that may be absent; prints failures."""
     environment = os.environ | {"AXIR_CACHE_DIR": str(work / "programs")}
     for gpu in gpus:
         command = [sys.executable, "-m", "benchmarks.gpu_report", "--compile-for", gpu]

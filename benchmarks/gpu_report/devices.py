@@ -10,8 +10,8 @@ from axir.runtime.device.gpu_devices import CudaDevice
 from axir.runtime.device.gpu_features import CudaFeatures
 from axir.runtime.errors import DeviceNotFoundError
 
-# What cards of these capabilities, and their driver, say of themselves: name, newest CUDA, memory
-# that a workgroup shares. Programs for others than these are compiled where they run.
+# Properties of cards of these capabilities and their driver: name, newest CUDA, shared memory of a
+# workgroup. Programs for other cards are compiled on the target machine.
 KNOWN = {
     "sm_80": CudaFeatures("NVIDIA A100", (8, 0), (12, 4), 166912),
     "sm_90": CudaFeatures("NVIDIA H100", (9, 0), (13, 0), 232448),
@@ -26,7 +26,7 @@ class _StandIn(CudaDevice):
         self.features = features
 
     def put(self, array: HostArray) -> Buffer:
-        """Returns memory of the CPU for what a program captures, which is not run."""
+        """Returns CPU memory for the captures of a program that is not run."""
         lying = axir.devices("cpu")[0].put(array)
         return Buffer(lying.ref, BufferType(array.shape, array.dtype, self))
 

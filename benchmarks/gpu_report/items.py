@@ -1,4 +1,4 @@
-"""What a part of the report is made of: items, which are tried one after the other."""
+"""Items of a part of the report; they are tried one after the other."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class Item:
     """One thing to try.
 
     Attributes:
-        name: What it is.
-        run: Tries it on a device; returns what it found. What it raises becomes a row as well.
+        name: Its description.
+        run: Tries it on a device and returns its rows. An exception becomes a row as well.
         prepare: Compiles its programs for a device that need not be there.
     """
 

@@ -34,7 +34,7 @@ _QUERY = "name,driver_version,memory.total,memory.used,clocks.max.sm,power.limit
 
 
 def machine(is_tiny: bool) -> Iterator[Item]:
-    """Yields what is asked of the machine; nothing is run on its GPU."""
+    """Yields queries of the machine; nothing is run on its GPU."""
     told: dict[str, Callable[[], str]] = {
         "python": lambda: f"{platform.python_version()}, {platform.platform()}",
         "cores": lambda: f"{len(os.sched_getaffinity(0))}",
@@ -96,7 +96,7 @@ def _iree_devices() -> str:
 
 
 def device(is_tiny: bool) -> Iterator[Item]:
-    """Yields first steps on the device: what it is, arrays there and back, programs of each kind.
+    """Yields first steps on the device: its properties, transfers of arrays, programs of each kind.
 
     Where programs do not load, those for other targets tell which would.
     """

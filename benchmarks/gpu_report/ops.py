@@ -11,7 +11,7 @@ from .items import Item
 from .rows import Row
 
 BATCHES = 3
-# Errors are named by what has gone wrong, values by the word that the comparison has for them.
+# Errors are named by their cause, values by the word of the comparison.
 _WRONG = " differ; at "
 
 

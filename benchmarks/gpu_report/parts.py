@@ -18,14 +18,14 @@ class Part:
     """A part of the report.
 
     Attributes:
-        name: What the command line calls it.
-        title: What it says above its rows.
+        name: Its name on the command line.
+        title: The title above its rows.
         source: The module and the function that yields its items.
         limit: Most seconds for all of it.
         patience: Most seconds for an item.
         stage: Parts of one stage run side by side.
         needs_device: Whether its items get the device.
-        column: Of parts that measure, what measures.
+        column: For measuring parts, the measured library.
     """
 
     name: str

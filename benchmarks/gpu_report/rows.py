@@ -1,4 +1,4 @@
-"""What a part of the report found: rows, one for each thing that was tried, as lines of JSON."""
+"""Results of a part of the report: one row for each tried item, as lines of JSON."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class Row:
     """What became of one item.
 
     Attributes:
-        name: What was tried.
+        name: The tried item.
         verdict: One of `VERDICTS`.
-        message: What was wrong, or was told.
+        message: The error, or a note.
         seconds: How long it took in all.
-        figures: What was measured, by name.
+        figures: The measurements, by name.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Row:
 
 
 def add_begun(path: Path, name: str) -> None:
-    """Writes that an item begins, so that who ends it before its rows are there is known."""
+    """Writes that an item begins, so that a crash can be attributed to it."""
     _add(path, {"name": name, "verdict": _BEGUN})
 
 
@@ -48,7 +48,7 @@ def add_end(path: Path, name: str) -> None:
 
 
 def add_rows(path: Path, rows: Iterable[Row]) -> None:
-    """Writes what was found."""
+    """Writes the rows."""
     for row in rows:
         _add(path, asdict(row))
 

@@ -2,8 +2,8 @@
 
     python3 run.py --out REPORT
 
-Needs Python, NumPy, SciPy and ml_dtypes; nothing is installed, and no network is reached. What it
-passes on are the arguments of `python -m benchmarks.gpu_report`.
+Needs Python, NumPy, SciPy and ml_dtypes; nothing is installed, and no network is used. Arguments
+are passed on to `python -m benchmarks.gpu_report`.
 """
 
 from __future__ import annotations

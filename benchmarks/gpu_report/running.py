@@ -1,7 +1,7 @@
-"""Parts of the report in processes of their own: what crashes or hangs costs one item.
+"""Parts of the report in separate processes: a crash or a hang costs one item.
 
-A process writes what it finds as it goes. If it ends before its time, or is silent for too long,
-the item it was at gets a row that says so, and another process goes on after that item.
+A process writes its rows one by one. If it ends before its time, or is silent for too long, the
+item it was at gets a row that says so, and another process goes on after that item.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ def run_part(
     patience: float,
     environment: Mapping[str, str] | None = None,
 ) -> list[Row]:
-    """Runs a part until it is through, or its time is over; returns what it found.
+    """Runs a part until it is finished, or its time is over; returns its rows.
 
     Args:
-        command: What runs it. It goes on after the items that the file of rows has.
+        command: The command that runs it. It continues after the items in the file of rows.
         rows_path: Where it writes its rows.
         limit: Most seconds for all of it.
         patience: Most seconds for one item.
-        environment: Variables of its processes; by default those of this one.
+        environment: Variables of its processes; by default this process's variables.
     """
     end = time.monotonic() + limit
     log = rows_path.with_suffix(".log")
@@ -100,7 +100,7 @@ def _end_all(process: subprocess.Popen[bytes]) -> None:
 
 
 def _end_of(log: Path, code: int) -> str:
-    """Returns how a process ended, with the end of what it printed."""
+    """Returns how a process ended, with the end of its output."""
     lines = [x for x in log.read_text(errors="replace").splitlines() if x.strip()]
     how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
     return " | ".join([how, *lines[-_TOLD_LINES:]])

@@ -1,4 +1,4 @@
-"""The report's text: Markdown, what is wrong first, then what is slow."""
+"""The report's text: Markdown, errors first, then slow programs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _KINDS = {"tf32": 1, "bf16": 2, "bfloat16": 2, "f16": 2, "float16": 2}
 
 
 def write_report(folder: Path, found: Mapping[str, Sequence[Row]], parts: Sequence[Part]) -> None:
-    """Writes `report.md` and `report.json` of what the parts found so far."""
+    """Writes `report.md` and `report.json` from the rows so far."""
     content = {
         part.name: [vars(row) for row in found[part.name]] for part in parts if part.name in found
     }
@@ -119,7 +119,7 @@ def _peak(found: Mapping[str, Sequence[Row]]) -> tuple[float, float, float, floa
 
 
 def _share(rows: Mapping[str, Row], peak: tuple[float, float, float, float] | None) -> str:
-    """Returns how much of what the card could do at best axir's program does."""
+    """Returns the share of the card's peak that axir's program reaches."""
     row = rows.get("axir")
     if row is None or peak is None or "copy" in row.name:
         return ""

@@ -14,16 +14,16 @@ Function = Callable[..., Any]
 
 @dataclass(frozen=True)
 class Timed:
-    """A program and what it takes of a GPU.
+    """A program with its bytes and operations on a GPU.
 
     Attributes:
-        name: What the report calls it.
+        name: Its name in the report.
         build: Makes the function, of a library with JAX's API and its `numpy`.
         shapes: Those of its arguments.
         dtype: The type of its arguments.
         operations: How many floating-point operations it does.
-        precision: What products of f32 are computed in: "f32", or "tf32" where there is such a
-            thing, which is not in axir.
+        precision: Precision of f32 products: "f32", or "tf32" if the library supports it (axir does
+            not).
         torch: The same by PyTorch, which is passed first.
     """
 
@@ -152,7 +152,7 @@ def _convolution(batch: int, side: int, channels: int, dtype: str) -> Timed:
         return convolve
 
     def torch_convolution(torch: Any, x: Any, kernel: Any) -> Any:
-        images = x.permute(0, 3, 1, 2)  # whose memory keeps channels last
+        images = x.permute(0, 3, 1, 2)  # with channels last in memory
         return torch.nn.functional.conv2d(images, kernel.permute(3, 2, 0, 1), padding=1)
 
     shapes = [(batch, side, side, channels), (3, 3, channels, channels)]

@@ -1,4 +1,4 @@
-"""The process of one part: tries its items one after the other, and writes what it finds.
+"""The process of one part: tries its items one after the other, and writes their rows.
 
 python -m benchmarks.gpu_report.worker PART ROWS --platform cuda
 python -m benchmarks.gpu_report.worker PART ROWS --compile-for sm_90
@@ -21,7 +21,7 @@ from .items import Item
 from .parts import PARTS
 from .rows import Row, add_begun, add_end, add_rows, read_rows
 
-# Tells who started this process that another one must go on: this one's device is lost.
+# Tells the parent to continue in another process: this one's device is lost.
 LOST = 3
 _LONGEST_MESSAGE = 1500
 

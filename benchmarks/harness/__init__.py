@@ -1,4 +1,4 @@
-"""How programs are declared, run in processes of their own, timed, compared and shown.
+"""Declaration of programs, running in separate processes, timing, comparison and reports.
 
 Elsewhere: the programs (`benchmarks/programs`).
 """

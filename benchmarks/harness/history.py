@@ -43,8 +43,8 @@ def kept_runs() -> list[Path]:
 def changes(before: Run, after: Run) -> list[Change]:
     """Returns the changes of the ratios, from the worst to the best.
 
-    Ratios, because both libraries had the same machine: what the machine costs cancels out. A
-    program that fails in the later run alone comes first.
+    Ratios are compared because both libraries ran on the same machine, so the machine's speed
+    cancels out. A program that fails only in the later run comes first.
     """
     old = {row.name: row.ratio for row in before.rows if row.ratio}
     found = [

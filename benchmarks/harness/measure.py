@@ -25,18 +25,19 @@ TOLERANCES = {"float64": 1e-9, "float32": 1e-4, "float16": 1e-2, "bfloat16": 5e-
 
 @dataclass
 class Row:
-    """What was measured of a program; times in seconds, memory in bytes.
+    """The measurements of a program; times in seconds, memory in bytes.
 
     Attributes:
         times: Medians by library.
         ratio: Median over the rounds of axir's time by the other's.
         processor_times: Medians by library of the time of all threads together.
-        processor_ratio: The same ratio of these: what neighbours on the machine change least.
+        processor_ratio: The same ratio of processor times, which depend least on other load of the
+            machine.
         first: First call in the process that runs all programs: tracing and compiling.
         error: Largest difference from the other library, relative to the largest value.
         failure: Why the row does not count; None if it does.
         load: Load average when the row began.
-        cold: First calls in processes of their own: axir, JAX, and axir with a filled cache.
+        cold: First calls in separate processes: axir, JAX, and axir with a filled cache.
     """
 
     name: str
@@ -60,7 +61,7 @@ class Row:
 
     @property
     def first_ratio(self) -> float | None:
-        """The cold first call of axir by JAX's, from the processes of their own."""
+        """The cold first call of axir divided by JAX's, from separate processes."""
         return self._cold_ratio("axir")
 
     @property
@@ -70,7 +71,7 @@ class Row:
 
     @property
     def memory_ratio(self) -> float | None:
-        """The peak memory of the process of axir, compiled before, by that of JAX."""
+        """The peak memory of axir's warm process divided by JAX's."""
         return self._cold_ratio("axir again", "peak")
 
     def _cold_ratio(self, who: str, what: str = "seconds") -> float | None:
@@ -78,7 +79,7 @@ class Row:
 
 
 def measure(program: Program, workers: Mapping[str, Worker], rounds: int) -> Row:
-    """Runs a program in the processes of its libraries, in turn, and compares what they return."""
+    """Runs a program in the processes of its libraries, in turn, and compares the results."""
     row = Row(program.name, program.group, program.goal, program.other, load=os.getloadavg()[0])
     libraries = [name for name in program.libraries if name in workers]
     try:
@@ -173,7 +174,7 @@ def relative_error(ours: np.ndarray, theirs: np.ndarray) -> float:
 def _measure_first_calls(row: Row, program: Program, timeout: float) -> None:
     """Adds first calls and memory of processes that do nothing else.
 
-    axir runs twice, with an empty cache on disk and with what the first process left there.
+    axir runs twice, with an empty disk cache and with the cache filled by the first process.
     """
     try:
         with _empty_cache():
@@ -222,7 +223,7 @@ def measure_all(
                 _measure_first_calls(row, program, timeout)
             rows.append(row)
             tell(row)
-    except KeyboardInterrupt:  # what is known by then is shown and written
+    except KeyboardInterrupt:  # the rows so far are shown and written
         print("interrupted", file=sys.stderr)
     finally:
         for worker in workers.values():

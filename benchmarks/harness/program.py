@@ -1,4 +1,4 @@
-"""What a program of the benchmark is, and how files of programs declare theirs."""
+"""The programs of the benchmark, and their declaration."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ class Program:
     """A program that every library runs.
 
     Attributes:
-        name: What the command line calls it.
+        name: Its name on the command line.
         group: The group it is shown in.
         make: Given the library and the sizes, returns the function and its arguments.
         size: The sizes that are measured.
-        tiny: Sizes at which an evaluator runs it in milliseconds, for the test.
+        tiny: Sizes for the test, at which an evaluator runs it in milliseconds.
         goal: The largest ratio we mean to allow.
-        compiled: Whether the function is given to `jit`; what is not is called as it stands.
+        compiled: Whether the function is jitted; otherwise it is called directly.
         operations: Operations in one run, so that figures are per operation.
-        tolerance: Largest error relative to the largest value; None is that of the dtype.
-        check: What is compared, given a result; for results defined up to a sign.
+        tolerance: Largest error relative to the largest value; None means the dtype's tolerance.
+        check: Maps a result to the compared value; for results defined up to a sign.
         x64: Whether 64-bit types are kept.
-        cold: Whether its first calls and its memory are measured, in processes of their own; of
-            several sizes the first one's.
+        cold: Whether its first calls and its memory are measured, in separate processes; with
+            several sizes, for the first one.
         jax: Whether JAX runs it; where it does not, the ratio is to NumPy.
         numpy: The same in NumPy, of the same arguments.
         torch: The same in PyTorch, of `torch` and tensors.
@@ -73,7 +73,7 @@ class Program:
 
 @dataclass
 class Group:
-    """Programs that are shown together, and what they share.
+    """Programs that are shown together, and their shared settings.
 
     Example:
         >>> from benchmarks.harness.program import Group, floats
@@ -150,5 +150,5 @@ def weights(*shape: int) -> np.ndarray:
 
 
 def seed(number: int = 0) -> np.ndarray:
-    """Returns what a program makes its random key of, as an argument: nothing is a constant."""
+    """Returns the seed of a program's random key, as an argument rather than a constant."""
     return np.asarray(number, np.int32)

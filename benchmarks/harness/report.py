@@ -23,7 +23,7 @@ from benchmarks.harness.measure import Row
 _PACKAGES = ("axir", "jax", "jaxlib", "numpy", "torch", "iree-base-compiler", "iree-base-runtime")
 _ROOT = Path(__file__).parents[2]
 _ROOMS = ("frontend", "dialect", "passes", "runtime")
-# Load by others, for each core, above which ratios are not to be trusted.
+# Load by other processes per core above which ratios are unreliable.
 BUSY = 0.25
 _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
 
@@ -77,7 +77,7 @@ def is_busy(machine: dict[str, Any]) -> bool:
 
 
 def _commit() -> str:
-    """Returns the last commit of what is installed, with a mark where that was changed since."""
+    """Returns the last commit of the installed version, with a mark for uncommitted changes."""
     try:
         commit = _git("log", "-1", "--format=%h", "--", *_ROOMS)
         return commit + ("-changed" if _git("status", "--porcelain", "--", *_ROOMS) else "")

@@ -1,4 +1,4 @@
-"""What runs inside the process of one library: programs are made, timed and forgotten."""
+"""The session inside the process of one library: programs are made, timed and dropped."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SECONDS_OF_A_ROUND = 0.02
 
 @dataclass(frozen=True)
 class Prepared:
-    """What the first calls of a program told: seconds of the first, results, size of a round."""
+    """Data of the first calls of a program: seconds of the first, results, size of a round."""
 
     first: float
     values: list[np.ndarray]
@@ -36,13 +36,13 @@ class Prepared:
 
 @dataclass(frozen=True)
 class FirstCall:
-    """What a process told that did nothing but call a program.
+    """Data of a process that only called one program.
 
     Attributes:
         seconds: The first call, without the import of the library.
         peak: The largest memory the process held, in bytes, compiling included.
-        calls: By how much later calls exceeded what was held before them, in bytes; None where
-            the system does not let a process forget its peak.
+        calls: Increase of memory during later calls, in bytes; None if the system cannot reset a
+            process's peak.
     """
 
     seconds: float
@@ -57,7 +57,7 @@ class Session:
         self.name = library
         self.library: ModuleType = importlib.import_module(library)
         if self.has_transformations:
-            self.library.numpy.zeros(1)  # what loads when first used
+            self.library.numpy.zeros(1)  # parts that load on first use
         self._run: Callable[[], Any] = lambda: None
         self._waits = True
         self._x64 = False
@@ -112,7 +112,7 @@ class Session:
         return Prepared(first, values, repeats, once)
 
     def time(self, repeats: int) -> tuple[float, float]:
-        """Returns the seconds of one call, and those of all threads, as means of a round."""
+        """Returns the wall-clock and processor seconds of one call, as means of a round."""
         with self._precision():
             start = _processor_seconds()
             seconds = self._seconds(repeats)
@@ -127,7 +127,7 @@ class Session:
         return _memory("VmRSS")
 
     def first_call(self, name: str) -> FirstCall:
-        """Returns what a first call costs in this process, which has done nothing else."""
+        """Returns the cost of a first call in this process, which has done nothing else."""
         self.load(PROGRAMS[name])
         with self._precision():
             start = time.perf_counter()
@@ -186,25 +186,25 @@ def _memory(line: str) -> int:
 
 
 def _forget_peak() -> bool:
-    """Sets the peak to what is held now, and tells whether the system allows it."""
+    """Resets the peak to the current memory, and tells whether the system allows it."""
     try:
-        Path("/proc/self/clear_refs").write_text("5")  # 5: the peak of resident memory alone
+        Path("/proc/self/clear_refs").write_text("5")  # 5: only the peak of resident memory
     except OSError:
         return False
     return True
 
 
 def serve(connection: Connection, library: str, make: Callable[[str], object] = Session) -> None:
-    """Answers requests for a method of the session, until there is nobody who asks.
+    """Answers requests for methods of the session until its input ends.
 
     Args:
         connection: Where requests come from.
         library: The name of the library.
         make: Makes the session.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who asks tells when it ends
-    # What pip installs, such as JAX, has its bytecode; a working copy's would be made anew by each
-    # process where the environment says that none is kept.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the client announces its end
+    # Packages installed by pip, such as JAX, have stored bytecode. For a working copy each process
+    # would compile it again if the environment forbids storing it.
     sys.dont_write_bytecode = False
     try:
         session = make(library)
@@ -223,5 +223,5 @@ def serve(connection: Connection, library: str, make: Callable[[str], object] = 
             reply = (False, f"{type(error).__name__}: {error}")
         try:
             connection.send(reply)
-        except BrokenPipeError:  # who asked was interrupted
+        except BrokenPipeError:  # the client was interrupted
             return

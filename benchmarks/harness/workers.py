@@ -1,7 +1,7 @@
 """The processes of the libraries, as the process that measures sees them.
 
-Each library has a process of its own, so that the threads of one do not disturb the other; the
-processes take turns, and who is not asked sleeps.
+Each library has a separate process, so that the threads of one do not disturb the other. The
+processes take turns; an idle process sleeps.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Worker:
     Args:
         library: The name of the module.
         timeout: Seconds after which a request counts as failed.
-        session: Makes, in the process, what answers requests, given the name.
+        session: Makes, in the process, the object that answers requests, given the name.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class Worker:
         self._connection: Any = None
 
     def ask(self, method: str, *args: object) -> Any:
-        """Returns what a method of the process's session returns.
+        """Returns the result of a method of the process's session.
 
         Raises:
             WorkerError: If it raises, if the process ends, or if it takes longer than the timeout.

@@ -1,6 +1,6 @@
 """Runs whole models in PyTorch, ONNX Runtime and axir, in turn: `python -m benchmarks.imported`.
 
-Needs torch, torch-mlir, onnx, onnxruntime and g++, and says what is missing.
+Needs torch, torch-mlir, onnx, onnxruntime and g++, and reports missing ones.
 """
 
 from __future__ import annotations

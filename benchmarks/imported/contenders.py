@@ -1,4 +1,4 @@
-"""Ways to run a model, each in a process of its own that answers requests."""
+"""Ways to run a model, each in a separate process that answers requests."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Run = Callable[[], Any]
 
 @dataclass(frozen=True)
 class Loaded:
-    """What the first calls of a model told.
+    """Data of the first calls of a model.
 
     Attributes:
         error: Largest difference from the results expected, by the largest value of their array.
@@ -52,7 +52,7 @@ class Contender:
         self._program: TimedProgram | None = None
 
     def load(self, name: str, batch: int, folder: Path) -> Loaded:
-        """Loads a model, compares what it computes, and calls it until it is warm."""
+        """Loads a model, compares its results, and calls it until it is warm."""
         self.drop()
         start = time.perf_counter()
         made = self._load(name, batch, folder)
@@ -74,7 +74,7 @@ class Contender:
         return Loaded(error, loading, first, max(1, int(SECONDS_OF_A_ROUND / once)))
 
     def time(self, calls: int) -> tuple[list[float], float]:
-        """Returns the seconds of each call, and those of all threads together."""
+        """Returns the wall-clock seconds of each call, and the processor seconds of all threads."""
         if self._program:
             return self._program.time(calls)
         times, run, clock = [], self._run, time.perf_counter

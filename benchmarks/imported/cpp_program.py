@@ -145,7 +145,7 @@ class TimedProgram:
         return self._process.pid
 
     def time(self, calls: int) -> tuple[list[float], float]:
-        """Returns the seconds of each call, and those of all threads together."""
+        """Returns the wall-clock seconds of each call, and the processor seconds of all threads."""
         assert self._process.stdin
         self._process.stdin.write(f"{calls}\n")
         self._process.stdin.flush()
@@ -167,7 +167,7 @@ class TimedProgram:
 
 
 def results_of(folder: Path, like: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Returns what the program's first call gave."""
+    """Returns the results of the program's first call."""
     return [
         np.fromfile(folder / f"result_{index}.bin", array.dtype).reshape(array.shape)
         for index, array in enumerate(like)

@@ -13,7 +13,7 @@ from benchmarks.harness.workers import Worker, WorkerError
 from benchmarks.imported.contenders import Loaded
 from benchmarks.imported.rows import Row, Timing
 
-# Threads that spin while they wait for work, as those of others do, shall not disturb the next.
+# Spinning threads of other libraries must not disturb the next measurement.
 _PAUSE = 0.01
 _MAX_SECONDS = 20.0
 TOLERANCE = 1e-4

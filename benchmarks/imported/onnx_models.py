@@ -127,7 +127,7 @@ def _gated(graph: _Graph) -> str:
 
 
 Write = Callable[[_Graph], str]
-# The opset, what writes the graph, and the shape of an example.
+# The opset, the function that writes the graph, and the shape of an example.
 MODELS: dict[str, tuple[int, Write, tuple[int, ...]]] = {
     "onnx-perceptron": (17, _perceptron, (128,)),
     "onnx-convolutional": (18, _convolutional, (3, 32, 32)),

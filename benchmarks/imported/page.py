@@ -1,4 +1,4 @@
-"""The page of the figures: tables by batch size and threads, and what was done once."""
+"""The page of the figures: tables by batch size and threads, and one-time costs."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ ONNX_FILE, BUNDLE, CPP, TOOK = "model.onnx", "model.axir", "cpp", "took.json"
 
 
 class Maker:
-    """Makes the files of models, in a process with PyTorch and axir; `name` is nobody's."""
+    """Makes the files of models, in a process with PyTorch and axir; `name` is unused."""
 
     def __init__(self, name: str) -> None:
         warnings.simplefilter("ignore")  # PyTorch's about its own exporters
@@ -24,7 +24,7 @@ class Maker:
     def make(self, name: str, batch: int, folder: Path) -> dict[str, float]:
         """Makes all files of a model, and returns the seconds that each step took.
 
-        What lies in the folder already is taken as it is.
+        Existing files in the folder are reused.
         """
         if (folder / TOOK).exists():
             return json.loads((folder / TOOK).read_text())

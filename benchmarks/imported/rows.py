@@ -1,4 +1,4 @@
-"""What was measured of models: rows, the file that keeps them, and what follows from them."""
+"""Measurements of models: rows, the file that stores them, and derived figures."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class Timing:
 
     Attributes:
         median: Median of all calls.
-        least: The shortest call: what others on the machine disturb least.
+        least: The shortest call, which other load disturbs least.
         p99: What 99 of 100 calls stay below.
         processor: Of all threads together, the median of the rounds.
         loading: Until the model could be called.
         first: The first call, compiling included.
-        error: Largest difference from what was expected, relative to the largest value.
+        error: Largest difference from the expected result, relative to the largest value.
     """
 
     median: float
@@ -46,8 +46,8 @@ class Row:
         batch: The batch size.
         threads: The number of threads.
         timings: By the way to run it.
-        failures: Why there is no timing, by the way.
-        made: Seconds and bytes of what was done once: import, C++ written and built, its size.
+        failures: Reasons for missing timings, by way of running.
+        made: Seconds and bytes of one-time costs: import, C++ written and built, its size.
         load: Load average when the row began.
     """
 
@@ -61,7 +61,7 @@ class Row:
 
     @property
     def key(self) -> tuple[str, int, int]:
-        """What tells it from others."""
+        """The identity of the row."""
         return self.model, self.batch, self.threads
 
     def fastest(self, ways: Iterable[str], what: str = "median") -> float | None:
@@ -70,7 +70,7 @@ class Row:
         return min(found, default=None)
 
     def ratio(self, way: str, what: str = "median") -> float | None:
-        """Returns a way's time by that of the fastest of the others."""
+        """Returns a way's time divided by the fastest of the others."""
         other = self.fastest(OTHERS, what)
         if way not in self.timings or not other:
             return None

@@ -16,7 +16,7 @@ WORDS = 1000
 
 @dataclass(frozen=True)
 class Model:
-    """A model, and what it is given.
+    """A model and its example inputs.
 
     Attributes:
         make: Makes the module.

@@ -264,7 +264,7 @@ def particle_filter(jax, steps, particles):
 
 @loops.program((2000, 4), tiny=(6, 2))
 def digital_filter(jax, n, order):
-    """A filter with feedback, whose past is a window that is shifted."""
+    """A filter with feedback; its past is a window that is shifted."""
 
     def run(coefficients, xs):
         def step(past, x):

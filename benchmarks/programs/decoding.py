@@ -69,7 +69,7 @@ def beam_search(jax, length, beams, vocabulary, width):
 
 @loops.program((64, 16, 300, 32), tiny=(3, 2, 5, 4))
 def sampled_decoding(jax, length, batch, vocabulary, width):
-    """Tokens are drawn, for a batch, until each sequence has ended or is full."""
+    """Tokens are drawn for a batch until each sequence has ended or is full."""
     jnp = jax.numpy
 
     def run(params, first):

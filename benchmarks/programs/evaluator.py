@@ -1,7 +1,7 @@
 """The evaluator against NumPy: an operation applied eagerly, and NumPy's own function.
 
-No operation of the evaluator should take more than 20 times as long as NumPy's function, where
-there is one. Where NumPy has none, SciPy's or the usual formulation stands in.
+No operation of the evaluator should take more than 20 times as long as NumPy's function, if it
+exists; otherwise SciPy's function, or the usual formulation.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Loops whose steps are too large for one kernel of all of them."""
+"""Loops with steps too large for one kernel."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from benchmarks.programs.groups import loops
 
 
 def _products(jax, steps):
-    """All states of a chain of products: what a scan stacks is much more than what a step makes."""
+    """All states of a chain of products: the stacked array is much larger than a step's result."""
 
     def run(x, w):
         def step(x, _):
@@ -47,7 +47,7 @@ def heat_trajectory(jax, steps, n):
 
 @loops.program((12, 64, 256), tiny=(2, 3, 4))
 def layers_gradient(jax, layers, batch, width):
-    """The gradient of a network whose layers are scanned."""
+    """The gradient of a network with scanned layers."""
 
     def loss(w, x):
         x, _ = jax.lax.scan(lambda x, w: (x + jax.numpy.tanh(x @ w), None), x, w)

@@ -1,4 +1,4 @@
-"""What is not arithmetic: eager ops, tracing, transformations, calls, imports."""
+"""Overheads: eager ops, tracing, transformations, calls, imports."""
 
 from __future__ import annotations
 

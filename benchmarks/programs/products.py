@@ -91,7 +91,7 @@ def matmul_float64(jax, n):
 
 @kernels.program((512, 1024, 1024), tiny=(2, 3, 4))
 def dense_gelu(jax, rows, inner, columns):
-    """A product whose result passes a bias, an activation and a sum: an epilogue."""
+    """A product with an epilogue: a bias, an activation and a sum."""
     return lambda x, w, b, r: jax.nn.gelu(x @ w + b) + r, [
         floats(rows, inner),
         weights(inner, columns),

@@ -133,7 +133,7 @@ def linear_attention(jax, n, heads, width):
 
 @loops.program((512, 128, 16), tiny=(3, 2, 2))
 def selective_state_space(jax, n, width, states):
-    """A diagonal state-space model, whose decay depends on the input; with its gradient."""
+    """A diagonal state-space model with a decay that depends on the input; with its gradient."""
     jnp = jax.numpy
 
     def loss(a, b, c, xs):

@@ -12,7 +12,7 @@ from benchmarks.programs.groups import loops
 
 
 def _module(jax: ModuleType, name: str) -> ModuleType:
-    """Returns a module of the library that it does not import by itself."""
+    """Returns a module of the library that `import` of the library does not load."""
     return importlib.import_module(f"{jax.__name__}.{name}")
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from benchmarks.harness.program import floats, integers, seed
 from benchmarks.programs.groups import kernels
 
-# What sorts mean to allow, where a row is long enough for its sort to be most of the time.
+# The goal for sorts with rows long enough that sorting dominates the time.
 _GOAL = 0.15
 
 

@@ -52,7 +52,7 @@ def _converted(lines: list[str]) -> Iterator[str]:
 
 
 def _blocks(lines: list[str]) -> Iterator[tuple[str, list[str]]]:
-    """Yields sections, blocks of code (examples, and what is indented after ::) and text."""
+    """Yields sections, blocks of code (examples, and indented text after ::) and text."""
     index = 0
     while index < len(lines):
         line, start = lines[index], index
@@ -74,7 +74,7 @@ def _blocks(lines: list[str]) -> Iterator[tuple[str, list[str]]]:
 
 
 def _entries(lines: list[str]) -> Iterator[str]:
-    """Yields a list of the entries of a section: names, and what they are."""
+    """Yields a list of the entries of a section: names and descriptions."""
     for line in lines:
         entry = ENTRY.match(line)
         if entry and not line.startswith(" "):

@@ -14,7 +14,7 @@ from pathlib import Path
 from tables.markdown import ROOT
 
 FENCED = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
-# A link whose words may be code; or code, in which nothing is a link.
+# A link, possibly with code as its text; or code, in which nothing is a link.
 LINK_OR_CODE = re.compile(
     r"(?P<words>\[(?:[^\]\[`]|`[^`]*`)*\]\()(?!https?://|mailto:|#)(?P<target>[^)#\s]+)"
     r"(?P<rest>(?:#[^)\s]*)?\))|`[^`\n]*`"
@@ -27,7 +27,7 @@ class Site:
     """The pages of a site while they are written.
 
     Attributes:
-        folder: Where they are written; paths of pages are those of the repository.
+        folder: The output folder; paths of pages are relative to the repository.
         shown: Files and folders of the repository that pages link to.
     """
 

@@ -1,4 +1,4 @@
-"""What is public: modules, and the names in them."""
+"""Public modules, and their names."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import Any, NamedTuple
 
-# Modules that are found below `axir` and are no part of what programs import.
+# Modules below `axir` that programs do not import.
 OTHERS = {"axir.as_jax", "axir.cli", "axir.dialect", "axir.passes", "axir.runtime"}
 
 
 class Name(NamedTuple):
-    """A public name of a module, and what it stands for."""
+    """A public name of a module, and its object."""
 
     module: str
     name: str
@@ -44,7 +44,7 @@ def names_of(module: ModuleType) -> list[Name]:
 
 
 def has_page(value: Any) -> bool:
-    """Tells whether something has a page of its own: functions and classes of axir's do."""
+    """Tells whether an object has a separate page: axir's functions and classes do."""
     module = getattr(value, "__module__", None) or ""
     documented = callable(value) and bool(inspect.getdoc(value)) and hasattr(value, "__name__")
     return documented and module.partition(".")[0] == "axir"

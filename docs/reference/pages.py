@@ -26,7 +26,7 @@ class Reference:
 
     Attributes:
         site: Where it is written.
-        pages: Pages of functions and classes, by what they are; one that has several names has one.
+        pages: Pages of functions and classes, by object; an object with several names has one page.
     """
 
     def __init__(self, site: Site):
@@ -34,7 +34,7 @@ class Reference:
         self.pages: dict[int, str] = {}
 
     def write_module(self, module: ModuleType, only: frozenset[str] = frozenset()) -> str | None:
-        """Writes a module's page and those of its names; returns its path without ending."""
+        """Writes a module's page and the pages of its names; returns its path without extension."""
         found = [name for name in names_of(module) if not only or name.full in only]
         if not found:
             return None

@@ -1,8 +1,8 @@
-"""A sample call of each function, taken from its examples, and what is made of it.
+"""A sample call of each function, taken from its examples, and its compiled forms.
 
-The examples run with the function replaced by one that keeps what it is called with. A call can be
-shown if its arrays can be traced while all its other arguments stay as they are. Functions of
-arrays without such an example are called with small arrays, of the first kind that they take.
+The examples run with the function replaced by one that records its arguments. A call can be shown
+if its arrays can be traced while all its other arguments stay as they are. Functions of arrays
+without such an example are called with small arrays, of the first kind that they take.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from axir.dialect.program.primitive import Primitive
 
 from .names import Name
 
-# Where functions are functions of arrays, and what they may take.
+# Modules with functions of arrays, and the arrays that these may take.
 ARRAY_MODULES = ("axir.numpy", "axir.lax", "axir.nn", "axir.scipy")
 ARRAYS = (
     np.full(3, 0.5, np.float32),
@@ -36,7 +36,7 @@ ARRAYS = (
     np.ones(4, np.complex64),
 )
 
-# Longer programs are cut: a page shows what they are like.
+# Longer programs are cut: a page shows only their beginning.
 LINES = 60
 
 
@@ -63,7 +63,7 @@ def sample_of(name: Name) -> Sample | None:
 
 
 def calls_of(name: Name) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
-    """Returns what a function is called with in its own examples."""
+    """Returns the arguments of a function's calls in its own examples."""
     calls: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
 
     def recorded(*arguments: Any, **keywords: Any) -> Any:

@@ -1,6 +1,6 @@
 """The generated pages, one module each; `docs/generate.py` writes them."""
 
-# First, for it watches axir being imported.
+# First, because it watches the import of axir.
 from .declarations import DECLARED
 
 __all__ = ["DECLARED"]

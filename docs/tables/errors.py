@@ -73,7 +73,7 @@ def _offer(offered: dict[str, set[str]], found: type) -> str:
     if f"\n## {name}\n" in EXPLAINED.read_text():
         return f"[at length]({EXPLAINED.name}#{name.lower()})"
     texts = offered[name]
-    is_made = any(not any(map(str.isalpha, text)) for text in texts)  # of what is elsewhere
+    is_made = any(not any(map(str.isalpha, text)) for text in texts)  # composed elsewhere
     if is_made or len(texts) > LIMIT:
         return "each message has its own"
     return " · ".join(sorted(texts))
@@ -110,7 +110,7 @@ def _way_out(call: ast.Call) -> Iterator[str]:
 
 
 def _text(node: ast.expr) -> str:
-    """Returns the text of a string literal, empty where it is none."""
+    """Returns the text of a string literal, empty for other expressions."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return node.value
     if isinstance(node, ast.JoinedStr):

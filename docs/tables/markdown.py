@@ -1,4 +1,4 @@
-"""What the generated pages share: tables, and links to the source."""
+"""Tables and links to the source, shared by the generated pages."""
 
 from __future__ import annotations
 

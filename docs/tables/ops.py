@@ -32,7 +32,7 @@ table. There the parameters are listed, too, with their types; an op always has 
 `python docs/generate.py --lines FOLDER` writes it with a link to the line of each rule.
 [CONTRIBUTING](../CONTRIBUTING.md#adding-an-op) says what each rule is for.
 """
-# What stands in columns of its own or below the table, and what `Primitive` computes.
+# Fields shown in separate columns or below the table, and fields computed by `Primitive`.
 _SHOWN_APART = {*RULES, "name", "op_name", "parameters", "_applications"}
 
 
@@ -72,7 +72,7 @@ def _row(primitive: Primitive, path: str, with_lines: bool) -> list[str]:
 
 
 def _further(primitive: Primitive) -> list[str]:
-    """Returns what the declaration sets besides the rules."""
+    """Returns the fields that the declaration sets in addition to the rules."""
     further = {field.name for field in dataclasses.fields(Primitive)} - _SHOWN_APART
     usual = Primitive(primitive.name)
     return sorted(

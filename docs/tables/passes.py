@@ -1,4 +1,4 @@
-"""The page of the passes: what the registry and the dataclasses of the passes say."""
+"""The page of the passes, from the registry and the dataclasses of the passes."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Differentiation: `jvp`, `linearize`, `vjp`, `value_and_grad`, `grad`.
 
-Each traces the function to a jaxpr function of its own and runs a pass on it (`axir.passes`). On
-concrete arguments the trace knows the values, so Python control flow works, and what it had to
-compute is not computed again.
+Each traces the function to a separate jaxpr function and runs a pass on it (`axir.passes`). On
+concrete arguments the trace knows the values: Python control flow works, and values computed during
+the trace are not computed again.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def jvp(
         primals: Tuple or list of arguments, the point.
         tangents: Tuple or list of the same structure, shapes and dtypes: the direction. For
             integer arguments, of dtype float0.
-        has_aux: Whether `fun` returns a pair of which only the first is differentiated.
+        has_aux: Whether `fun` returns a pair; only its first element is differentiated.
 
     Returns:
         `(outputs, tangents of the outputs)`, and with `has_aux` the auxiliary result third.
@@ -137,8 +137,8 @@ class Derivative:
     Args:
         fun: The function.
         point: Its arguments, from `flat_arguments`.
-        has_aux: Whether it returns a pair of which only the first is differentiated.
-        kind: What the trace is called in errors.
+        has_aux: Whether it returns a pair; only its first element is differentiated.
+        kind: Name of the trace in errors.
     """
 
     def __init__(self, fun: UserFunction, point: FlatArguments, has_aux: bool, kind: str):
@@ -160,7 +160,7 @@ class Derivative:
         return self.flat.auxiliary_tree.unflatten(self.auxiliary)
 
     def linearization(self) -> Linearization:
-        """Returns what is known of the linear function without its residuals."""
+        """Returns the data of the linear function without its residuals."""
         linear = self.result.linear
         without_residuals = Function(
             linear.name, linear.op, linear.inputs, linear.captures, (), linear.outputs,
@@ -179,7 +179,7 @@ class Derivative:
 
     @property
     def residuals(self) -> Sequence[Value]:
-        """What the linear function keeps of the point."""
+        """The residuals: the values that the linear function keeps from the point."""
         return self.result.linear.captured
 
     def push(self, tangents: Sequence[UserObject]) -> list[Value | np.ndarray]:
@@ -208,11 +208,11 @@ def linearize(
     Args:
         fun: Function of arrays or trees of arrays.
         *primals: Arguments, the point.
-        has_aux: Whether `fun` returns a pair of which only the first is differentiated.
+        has_aux: Whether `fun` returns a pair; only its first element is differentiated.
 
     Returns:
         `(outputs, function of tangents)`, and with `has_aux` the auxiliary result third. The
-        function is a tree, too, whose leaves are what it keeps of the point.
+        function is a tree, too; its leaves are the residuals.
 
     >>> import axir, axir.numpy as jnp
     >>> y, derivative = axir.linearize(lambda x: x * x, 3.0)
@@ -253,15 +253,15 @@ def vjp(
     Args:
         fun: Function of arrays or trees of arrays.
         *primals: Arguments, the point.
-        has_aux: Whether `fun` returns a pair of which only the first is differentiated.
+        has_aux: Whether `fun` returns a pair; only its first element is differentiated.
         reduce_axes: Only empty: sums over named axes are written with `axir.lax.psum`.
 
     Returns:
         `(outputs, pullback)`, and with `has_aux` the auxiliary result third. The pullback takes a
         cotangent of the structure, shapes and dtypes of the outputs, and returns a tuple with a
-        cotangent for each argument. It is a tree, too, whose leaves are what it keeps of the point,
-        so it may be returned from `jit`, carried by `scan`, or kept by a rule of one's own. Its
-        method `with_refs` tells what becomes of each cotangent; arguments that are refs need it.
+        cotangent for each argument. It is a tree, too; its leaves are the residuals, so it may be
+        returned from `jit`, carried by `scan`, or kept by a rule of one's own. Its method
+        `with_refs` takes a destination for each cotangent; arguments that are refs need it.
 
     Raises:
         GradientError: by the pullback, if a cotangent has another shape or dtype than its output.
@@ -328,7 +328,7 @@ def value_and_grad(
     Args:
         fun: Function of arrays or trees of arrays that returns a scalar.
         argnums: Which positional arguments to differentiate in.
-        has_aux: Whether `fun` returns a pair, of which only the first is differentiated.
+        has_aux: Whether `fun` returns a pair; only its first element is differentiated.
         holomorphic: Whether `fun` is holomorphic; inputs and output must then be complex.
         allow_int: Whether integer arguments are allowed; their gradients have dtype float0.
         reduce_axes: Only empty: sums over named axes are written with `axir.lax.psum`.
@@ -391,7 +391,7 @@ def grad(
 ) -> Callable[P, UserObject]:
     """Returns a function that computes the gradient of `fun`.
 
-    Arguments and errors are those of `value_and_grad`.
+    Takes the arguments and raises the errors of `value_and_grad`.
 
     Returns:
         A function that returns the gradient, or `(gradient, auxiliary)` with `has_aux`.

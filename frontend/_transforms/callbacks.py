@@ -1,7 +1,7 @@
 """Python functions that a program calls while it runs: `pure_callback`, `io_callback`.
 
-Elsewhere: the ops and their rules (`axir.dialect.ops.calls.callbacks`), what is called for looking
-only (`frontend/debug.py`).
+Elsewhere: the ops and their rules (`axir.dialect.ops.calls.callbacks`), callbacks without results
+(`frontend/debug.py`).
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ def pure_callback(
     """Calls a Python function without side effects, also from compiled code.
 
     A compiled program calls it whenever it needs the results: perhaps more often than the source
-    does, or never if nobody uses them.
+    does, or never if they are unused.
 
     Args:
         callback: Takes arrays in the trees of `args` and `kwargs`, and returns a tree of arrays,
             NumPy arrays or scalars.
-        result_shape_dtypes: Tree of what has `shape` and `dtype` (`ShapeDtypeStruct`, arrays):
+        result_shape_dtypes: Tree of objects with `shape` and `dtype` (`ShapeDtypeStruct`, arrays):
             the results' structure, shapes and dtypes.
         *args: Trees of arrays.
         sharding: Accepted for compatibility: a callback runs on the one host there is.
@@ -64,7 +64,7 @@ def pure_callback(
 
     Raises:
         CallbackError: by the program, if the callback returns something else.
-        ParameterError: if `vmap_method` is none of these.
+        ParameterError: if `vmap_method` is another value.
 
     Exceptions of the callback surface from the call of the program.
 
@@ -106,7 +106,7 @@ def io_callback(
     """Calls a Python function with side effects, also from compiled code: once each time.
 
     Args:
-        callback: As for `pure_callback`; it may read and write what it likes.
+        callback: As for `pure_callback`; it may have side effects.
         result_shape_dtypes: As for `pure_callback`; None for a callback without results.
         *args: Trees of arrays.
         sharding: Accepted for compatibility: a callback runs on the one host there is.
@@ -185,7 +185,7 @@ def _call_flat(
     args, kwargs = arguments
     result = callback(*args, **kwargs)
     leaves, structure = tree.flatten(result)
-    # Lists may stand for tuples: what comes back are the leaves.
+    # Lists may replace tuples, because only the leaves are returned.
     if len(leaves) != out_tree.num_leaves:
         raise CallbackError(
             f"The callback {name!r} returned a tree {structure}, but result_shape_dtypes is "
@@ -196,7 +196,7 @@ def _call_flat(
 
 
 def callback_name(callback: UserFunction) -> str:
-    """Returns what messages and jaxprs call a callback."""
+    """Returns the name of a callback in messages and jaxprs."""
     while isinstance(callback, functools.partial):
         callback = callback.func
     name = getattr(callback, "__name__", None) or type(callback).__name__

@@ -32,16 +32,16 @@ def with_refs(
     carried: Callable[[Sequence[Ref]], tuple[_Result, Sequence[Array]]],
     functions: Sequence[UserFunction],
 ) -> _Result:
-    """Applies a transformation, again with the refs that its function turns out to use.
+    """Applies a transformation, and repeats it with the refs that its function uses.
 
-    What a function turned out to use is kept until the outermost transformation is done: it traces
-    the inner ones again for each ref, and these then need not find out anew.
+    The refs of a function are remembered until the outermost transformation ends. The outermost
+    transformation traces the inner ones again for each ref; the inner ones then know their refs.
 
     Args:
         attempt: Applies it to the functions as they are.
         carried: Applies it to functions that carry refs; returns the result, and the new values of
             these.
-        functions: What is transformed.
+        functions: The transformed functions.
     """
     needed = state.needed_refs
     key = tuple(_code_of(f, _DEEPEST) for f in functions) if needed else ()
@@ -68,7 +68,7 @@ _DEEPEST = 5
 
 
 def _code_of(function: UserObject, depth: int) -> UserObject:
-    """Returns what a function made anew has in common with the one before: code, also inside."""
+    """Returns a key shared by repeated definitions of a function: its code, and its inner code."""
     if isinstance(function, functools.partial):
         return _code_of(function.func, depth)
     code = getattr(function, "__code__", None)
@@ -141,13 +141,13 @@ def differentiated(
 ) -> tuple[UserObject, ...]:
     """Differentiates a function that may use refs from outside.
 
-    Their values are constants of the derivative; what is assigned to them is a further result.
+    Their values are constants of the derivative; their assigned values are further results.
 
     Args:
         run: From a function, and whether it has an auxiliary result, to a tuple, in which that
             comes last.
         function: The function.
-        has_aux: Whether it returns a pair of which only the first is differentiated.
+        has_aux: Whether it returns a pair; only its first element is differentiated.
     """
 
     def carried(refs: Sequence[Ref]) -> tuple[tuple[UserObject, ...], Values]:
@@ -172,7 +172,7 @@ def scanned(
     """Scans with a body that may use refs from outside; they are part of the carry.
 
     Args:
-        run: From a body and a first carry to the last one and what was collected.
+        run: From a body and a first carry to the last carry and the stacked outputs.
         body: The body.
         init: The first carry.
     """

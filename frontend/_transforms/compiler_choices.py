@@ -1,4 +1,4 @@
-"""Words that tell XLA's compiler how to work, which programs pass; axir's decides by itself."""
+"""Options of XLA's compiler, accepted for compatibility; axir's compiler ignores them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import enum
 
 
 class CompilerEffortLevel(enum.Enum):
-    """How long a compiler may work on a program: for import alone, since nothing takes it.
+    """The effort of a compiler: exists for imports only; no function takes it.
 
     `axir_opt_level` is what axir's compiler has.
     """

@@ -22,13 +22,14 @@ def fwd_and_bwd(
 ) -> tuple[UserFunction, UserFunction]:
     """Returns the forward and the backward pass of a function.
 
-    What `vjp` returns is another function for each call; these two compile once. What the forward
-    pass keeps for the backward pass travels between them as a tree of arrays: a pullback of `vjp`.
+    `vjp` returns a new function for each call; these two functions compile once. The forward pass
+    returns its residuals as a tree of arrays: a pullback of `vjp`. The backward pass takes this
+    tree.
 
     Args:
         fun: Function of arrays or trees of arrays.
         argnums: Which positional arguments to differentiate in.
-        has_aux: Whether `fun` returns a pair of which only the first is differentiated.
+        has_aux: Whether `fun` returns a pair; only its first element is differentiated.
         jitted: Whether to compile both. A backward pass that is compiled apart from its forward
             pass compiles anew for each call of that.
 

@@ -1,8 +1,8 @@
-"""Pullbacks whose cotangents are added to refs: what `pullback.with_refs(...)` returns.
+"""Pullbacks that add cotangents to refs: the results of `pullback.with_refs(...)`.
 
-A function that is differentiated in a ref takes its first value and returns the last one, and the
-cotangent of that is what stands in the ref for the gradient. What the pullback finds for the first
-value takes its place: where a ref is only read, that is the sum of both.
+A function that is differentiated in a ref takes the ref's first value and returns its last value.
+The gradient ref holds the cotangent of the last value. The pullback replaces it by the cotangent of
+the first value: if the ref is only read, this is the sum of both.
 
 Elsewhere: refs in transformed functions (`carried_refs.py`).
 """
@@ -44,7 +44,7 @@ class GradRef:
 
 @dataclass(frozen=True)
 class DidntWant:
-    """Stands for a gradient that nobody asked for."""
+    """Stands for a gradient that was not requested."""
 
 
 register_pytree_node(GradRef, lambda _: ((), None), lambda _, __: GradRef())
@@ -63,11 +63,11 @@ def is_ref(x: UserObject) -> bool:
 def checked_entries(
     entries: tuple[UserObject, ...], in_tree: tree.TreeDef, name: str
 ) -> list[UserObject]:
-    """Returns what becomes of the cotangent of each argument leaf.
+    """Returns the destination of the cotangent of each argument leaf.
 
     Raises:
         TreeError: if the entries have another structure than the arguments.
-        GradientError: for an entry that says nothing about it.
+        GradientError: for an entry that is no destination.
     """
     leaves, structure = tree.flatten((entries, {}))
     if structure != in_tree:
@@ -83,7 +83,7 @@ def checked_entries(
 
 
 def settle(entry: UserObject, cotangent: Callable[[], UserObject]) -> UserObject:
-    """Does with the cotangent of an argument what an entry says; returns what users see of it."""
+    """Sends an argument's cotangent to its destination; returns the value for the user."""
     if isinstance(entry, DontWant):
         return DidntWant()
     if isinstance(entry, GradValue):
@@ -99,7 +99,7 @@ def vjp_in_refs(
     primals: tuple[UserObject, ...],
     has_aux: bool,
 ) -> tuple[UserObject, ...]:
-    """Returns what `vjp` returns for arguments some of which are refs."""
+    """Returns the results of `vjp` for arguments that include refs."""
     leaves, structure = tree.flatten((primals, {}))
     places = tuple(n for n, x in enumerate(leaves) if is_ref(x))
     refs: list[Ref] = [leaves[n] for n in places]
@@ -141,7 +141,7 @@ class RefPullback:
         )
 
     def with_refs(self, *entries: UserObject) -> UserFunction:
-        """Returns the pullback with a ref, or a word, for the gradient of each argument."""
+        """Returns the pullback with a destination for each gradient: a ref or a word."""
         leaves = checked_entries(entries, self._in_tree, "a function of refs")
         if not all(is_ref(leaves[n]) for n in self._places):
             raise GradientError(

@@ -50,7 +50,7 @@ def _basis(types: Sequence[ShapedArray]) -> tuple[list[Value], int]:
 
 
 def _open_rows(kind: ShapedArray, total: int, offset: int) -> Value:
-    """Returns the unit vectors of one factor, of which it is not known how many there are."""
+    """Returns the unit vectors of one factor; their number is not known while tracing."""
     shape = (total, kind.size)
     places, columns = (broadcasted_iota(dtypes.int32, shape, axis) for axis in (0, 1))
     is_one = eq(places, add(columns, convert_element_type(as_value(offset), dtypes.int32)))
@@ -68,7 +68,7 @@ def _numbers(tangents: Sequence[UserObject], values: Sequence[Value]) -> list[Va
 def _batched(
     function: Callable[..., Sequence[Value]], columns: Sequence[Value], size: int
 ) -> list[Value]:
-    """Applies a function of flat values to stacked arguments; results are stacked likewise."""
+    """Applies a function of flat values to stacked arguments; returns stacked results."""
     types = [c.type.update(shape=c.shape[1:], weak_type=False) for c in columns]
     traced = trace_function(function, types, name="basis", kind="Vmap")
     axes = [*(0 for _ in columns), *(None for _ in traced.captures)]
@@ -87,11 +87,11 @@ def jacfwd(
     Args:
         fun: Function of arrays or trees of arrays.
         argnums: Which positional arguments to differentiate in.
-        has_aux: Whether `fun` returns a pair, of which only the first is differentiated.
+        has_aux: Whether `fun` returns a pair; only its first element is differentiated.
         holomorphic: Whether `fun` is holomorphic; inputs must then be complex.
 
     Returns:
-        A function that returns, for each output leaf of shape `s` and input leaf of shape `t`, an
+        A function that returns for each output leaf of shape `s` and input leaf of shape `t` an
         array of shape `(*s, *t)`.
 
     >>> import axir, axir.numpy as jnp
@@ -126,7 +126,7 @@ def jacrev(
 ) -> Callable[P, UserObject]:
     """Returns a function that computes the Jacobian of `fun`, row by row (reverse mode).
 
-    Arguments and results are those of `jacfwd`; the better choice if there are fewer outputs than
+    Arguments and results are the same as for `jacfwd`. The better choice for fewer outputs than
     inputs.
 
     >>> import axir, axir.numpy as jnp

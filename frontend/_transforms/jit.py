@@ -114,7 +114,7 @@ _tables: weakref.WeakKeyDictionary[UserObject, dict[UserObject, dict[UserObject,
 )
 
 
-# All jitted functions that are in use, so that what they remember can be dropped.
+# All live jitted functions, so that their caches can be cleared.
 _functions: weakref.WeakSet[UserObject] = weakref.WeakSet()
 
 
@@ -126,7 +126,7 @@ def _table_of(function: UserFunction, options: Options) -> dict[UserObject, _Ent
 
 
 def _computes_by_ops(args: Options, kwargs: Options) -> bool:
-    """Tells whether somebody wants to know by which ops results come about."""
+    """Tells whether results must be computed op by op, because a trace records the ops."""
     if state.shows_captures:
         return False
     return not any(type(x) is Tracer for x in tree.leaves((args, kwargs)))
@@ -169,19 +169,19 @@ class JitFunction(Generic[P, R]):
             wait,
         )
         self._entries = _table_of(function, self._options)
-        # Entries by what `signature` says of a call.
+        # Entries by the `signature` of a call.
         self._known: dict[UserObject, _Entry] = {}
-        # What carries refs, by where in a call these are.
+        # Functions with refs as arguments, by the positions of the refs in a call.
         self._ref_forms: dict[UserObject, tuple[UserFunction, UserObject]] = {}
         self._outside_refs: dict[UserObject, tuple[UserObject, ...]] = {}
         _functions.add(self)
 
     def share_programs(self, function: UserFunction, options: Options) -> None:
-        """Shares programs with all that was made of one function with equal options.
+        """Shares programs with all jitted functions made from one function with equal options.
 
         Args:
-            function: What this one's function was made of.
-            options: How; what is not hashable is shared with nothing.
+            function: The function from which this one's function was made.
+            options: The options of making it; unhashable options share nothing.
         """
         self._entries = _table_of(function, options)
 
@@ -192,7 +192,7 @@ class JitFunction(Generic[P, R]):
         return self._copy_of(self._function)
 
     def __deepcopy__(self, memo: dict[int, UserObject]) -> JitFunction:
-        # A function is its own copy, but a method becomes that of the copied object.
+        # A function is its own copy, but a method is bound to the copied object.
         return self._copy_of(copy.deepcopy(self._function, memo))
 
     def _copy_of(self, function: UserFunction) -> JitFunction:
@@ -317,7 +317,7 @@ class JitFunction(Generic[P, R]):
         common: Place,
         donated: tuple[int, ...],
     ) -> CompiledFunction | MeshProgram:
-        """Returns the compiled form of what an entry leads to."""
+        """Returns the compiled form of an entry's program."""
         lying = places or (None,) * len(entry.function.inputs)
         return placed(entry.function, lying, common, donated, self._wait)
 
@@ -344,7 +344,7 @@ class JitFunction(Generic[P, R]):
     def _entry(self, key: UserObject) -> _Entry:
         """Returns the entry of a call signature, traced by one thread for all that call."""
         if state.axis_sizes and key not in self._entries:
-            # What was traced without named axes asks for none.
+            # A function traced without named axes uses none.
             key = (*key, axes_in_scope())
 
         def trace() -> _Entry:
@@ -520,13 +520,13 @@ def jit(
             tree of them that is a prefix of the tuple of arguments. None leaves them where they
             are.
         out_shardings: The same for results.
-        donate_argnums: Positional arguments whose memory results may take; they are deleted.
+        donate_argnums: Positional arguments with memory that results may reuse; they are deleted.
         donate_argnames: The same, by name.
         device: Where to run; by default where committed arguments are, else the default device.
-        backend: Platform whose first device to run on.
+        backend: Platform; the function runs on its first device.
         inline: Whether a nested call is replaced by its ops: True, or `Inline.JAX_EARLY`.
         keep_unused: Accepted for compatibility; unused arguments cost nothing.
-        compiler_options: Only None, or empty: options are those of `axir.config`.
+        compiler_options: Only None, or empty: use the options of `axir.config`.
         wait: Whether the first call waits for the compiler, or is evaluated op by op in NumPy, as
             are the next ones until the compiled program is there. Their results may differ in the
             last digits. By default the option `axir_wait_for_compiler` decides, as it does for

@@ -72,7 +72,10 @@ def check_tangents(
 
 
 def _counts_as_float0(primal: ShapedArray, tangent: Value, what: str) -> bool:
-    """Tells whether a tangent of a value that has none says so; cotangents may be such values."""
+    """Tells whether a tangent counts as float0, the tangent dtype of integers and bools.
+
+    A cotangent may also have the primal's type.
+    """
     if tangent.dtype in (dtypes.float0, dtypes.bool_) or _is_plain_zero(tangent):
         return True
     is_like_it = (tangent.shape, tangent.dtype) == (primal.shape, primal.dtype)
@@ -114,7 +117,7 @@ def push_through(
     """Maps tangents of arguments to tangents of outputs.
 
     Args:
-        linear: From tangents of the active arguments to those of the active outputs.
+        linear: From tangents of the active arguments to tangents of the active outputs.
         residuals: Values of its captures.
         tangents: A tangent for each argument.
         active: Which arguments it takes.
@@ -141,7 +144,7 @@ def pull_through(
     """Maps cotangents of outputs to cotangents of arguments (perhaps `Zero`).
 
     Args:
-        linear: From tangents of the active arguments to those of the active outputs.
+        linear: From tangents of the active arguments to tangents of the active outputs.
         residuals: Values of its captures.
         cotangents: A cotangent for each output.
         active_outputs: Which of them the linear function gives.
@@ -218,7 +221,7 @@ def _of_type(cotangent: PyTree, primal: ShapedArray) -> UserObject:
     """Returns a cotangent with the weakness of its primal's dtype, so that updates keep types."""
     if type(cotangent) is Zero:
         return cotangent
-    if isinstance(cotangent, (np.ndarray, np.generic)):  # what a rule of the user's computed
+    if isinstance(cotangent, (np.ndarray, np.generic)):  # computed by a user's rule
         cotangent = as_array(cotangent)
     if cotangent.aval is primal:
         return cotangent
@@ -230,12 +233,12 @@ def _of_type(cotangent: PyTree, primal: ShapedArray) -> UserObject:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Linearization:
-    """What is known of a linearized function once it is traced: all but the residuals.
+    """The data of a linearized function after tracing, without the residuals.
 
     Attributes:
-        name: What the user called the function.
-        linear: From tangents of the active arguments to those of the active outputs; its captures
-            stand for the residuals.
+        name: The function's name.
+        linear: From tangents of the active arguments to tangents of the active outputs; its
+            captures stand for the residuals.
         in_tree: Structure of the arguments, as a tuple and a dict.
         out_tree: Structure of the result.
         argument_types: Types of the arguments.
@@ -269,10 +272,10 @@ def residuals_of(values: Sequence[Value]) -> list[Value]:
 
 
 def constants_kept() -> Bind | None:
-    """Returns what applies equations so that residuals which are their literals become captures.
+    """Returns a bind function that turns residuals from literals into captures, or None.
 
-    That is wanted where `residuals_of` changes something: whether the value of a residual was known
-    when the function was linearized should not tell in its jaxpr. Elsewhere None.
+    It is needed where `residuals_of` changes something: the jaxpr must not depend on whether the
+    value of a residual was known at linearization. None elsewhere.
     """
     trace = state.ambient
     if trace is None or not trace.keeps_residuals:
@@ -351,7 +354,7 @@ class Pullback(_LinearMap):
         )
 
     def with_refs(self, *entries: UserObject) -> UserFunction:
-        """Returns the pullback with what becomes of the cotangent of each argument.
+        """Returns the pullback with a destination for the cotangent of each argument.
 
         Args:
             *entries: For each argument, in its structure: a ref, to which the cotangent is added;

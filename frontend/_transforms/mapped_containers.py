@@ -1,9 +1,9 @@
-"""Containers of users' own that `vmap` maps by rules: which of their arrays, and along which axis.
+"""User containers that `vmap` maps by rules: which of their arrays, and along which axis.
 
 A rule `to_elt(cont, get_idx, x, spec)` makes the element of a container `x`, with `cont(array,
 axis)` for each array in it, and `from_elt(cont, axis_size, element, spec)` makes the container of
-elements, with `cont(axis_size, array, axis)`. Either is called twice: to see what it asks for, and
-with the arrays of the mapped function. Elsewhere: `vmap` (`vectorize.py`).
+elements, with `cont(axis_size, array, axis)`. Each is called twice: once to record its requests,
+and once with the arrays of the mapped function. Elsewhere: `vmap` (`vectorize.py`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from axir.dialect.ops.shape.constants import iota
 
 
 class _Rules(NamedTuple):
-    """What was said of a class of containers."""
+    """The rules of a container class."""
 
     spec_type: type
     to_element: UserFunction
@@ -46,7 +46,7 @@ def register_vmappable(
 
     Args:
         data_type: The class.
-        spec_type: Of what class its entries of `in_axes` and `out_axes` are.
+        spec_type: The class of its entries in `in_axes` and `out_axes`.
         axis_size_type: Is of no consequence: extents are integers.
         to_elt: `(cont, get_idx, x, spec) -> element`; `get_idx()` is the element's number.
         from_elt: `(cont, axis_size, element, spec) -> container`.
@@ -67,7 +67,7 @@ def register_vmappable(
 
 
 def unregister_vmappable(data_type: type) -> None:
-    """Lets containers of a class be what they are as trees."""
+    """Removes the rules of a class: `vmap` treats its containers as trees again."""
     _RULES.pop(data_type, None)
 
 
@@ -92,7 +92,7 @@ def _leaves(x: PyTree) -> tuple[list[UserObject], tree.TreeDef]:
 def _with_specs(
     x: PyTree, axes: PyTree, what: str
 ) -> tuple[list[UserObject], list[UserObject], tree.TreeDef]:
-    """Returns leaves, what is said of each, and the structure around them."""
+    """Returns the leaves, the axis entry of each, and the tree structure."""
     leaves, structure = _leaves(x)
     places = structure.unflatten(range(len(leaves)))
     return leaves, tree.broadcast_prefix(axes, places, what), structure

@@ -46,14 +46,14 @@ def pmap(
 
     Args:
         fun: Function of arrays or trees of arrays.
-        axis_name: What collectives (`axir.lax.psum` and others) call the mapped axis.
+        axis_name: Name of the mapped axis for collectives (`axir.lax.psum` and others).
         in_axes: Which axis of the arguments to map over, as `vmap` takes it.
         out_axes: Where the mapped axis goes in the results.
         static_broadcasted_argnums: Positional arguments that are passed on as they are.
         devices: The devices to use; all of the backend by default.
-        backend: Platform whose devices to use; the default one by default.
+        backend: Platform of the devices; by default the default platform.
         axis_size: Extent of the mapped axis; needed only if no argument is mapped.
-        donate_argnums: Positional arguments whose memory results may take; they are deleted.
+        donate_argnums: Positional arguments with memory that results may reuse; they are deleted.
 
     Raises:
         TooFewDevicesError: when called with more elements than there are devices.

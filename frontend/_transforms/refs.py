@@ -48,8 +48,8 @@ class FrozenRefError(AxirError, ValueError):
 class Ref:
     """An array that can be assigned to, made by `new_ref`: `ref[index]`, `ref[index] = value`.
 
-    It keeps its shape and dtype. Functions that are traced may use it, as an argument of `jit` or
-    from outside: what they assign is there when the call returns.
+    It keeps its shape and dtype. Traced functions may use it, as an argument of `jit` or from
+    outside: their assignments are visible when the call returns.
 
     >>> import axir, axir.numpy as jnp
     >>> total = axir.new_ref(jnp.zeros(2))
@@ -68,7 +68,7 @@ class Ref:
 
     def __init__(self, value: Array, home: Trace | None):
         self._value: Array | None = value
-        # The trace whose code uses it; None outside of traces.
+        # The trace that uses it; None outside of traces.
         self._home = home
 
     def is_at_home(self) -> bool:
@@ -306,7 +306,7 @@ def set(ref: AnyRef, idx: IndexLike, value: ArrayLike) -> None:
 
 
 def swap(ref: AnyRef, idx: IndexLike, value: ArrayLike) -> Array:
-    """Assigns to elements of a ref; returns what they were.
+    """Assigns to elements of a ref; returns the old elements.
 
     >>> import axir.numpy as jnp
     >>> ref = new_ref(jnp.arange(3))
@@ -348,7 +348,7 @@ def call_with_refs(
 
     Args:
         compiled: The function, which remembers its forms that carry refs.
-        function: What it calls, without static arguments.
+        function: The function to call, without static arguments.
         arguments: The other arguments.
         static: A key of the static ones.
         make: Compiles a function.

@@ -1,4 +1,4 @@
-"""What holds for the code inside a `with`: names in programs, evaluation while tracing."""
+"""Scopes, set by `with`: names in programs, evaluation while tracing."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def named_scope(name: str) -> Iterator[None]:
 
 
 def named_call(fun: UserFunction, *, name: str | None = None) -> UserFunction:
-    """Returns a function whose ops carry its name, or another one, as in `named_scope`.
+    """Returns a function with ops that carry its name, or another one, as in `named_scope`.
 
     >>> import axir, axir.numpy as jnp
     >>> scaled = axir.named_call(lambda x: 2 * jnp.cos(x), name="scaled")
@@ -58,7 +58,7 @@ def named_call(fun: UserFunction, *, name: str | None = None) -> UserFunction:
 
 @contextmanager
 def ensure_compile_time_eval() -> Iterator[None]:
-    """Evaluates at once what does not depend on tracers, also callbacks and other effects.
+    """Evaluates ops without tracers at once, including callbacks and other effects.
 
     While a function is traced, ops on known values are evaluated at once anyway; inside this also
     those that would otherwise wait for the run of the program.

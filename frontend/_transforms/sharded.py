@@ -1,4 +1,4 @@
-"""What programs say of where their values are: constraints, and the shardings of `jit`.
+"""Placement of the values of programs: constraints, and the shardings of `jit`.
 
 Elsewhere: functions of parts of arrays (`shard_mapping.py`), and how programs are cut into parts
 (`passes/partition/`).
@@ -82,7 +82,7 @@ class ShardingMismatchError(ParameterError):
 
 
 class ShardedJitFunction(JitFunction):
-    """A compiled function whose arguments and results have shardings; made by `jit`."""
+    """A compiled function with shardings of arguments and results; made by `jit`."""
 
     _in_shardings: UserObject = None
     _out_shardings: UserObject = None
@@ -90,7 +90,7 @@ class ShardedJitFunction(JitFunction):
     def with_shardings(self, in_shardings: UserObject, out_shardings: UserObject) -> UserObject:
         """Sets the shardings; returns the function."""
         self._in_shardings, self._out_shardings = in_shardings, out_shardings
-        # What is remembered for one choice of shardings is not for another.
+        # Each choice of shardings has separate caches.
         self._entries = {}
         return self
 

@@ -1,4 +1,4 @@
-"""What a jitted function passes through: traced, lowered, compiled.
+"""The stages of a jitted function: traced, lowered, compiled.
 
 >>> import axir, axir.numpy as jnp
 >>> traced = axir.jit(lambda x: jnp.sin(x) * 2).trace(axir.ShapeDtypeStruct((2,), "float32"))
@@ -58,7 +58,7 @@ CompilerOptions = Mapping[str, UserObject]
 
 @dataclass(frozen=True)
 class ArgInfo:
-    """What is known of an argument.
+    """The description of an argument.
 
     Attributes:
         aval: Its type.
@@ -88,8 +88,8 @@ class CompiledMemoryStats:
         argument_size_in_bytes: Of the arguments.
         output_size_in_bytes: Of the results.
         alias_size_in_bytes: Of the results that may lie where donated arguments did.
-        temp_size_in_bytes: Of what lies in memory besides, at most: what the program would need if
-            each of its operations wrote its result. Most values stay in registers.
+        temp_size_in_bytes: Upper bound for all other memory: the need of a program in which each
+            operation writes its result. Most values stay in registers.
     """
 
     generated_code_size_in_bytes: int
@@ -132,7 +132,7 @@ class Lying(NamedTuple):
 
     Attributes:
         places: Where each argument is committed to lie; empty if none is.
-        results: Where each result is to lie; empty if nobody says.
+        results: The placement of each result; empty if unspecified.
     """
 
     places: tuple[Place, ...] = ()
@@ -148,13 +148,13 @@ def described_place(x: UserObject) -> Place:
 
 
 class _Stage:
-    """What all stages know.
+    """The data of all stages.
 
     Args:
         function: The jaxpr function.
         in_tree: Structure of the pair of arguments and keyword arguments that are not static.
         out_tree: Structure of the results.
-        donated: Indices of the leaves of the arguments whose memory results may take.
+        donated: Indices of the argument leaves with memory that results may reuse.
         device: Where to run; None for where the arguments are, or the default device.
         lying: Where the arguments and results are.
     """
@@ -182,13 +182,13 @@ class _Stage:
 
     @property
     def args_info(self) -> UserObject:
-        """What is known of the arguments, as `ArgInfo`."""
+        """The descriptions of the arguments, as `ArgInfo`."""
         types = enumerate(self.function.input_types)
         return self.in_tree.unflatten([ArgInfo(t, n in self._donated) for n, t in types])
 
     @property
     def donate_argnums(self) -> tuple[int, ...]:
-        """Numbers of the leaves of the arguments whose memory results may take."""
+        """Numbers of the argument leaves with memory that results may reuse."""
         return self._donated
 
     @property
@@ -222,7 +222,7 @@ class Traced(_Stage):
         """Lowers, without compiling.
 
         Args:
-            lowering_platforms: The platform to lower for, by default that of the function.
+            lowering_platforms: The platform to lower for, by default the function's.
 
         Raises:
             ParameterError: for several platforms: a program is lowered for one.
@@ -271,7 +271,7 @@ class Lowered(_Stage):
             return lower_functions({"main": self.function}, platform, host_functions=[])
 
     def cost_analysis(self) -> dict[str, float]:
-        """Returns what a call computes, reads and writes at least; see `Compiled.cost_analysis`."""
+        """Returns a lower bound of the cost of a call; see `Compiled.cost_analysis`."""
         return _costs(self.function)
 
     def compile(
@@ -283,7 +283,7 @@ class Lowered(_Stage):
         """Compiles.
 
         Args:
-            compiler_options: Only None, or empty: options are those of `axir.config`.
+            compiler_options: Only None, or empty: use the options of `axir.config`.
             device_assignment: Only None, or the device that the function was lowered for.
 
         Raises:
@@ -375,19 +375,19 @@ class Compiled(_Stage):
     call = __call__
 
     def as_text(self) -> str:
-        """Returns the StableHLO text of what was compiled."""
+        """Returns the StableHLO text of the compiled program."""
         lowered = Lowered(self.function, self.in_tree, self.out_tree, self._donated, self.device)
         return lowered.as_text()
 
     def cost_analysis(self) -> dict[str, float]:
-        """Returns what a call computes, reads and writes at least, counted in the jaxpr.
+        """Returns the least operations, reads and writes of a call, counted in the jaxpr.
 
         Returns:
             `flops`, additions, multiplications and the like; `transcendentals`, elements of `exp`
-            and its like, which are no flops; `bytes accessed`, those of arguments and results. Each
-            pass of a loop counts if their number is known, else one. Of a program over several
-            devices it is what one of them does with its parts, and `bytes received` is what it gets
-            of the others.
+            and its like, which are no flops; `bytes accessed`, the bytes of arguments and results.
+            Each pass of a loop counts if their number is known, else one. Of a program over several
+            devices it counts the work of one device, and `bytes received` is the data it gets of
+            the others.
 
         >>> import axir, axir.numpy as jnp
         >>> square = axir.jit(lambda x: jnp.exp(x @ x)).lower(jnp.ones((8, 8))).compile()

@@ -22,7 +22,7 @@ class StaticKey(NamedTuple):
     Attributes:
         given: How many arguments are given by position.
         positional: Numbers of the static ones among them.
-        values: Their values, then those of the named ones.
+        values: Their values, positional ones first, then named ones.
         names: The named ones.
         types: Those of the values.
     """
@@ -133,7 +133,7 @@ def chosen(
     names = _strings(argnames)
     _check_names(fun, names, f"{option}_argnames")
     if argnums is not None and argnames is not None and hasattr(fun, "__wrapped__"):
-        return numbers, names  # a wrapper has the signature of what it wraps, and may take more
+        return numbers, names  # the wrapped function's signature may be narrower
     return _complete(numbers, names, _parameter_names(fun), fun)
 
 

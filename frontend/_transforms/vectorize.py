@@ -46,11 +46,11 @@ def vmap(
         fun: Function of arrays or trees of arrays.
         in_axes: Which axis of the arguments to map over: an integer or None (not mapped) for all,
             or a tuple or list with an entry for each positional argument, which may be a tree that
-            is a prefix of the argument's. What is not mapped reaches `fun` as it is, and need not
-            be an array. Keyword arguments are mapped over axis 0.
+            is a prefix of the argument's. Unmapped arguments reach `fun` unchanged, and need not be
+            arrays. Keyword arguments are mapped over axis 0.
         out_axes: Where the mapped axis goes in the results: an integer, None for results that do
             not depend on mapped arguments, or a tree that is a prefix of the result's.
-        axis_name: What collectives (`axir.lax.psum` and others) call the mapped axis.
+        axis_name: Name of the mapped axis for collectives (`axir.lax.psum` and others).
         axis_size: Extent of the mapped axis; needed only if no argument is mapped.
         spmd_axis_name: Name of an axis of a mesh, or a tuple of such, along which sharding
             constraints and `shard_map` in `fun` cut the mapped axis.

@@ -1,4 +1,4 @@
-"""Functions whose derivatives are given rather than derived.
+"""Functions with custom derivative rules.
 
 `custom_jvp` and `custom_vjp` are also `axir.custom_jvp` and `axir.custom_vjp`.
 

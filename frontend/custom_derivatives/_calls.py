@@ -53,7 +53,7 @@ def numbers_of(
 
 
 def forwarded(wrapper: UserObject, name: str) -> UserObject:
-    """Returns what defines another rule of a function: `def_vmap` of one that `wrapper` wraps.
+    """Returns the method that defines another rule of a wrapped function, such as `def_vmap`.
 
     Raises:
         AttributeError: if the function that is wrapped defines no rule under that name.
@@ -95,7 +95,7 @@ def positional(
             "Pass them by position.",
         )
     bound = signature.bind(*args, **kwargs)
-    # Without the defaults what comes after a parameter that is left out has no position either.
+    # Without the defaults, parameters after an omitted parameter have no position either.
     bound.apply_defaults()
     # Those that only may be passed by keyword, and are not, are the function's own business.
     passed = [name for name in bound.kwargs if name in kwargs]
@@ -114,7 +114,7 @@ _LIMIT = 256
 
 
 class Recorded(NamedTuple):
-    """The traced form of calls: what is computed, its rule(s), and the structure of results."""
+    """The traced form of calls: the function, its rule(s), and the structure of results."""
 
     call: Call
     function: Function
@@ -142,10 +142,10 @@ def recorded(table: dict[Hashable, Recorded], call: Call, make: Callable[[], Rec
 class Call:
     """A call with some arguments that are not differentiated.
 
-    Arguments that are refs stay what they are: nothing is differentiated in them.
+    Arguments that are refs stay refs: nothing is differentiated in them.
 
     Attributes:
-        name: What the user calls the function.
+        name: Name of the function.
         refs: Which arguments are refs.
         operands: Its values: leaves of the differentiable arguments, then tracers of the others.
         count: How many of the operands are leaves of differentiable arguments.
@@ -202,7 +202,7 @@ class Call:
 
     @property
     def key(self) -> Hashable:
-        """What calls share whose traced forms are the same."""
+        """The key of calls with equal traced forms."""
         passive = set(self._passive)
         fixed = tuple(
             None if i in passive else x if type(x) in _PLAIN else id(x)
@@ -230,7 +230,7 @@ class Call:
 
 
 def flatten_result(result: PyTree, what: str) -> tuple[list[Value], tree.TreeDef]:
-    """Flattens what a function or rule returned to values."""
+    """Flattens the results of a function or rule to values."""
     leaves, structure = tree.flatten(result)
     paths = None
 
@@ -249,15 +249,15 @@ def innermost(values: Sequence[UserObject]) -> Trace | None:
 
 
 class CustomFunction(ABC):
-    """A function with rules of its own for differentiation.
+    """A function with custom rules for differentiation.
 
     Attributes:
-        kind: What users call such functions.
+        kind: The users' name for such functions.
         rules: The attributes that hold the rules, None as long as these are not defined.
         fun: The function.
         symbolic_zeros: Whether the rules want to know which values move.
         recorded: Traced forms of its calls.
-        enclosing: What calls enclose that are running a rule which closes over traced values.
+        enclosing: Arguments of the enclosing calls that run a rule with captured traced values.
     """
 
     kind: ClassVar[str]
@@ -270,7 +270,7 @@ class CustomFunction(ABC):
         nondiff_argnames: str | Sequence[str] = (),
     ):
         functools.update_wrapper(self, fun)
-        self.__dict__.update(dict.fromkeys(self.rules))  # not those of the function
+        self.__dict__.update(dict.fromkeys(self.rules))  # not the function's
         self.fun = fun
         self.nondiff_argnums = numbers_of(fun, nondiff_argnums, nondiff_argnames)
         self.symbolic_zeros = False
@@ -339,7 +339,7 @@ class Applying(ABC):
         ambient = state.ambient
         within = ambient if ambient is not None and ambient.level > trace.level else trace
         if trace.environment is None or within.environment is None:
-            # The code that calls may close over values of which only types are known.
+            # The calling code may capture values of known type and unknown value.
             return self.record(operands)
         return self._apply_known(trace, operands)
 
@@ -356,7 +356,7 @@ class Applying(ABC):
         found = reached(trace, operands, moving)
         values = values_of(trace, operands)
         with trace.outside():
-            if not any(found):  # a rule runs for what is differentiated, and for nothing else
+            if not any(found):  # a rule runs only for differentiated calls
                 applied = Applied(name, self.apply(values), lambda tangents: [])
                 return record_applied(trace, operands, applied, found)
             if self.symbolic_zeros:
@@ -369,7 +369,7 @@ class Applying(ABC):
 
     @abstractmethod
     def record(self, operands: Sequence[Value]) -> list[Value]:
-        """Records the call, whose rules wait until a transformation asks for them."""
+        """Records the call; its rules run when a transformation needs them."""
 
     @abstractmethod
     def _run_rule(self, values: Sequence[Value], operands: Sequence[Value], moving: Marks) -> Ran:
@@ -389,7 +389,7 @@ class Applying(ABC):
         what: str,
         way_out: str,
     ) -> None:
-        """Raises `CustomRuleError` unless a rule gave results like those of the function."""
+        """Raises `CustomRuleError` unless a rule gave results like the function's."""
         if self.out_tree != structure:
             raise CustomRuleError(
                 f"{what}, but its structure is {self.out_tree}, and that of the function's output "
@@ -405,10 +405,10 @@ class Applying(ABC):
 
 
 def closes_over_abstract(result: PyTree, kind: str, name: str) -> bool:
-    """Tells whether a call without traced arguments gave values of which only types are known.
+    """Tells whether a call without traced arguments gave values of known type and unknown value.
 
     Raises:
-        UnexpectedTracerError: if it gave values that depend on what is being differentiated.
+        UnexpectedTracerError: if it gave values that depend on the differentiated variables.
     """
     tracers = [x for x in tree.leaves(result) if type(x) is Tracer]
     found = chosen(tracers, inexact([x.type for x in tracers]))
@@ -422,7 +422,7 @@ def closes_over_abstract(result: PyTree, kind: str, name: str) -> bool:
 
 
 def leaked_in_rule(kind: str, rule: str, error: UnexpectedTracerError) -> UnexpectedTracerError:
-    """Returns the error for a rule that uses a tracer whose trace has ended."""
+    """Returns the error for a rule that uses a tracer of a finished trace."""
     return UnexpectedTracerError(
         f"The rule {rule!r} of a {kind} function closes over a traced value: {error.message}",
         "A rule runs when its function is differentiated: pass the value to the function as an "

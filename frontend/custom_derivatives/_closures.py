@@ -1,4 +1,4 @@
-"""Functions of what they close over: `closure_convert` and `custom_gradient`."""
+"""Functions of their captures: `closure_convert` and `custom_gradient`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ def closure_convert(fun: UserFunction, *example_args: UserObject) -> tuple[UserF
     """Makes the float values that a function closes over arguments of it.
 
     A function with a custom rule knows derivatives with respect to its arguments only. This turns
-    a function argument into one without traced closures, and the values it needs besides.
+    a function argument into one without traced closures, and the captured values as further
+    arguments.
 
     Args:
         fun: Function of arrays or trees of arrays.
@@ -82,7 +83,7 @@ def hoist(
 
 
 def custom_gradient(fun: UserFunction) -> UserFunction:
-    """Returns a function whose reverse-mode derivative it returns itself, as a closure.
+    """Returns a function that returns its reverse-mode derivative as a closure.
 
     Args:
         fun: Returns a pair of its output, and a function from a cotangent of the output to the
@@ -124,7 +125,7 @@ def custom_gradient(fun: UserFunction) -> UserFunction:
             full = result if is_tuple else (result,)
             return structure.unflatten(tree.flatten_like(structure, full, "custom_gradient"))
 
-        # What the pullback closes over are the residuals.
+        # The captures of the pullback are the residuals.
         converted, consts = hoist(cotangents, output, is_const=lambda x: True)
         return output, Partial(converted, *consts)
 

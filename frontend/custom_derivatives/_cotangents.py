@@ -20,14 +20,14 @@ from ._zeros import SymbolicZero
 def cotangents_of(
     result: PyTree, call: Call, types: Sequence[ShapedArray], rule: str
 ) -> list[UserObject]:
-    """Returns the cotangents of the float and complex arguments from what a rule returned.
+    """Returns the cotangents of the float and complex arguments from the results of a rule.
 
     Args:
         result: A tuple with an entry for each differentiable argument: a tree of its structure,
             in which None stands for zeros.
         call: The call of the function.
         types: Types of the leaves of the differentiable arguments.
-        rule: What the user calls the rule.
+        rule: Name of the rule.
 
     Raises:
         CustomRuleError: if structure, shape or dtype do not fit; it names the argument.
@@ -44,7 +44,7 @@ def cotangents_of(
 
 
 def _entries(result: PyTree, call: Call, rule: str) -> Sequence[UserObject]:
-    # What a rule returns for a ref says nothing: its gradient is not looked for.
+    # The result of a rule for a ref is ignored: refs have no gradient here.
     count = len(call.differentiable) + len(call.refs)
     if isinstance(result, (tuple, list)) and len(result) == count:
         moving = sorted([*call.moving, *call.refs])
@@ -64,7 +64,7 @@ def _entries(result: PyTree, call: Call, rule: str) -> Sequence[UserObject]:
 def _leaves(
     entry: UserObject, argument: UserObject, position: int, call: Call, rule: str
 ) -> list[UserObject]:
-    """Returns the leaves of one argument's cotangent, None where it has none.
+    """Returns the leaves of one argument's cotangent, None where it is absent.
 
     A leaf may stand for a container of one leaf: a parameter's value for the parameter.
     """

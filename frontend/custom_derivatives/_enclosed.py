@@ -1,9 +1,9 @@
-"""Functions with rules of their own that close over traced values.
+"""Functions with custom rules that capture traced values.
 
-Such values do not outlive their trace, but a rule runs later, if ever. So what function and rule
-close over become operands of the call, and when the rule runs, these operands stand in for the
-values. Derivatives with respect to those that the function itself needs are refused. A backward
-rule runs when its residuals are known: what it needs are residuals.
+Such values do not outlive their trace, but a rule runs later, if ever. So the captures of function
+and rule become operands of the call. When the rule runs, these operands replace the values.
+Derivatives with respect to captures of the function itself are refused. A backward rule runs when
+its residuals are known: its captures become residuals.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ from axir.dialect.program.tracer import Tracer
 
 from ._calls import Applying, CustomFunction, Recorded
 
-# What is looked at in search of traced values; rules hold a handful of things.
+# Limit of the search for traced values; rules hold only a few objects.
 _SEARCHED = 1000
 
 
 def closed_over(function: Function, rule: UserFunction, operands: Sequence[Value]) -> list[Tracer]:
-    """Returns the traced values that a traced function closes over, or a rule for it may use.
+    """Returns the traced values captured by a traced function, or possibly used by its rule.
 
     The rule has not been traced: closure, bound arguments, defaults and attributes are looked at.
-    What it holds of traces within those of the call it does not use there.
+    Values of traces inside the call's traces are left out: the rule does not use them there.
 
     Args:
         function: The function.
         rule: Its rule.
-        operands: What it is called with.
+        operands: The operands of its call.
     """
     captured = [x for x in function.captured if type(x) is Tracer]
     owners = [x.owner for x in (*captured, *operands) if type(x) is Tracer]
@@ -73,7 +73,7 @@ def _tracers_behind(rule: UserFunction) -> Iterator[Tracer]:
 
 
 def _held(value: UserObject) -> Iterator[UserObject]:
-    """Yields what a function, a container or an object holds."""
+    """Yields the objects held by a function, a container or an object."""
     if isinstance(value, (type, ModuleType, Array, Function)):
         return
     if isinstance(value, CustomFunction):
@@ -104,10 +104,10 @@ def _held_by_function(function: FunctionType) -> Iterator[UserObject]:
 
 
 class Enclosed(NamedTuple):
-    """A call in which what function and rule close over are operands.
+    """A call with the captures of function and rule as operands.
 
     Attributes:
-        function: What is computed, of all operands.
+        function: The function of all operands.
         rules: Its rule(s), of all operands.
         values: The values closed over.
     """
@@ -164,15 +164,15 @@ def _running(
 
 
 class Operands:
-    """The operands of a call with values that function and rule close over after its own.
+    """The operands of a call: the call's operands, then the captures of function and rule.
 
     Args:
-        function: What is computed.
+        function: The computed function.
         values: The values closed over.
         running: Tells that a rule of the call runs.
 
     Attributes:
-        count: How many operands the call has of its own.
+        count: The number of the call's operands without captures.
         values: The values closed over.
         types: Types of all of these.
     """
@@ -202,7 +202,7 @@ class Operands:
     def run_rule(
         self, trace: Callable[[], Function], operands: Sequence[Value], *more: Value
     ) -> list[Value]:
-        """Runs a rule, which takes `more`, with operands in the place of what it closes over."""
+        """Runs a rule, which takes `more`, with operands in place of its captures."""
         given = operands[self.count :]
         with self._running(), standing_in(dict(zip(self.values, given, strict=True))):
             return self._interpret(trace(), [*operands[: self.count], *more], given)
@@ -225,10 +225,10 @@ def enclosed(function: Function, rule: Rule, operands: Operands, name: str) -> E
     """Returns a function and its rule with traced values as further inputs.
 
     Args:
-        function: What is computed.
+        function: The computed function.
         rule: Its forward-mode rule.
         operands: What both are made functions of.
-        name: What the user calls the function.
+        name: Name of the function.
     """
     count, types = operands.count, operands.types
 
@@ -272,10 +272,10 @@ def enclosed_pair(function: Function, rules: Rules, operands: Operands, name: st
     """Returns a function and its pair of rules with traced values as further inputs.
 
     Args:
-        function: What is computed.
-        rules: Its rules, of which the forward rule may close over traced values.
-        operands: What they are made functions of.
-        name: What the user calls the function.
+        function: The computed function.
+        rules: Its rules; the forward rule may capture traced values.
+        operands: The operands of the returned functions.
+        name: Name of the function.
     """
     count, types = operands.count, operands.types
     further = inexact_only(types[count:])

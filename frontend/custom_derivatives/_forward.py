@@ -1,4 +1,4 @@
-"""`custom_jvp`: functions with a forward-mode rule of their own, which serves both modes."""
+"""`custom_jvp`: functions with a custom forward-mode rule, which serves both modes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ JvpRule = Returning[tuple[PyTree, PyTree]]
 
 
 class custom_jvp(CustomFunction):
-    """A function whose derivative is a rule that you give.
+    """A function with a derivative rule given by the user.
 
     The rule is called when the function is differentiated, in forward or in reverse mode, and then
     in place of the function. It must be linear in the tangents.
@@ -161,7 +161,7 @@ class _Applying(Applying):
     # Types known --------------------------------------------------------------------------------
 
     def record(self, operands: Sequence[Value]) -> list[Value]:
-        """Records the call, whose rule waits until a transformation asks for it."""
+        """Records the call; its rule runs when a transformation needs it."""
         count = self.call.count
         operands = [*operands[:count], *(stop_gradient(x) for x in operands[count:])]
         types = [x.type for x in operands]

@@ -95,7 +95,7 @@ def linear_call(
     residual_args: UserObject,
     linear_args: UserObject,
 ) -> UserObject:
-    """Calls a function that is linear in its last argument, and whose transpose is given.
+    """Calls a function that is linear in its last argument, with a given transpose.
 
     Args:
         fun: `(residual_args, linear_args) -> output`, linear in `linear_args`.

@@ -1,4 +1,4 @@
-"""`custom_vjp`: functions with a reverse-mode rule of their own."""
+"""`custom_vjp`: functions with a custom reverse-mode rule."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from ._zeros import CustomVJPPrimal, shown
 
 
 class custom_vjp(CustomFunction):
-    """A function whose reverse-mode derivative is a pair of rules that you give.
+    """A function with a reverse-mode derivative given by the user as a pair of rules.
 
     When the function is differentiated, the forward rule is called in its place; it returns what
     the function returns, and residuals. The backward rule maps residuals and a cotangent of the
@@ -80,11 +80,11 @@ class custom_vjp(CustomFunction):
         """Defines the rules.
 
         Args:
-            fwd: Takes what the function takes; returns `(output, residuals)`.
+            fwd: Takes the arguments of the function; returns `(output, residuals)`.
             bwd: `(*nondiff arguments, residuals, cotangent) -> cotangents`, a tuple with an entry
                 for each differentiable argument. None stands for zeros.
-            symbolic_zeros: Whether `fwd` gets its arguments as `CustomVJPPrimal`, which tell what
-                is differentiated, and `bwd` known zeros as `SymbolicZero`.
+            symbolic_zeros: Whether `fwd` gets its arguments as `CustomVJPPrimal`, which marks
+                differentiated arguments, and `bwd` known zeros as `SymbolicZero`.
             optimize_remat: Accepted for compatibility; results that are not needed are dropped
                 anyhow.
         """
@@ -138,7 +138,7 @@ class _Applying(Applying):
     # Types known --------------------------------------------------------------------------------
 
     def record(self, operands: Sequence[Value]) -> list[Value]:
-        """Records the call, whose rules wait until a transformation asks for them."""
+        """Records the call; its rules run when a transformation needs them."""
         found = recorded(self.custom.recorded, self.call, self._trace)
         self.out_tree = found.out_tree
         function, rules = found.function, found.rules
@@ -228,7 +228,7 @@ class _Applying(Applying):
 def _no_values(residuals: PyTree) -> dict[int, UserObject]:
     """Returns Python's bools and refs among residuals by their numbers.
 
-    They say what the backward rule has to do, and stay what they are.
+    They control the backward rule, and stay unchanged.
     """
     leaves = tree.leaves(residuals)
     return {n: x for n, x in enumerate(leaves) if type(x) is bool or is_ref(x)}

@@ -1,4 +1,4 @@
-"""What rules with `symbolic_zeros=True` see: zeros that are no arrays, and which values move."""
+"""Arguments of rules with `symbolic_zeros=True`: symbolic zeros, differentiated values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a layer is, and the shape of what it gives."""
+"""The type of layers, and the shapes of their outputs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Layers: TypeAlias = Layer | tuple[UserFunction, UserFunction]
 def output_shape(
     function: UserFunction, input_shape: Shape, batch_axis: int, *arguments: UserObject
 ) -> Shape:
-    """Returns the shape of what a function gives for an input of a shape.
+    """Returns the shape of a function's output for an input shape.
 
     Args:
         function: Takes the input and `arguments`; the batch is at the same place in its result.

@@ -91,9 +91,9 @@ class OptimizerState(NamedTuple):
     """The state of an optimizer over a tree of parameters, a pytree.
 
     Attributes:
-        packed_state: For each array of parameters the leaves of what is kept of it.
+        packed_state: For each array of parameters the leaves of its state.
         tree_def: Structure of the parameters.
-        subtree_defs: For each array of parameters the structure of what is kept of it.
+        subtree_defs: For each array of parameters the structure of its state.
     """
 
     packed_state: Sequence[Sequence[UserObject]]
@@ -108,7 +108,7 @@ register_pytree_node(
 )
 
 
-# What the functions of an optimizer take and return, for annotations.
+# Types of the arguments and results of an optimizer's functions, for annotations.
 Array: TypeAlias = ArrayLike
 Params: TypeAlias = PyTree
 Updates: TypeAlias = Params
@@ -133,10 +133,10 @@ class Optimizer(NamedTuple):
 
 
 class JoinPoint:
-    """A leaf of a tree of parameters that holds the tree of what an optimizer keeps of it.
+    """A leaf of a parameter tree that holds the optimizer state of one parameter.
 
     Attributes:
-        subtree: What is kept.
+        subtree: The state.
     """
 
     def __init__(self, subtree: State):
@@ -216,7 +216,7 @@ def _check_same_structure(before: OptimizerState, after: OptimizerState) -> None
 
 
 def unpack_optimizer_state(opt_state: OptimizerState) -> PyTree:
-    """Returns the tree of the parameters with a `JoinPoint` of what is kept for each leaf.
+    """Returns the parameter tree with a `JoinPoint` of the state for each leaf.
 
     Which is what to write into a file: names of parameters are there.
     """
@@ -275,7 +275,7 @@ def momentum(step_size: StepSize, mass: float) -> _Triple:
 
     Args:
         step_size: As for `sgd`.
-        mass: What remains of the sum in each step, from 0 to 1.
+        mass: The factor of the sum in each step, from 0 to 1.
     """
     size = make_schedule(step_size)
 
@@ -361,7 +361,7 @@ def rmsprop_momentum(
         step_size: As for `sgd`.
         gamma: As for `rmsprop`.
         eps: As for `rmsprop`.
-        momentum: What remains of a step in the next one.
+        momentum: The factor of the previous step in each step.
     """
     size = make_schedule(step_size)
 
@@ -409,7 +409,7 @@ def adamax(step_size: StepSize, b1: float = 0.9, b2: float = 0.999, eps: float =
     Args:
         step_size: As for `sgd`.
         b1: As for `adam`.
-        b2: What remains of the maximum in each step.
+        b2: The factor of the maximum in each step.
         eps: As for `adam`.
     """
     size = make_schedule(step_size)

@@ -15,7 +15,7 @@ Extents of the batch may be -1, "any", in shapes.
 >>> shape, apply_fun(params, jnp.ones((3, 4))).shape
 ((-1, 2), (3, 2))
 
-Elsewhere: pools (`_pooling.py`), and what updates parameters (`optimizers.py`).
+Elsewhere: pools (`_pooling.py`), updates of parameters (`optimizers.py`).
 """
 
 from __future__ import annotations
@@ -243,7 +243,7 @@ def BatchNorm(
 ) -> Layer:
     """Makes a layer that brings the mean over axes to 0 and the variance to 1, then scales.
 
-    Mean and variance are those of the batch at hand, in training as in use.
+    Mean and variance are taken over the current batch, in training and in inference.
 
     Args:
         axis: Axes to take the mean over.

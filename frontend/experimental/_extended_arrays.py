@@ -1,4 +1,4 @@
-"""`EArray`: the class of arrays whose dtypes a library has added, of which there are none."""
+"""`EArray`: the class of arrays with dtypes added by a library. No such arrays exist."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from axir.dialect.core.errors import DTypeError
 
 
 class EArray(Array):
-    """An array of a dtype that a library has added. No array is one: `isinstance` says so.
+    """An array with a dtype added by a library. No array is an instance.
 
-    Arrays of keys, whose dtype is no number either, are of the class of all arrays.
+    Arrays of keys have the class of all arrays, although their dtype is not numeric.
 
     Raises:
         DTypeError: when one is made.

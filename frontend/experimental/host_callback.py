@@ -1,6 +1,6 @@
 """Values seen while programs run, by the names of 2020.
 
-`axir.debug.callback` and `axir.debug.print` are what serves today.
+Today's functions are `axir.debug.callback` and `axir.debug.print`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def id_tap(
     """Returns its argument, and calls a function with the value whenever the program runs.
 
     Args:
-        tap_func: Called as `tap_func(arg, **kwargs)`; what it returns is dropped.
+        tap_func: Called as `tap_func(arg, **kwargs)`; its result is ignored.
         arg: Tree of arrays.
         result: Returned in place of `arg`, if given.
         **kwargs: Passed on as they are.
@@ -94,13 +94,13 @@ def barrier_wait(logging_name: str | None = None) -> None:
 
 
 def call(callback_func: UserFunction, arg: PyTree, *, result_shape: PyTree = None) -> PyTree:
-    """Returns what a Python function of the value gives, called whenever the program runs.
+    """Returns the result of a Python function, called with the value in each run of the program.
 
     Args:
         callback_func: Function of a tree of arrays, which may have side effects.
         arg: The tree.
-        result_shape: Tree of what has `shape` and `dtype`, as the function returns it; None for a
-            function without results.
+        result_shape: Tree of objects with `shape` and `dtype`, like the results of the function;
+            None for a function without results.
 
     Raises:
         CallbackError: by the program, if the function returns something else.

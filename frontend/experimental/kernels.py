@@ -107,8 +107,8 @@ def kernel_call(
         kernel: Takes a ref for each operand, then one for each result. It runs once for each place
             of the grid, in order; when it is compiled it runs as Python only once, so that
             conditions on values are `when`, `select` and `while_loop`.
-        out_shape: Tree of what has `shape` and `dtype` (`ShapeDtypeStruct`, arrays): the results,
-            which are zeros before the kernel runs.
+        out_shape: Tree of objects with `shape` and `dtype` (`ShapeDtypeStruct`, arrays): the
+            results. They are zeros before the kernel runs.
         grid: How often the kernel runs, along each axis; the last axis runs fastest.
         parallel: Whether instances that differ along the first axis of the grid may run in any
             order. They must not write what another one reads or writes.
@@ -117,7 +117,7 @@ def kernel_call(
         A function of arrays that returns the tree of results.
 
     Raises:
-        ParameterError: for what is no grid, and for results without shape and dtype.
+        ParameterError: for an invalid grid, and for results without shape and dtype.
 
     >>> import axir, axir.numpy as jnp
     >>> from axir.experimental import kernels
@@ -154,11 +154,11 @@ def fori_loop(
     Args:
         lower: Where the index, an int32, begins.
         upper: Where it ends.
-        body: Returns what is carried to the next pass.
+        body: Returns the carry of the next iteration.
         init: A tree of numbers and arrays, or None, with which `body` writes into refs only.
 
     Returns:
-        What the last pass returns.
+        The result of the last iteration.
     """
     _in_kernel("fori_loop")
 

@@ -31,11 +31,11 @@ def __dir__() -> list[str]:
 
 
 def check_key_reuse(fun: UserFunction, /, *args: Options) -> None:
-    """Looks whether a function uses a key twice, without running it.
+    """Checks whether a function uses a key twice, without running it.
 
     Args:
         fun: The function.
-        *args: What it would be called with: trees of arrays, or of their types.
+        *args: Its arguments: trees of arrays, or of their types.
 
     Raises:
         KeyReuseError: it does, or uses the same key in each pass of a loop.

@@ -61,7 +61,7 @@ class Format:
 def with_layout_constraint(x: PyTree, layouts: PyTree) -> PyTree:
     """Asks for a layout of arrays in a program, which returns them row by row in any case.
 
-    Values of a program have no layout that anybody could see: the compiler chooses.
+    The layout of a program's values is not visible: the compiler chooses it.
 
     Args:
         x: A tree of arrays.
@@ -83,7 +83,7 @@ def with_layout_constraint(x: PyTree, layouts: PyTree) -> PyTree:
 def explicit_layout(
     f: UserFunction | None = None, /, *, in_layouts: PyTree | None = None
 ) -> UserFunction:
-    """Returns a function whose arguments are asked to have layouts; see `with_layout_constraint`.
+    """Returns a function that requests layouts for its arguments; see `with_layout_constraint`.
 
     Args:
         f: The function; without it, this is a decorator with options.

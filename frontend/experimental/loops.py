@@ -1,7 +1,7 @@
 """Loops and choices written as Python statements over mutable state, which are traced.
 
-Inside a `Scope` a body of a `for` statement runs once, to be recorded; what it assigns to
-attributes of the scope is carried from pass to pass.
+Inside a `Scope` a body of a `for` statement runs once, to be recorded; attributes of the scope that
+it assigns are carried between iterations.
 
 >>> import axir, axir.numpy as jnp
 >>> from axir.experimental import loops
@@ -49,7 +49,7 @@ class LoopScopeError(AxirError, ValueError):
 
 
 class Scope:
-    """A scope of mutable state: a context whose attributes loops in it may change.
+    """A scope of mutable state: a context with attributes that loops in it may change.
 
     Attributes hold trees of arrays. They must exist before a loop that assigns to them, and keep
     their structures and types.
@@ -71,7 +71,7 @@ class Scope:
 
     def __init__(self) -> None:
         object.__setattr__(self, "_state", {})
-        # The ranges whose bodies are being recorded, the innermost last.
+        # The ranges with bodies that are being recorded, innermost last.
         object.__setattr__(self, "_open", [])
 
     def range(
@@ -148,7 +148,7 @@ class Scope:
 
 
 class _Kind:
-    """What is made of a recorded body."""
+    """The kind of op for a recorded body."""
 
     uses_index = False
     is_branch = False
@@ -284,7 +284,7 @@ class _Range:
             )
 
     def _changed(self, inputs: list[Tracer], outputs: list[UserObject]) -> list[str]:
-        """Returns the names of the attributes of which the body changes a part."""
+        """Returns the names of the attributes that the body changes in part."""
         remaining = zip(inputs, outputs, strict=True)
         return [
             name

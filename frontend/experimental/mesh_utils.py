@@ -61,7 +61,7 @@ def create_hybrid_device_mesh(
     should_sort_granules_by_key: bool = True,
     allow_split_physical_axes: bool = False,
 ) -> np.ndarray:
-    """Returns devices of several groups as an array, in whose every axis the groups are outside.
+    """Returns devices of several groups as an array; on each axis the group index varies slowest.
 
     Args:
         mesh_shape: Shape of the mesh within a group.

@@ -1,4 +1,4 @@
-"""What processes that compute together agree on: values, barriers, arrays of parts."""
+"""Agreement between processes that compute together: values, barriers, arrays of parts."""
 
 from __future__ import annotations
 
@@ -69,11 +69,11 @@ def assert_equal(in_tree: PyTree, fail_message: str = "") -> None:
 
 
 def broadcast_one_to_all(in_tree: PyTree, is_source: bool | None = None) -> PyTree:
-    """Returns the values of one process in all: as NumPy arrays.
+    """Returns the values of one process in all processes, as NumPy arrays.
 
     Args:
         in_tree: A tree of arrays, of the same structure, shapes and dtypes in all processes.
-        is_source: Whether this is the process whose values are taken; process 0 by default.
+        is_source: Whether the values of this process are taken; by default process 0's are.
 
     >>> broadcast_one_to_all({"a": 1.0})
     {'a': array(1.)}
@@ -122,7 +122,7 @@ def _host(x: UserObject) -> HostArray:
 
 
 def _replicated(x: UserObject) -> UserObject:
-    """Returns an array of which each device has all."""
+    """Returns an array that each device holds completely."""
     whole = NamedSharding(x.sharding.mesh, PartitionSpec())
     return jit(lambda x: x, out_shardings=whole)(x)
 
@@ -131,7 +131,7 @@ def sync_global_devices(name: str) -> None:
     """Waits until all processes have come here.
 
     Args:
-        name: What this place is called; the same in all processes.
+        name: The name of the barrier; the same in all processes.
 
     Raises:
         UnequalValuesError: if others are at a place of another name.
@@ -140,7 +140,7 @@ def sync_global_devices(name: str) -> None:
 
 
 def reached_preemption_sync_point(step_id: int) -> bool:
-    """Tells whether a notice that the processes will be ended asks to save now: there is none."""
+    """Tells whether a notice that the processes will be ended asks to save now: always False."""
     return False
 
 
@@ -148,7 +148,7 @@ def reached_preemption_sync_point(step_id: int) -> bool:
 def live_devices(devices: Sequence[Device]) -> Iterator[list[Device]]:
     """Yields which of the devices belong to processes that are alive: all.
 
-    A process that is lost ends the job, so there is no time when some are alive.
+    A lost process ends the job, so either all processes are alive or none.
     """
     yield list(devices)
 
@@ -159,7 +159,7 @@ def host_local_array_to_global_array(
     """Returns arrays of the parts of all processes, spread over a mesh.
 
     Args:
-        local_inputs: A tree of what this process has.
+        local_inputs: A tree of the parts in this process.
         global_mesh: The mesh.
         pspecs: A tree of `PartitionSpec`s that is a prefix of it.
     """
@@ -177,7 +177,7 @@ def host_local_array_to_global_array(
 def global_array_to_host_local_array(
     global_inputs: PyTree, global_mesh: Mesh, pspecs: PyTree
 ) -> PyTree:
-    """Returns what this process has of arrays that are spread over a mesh.
+    """Returns this process's parts of arrays that are spread over a mesh.
 
     Args:
         global_inputs: A tree of arrays.
@@ -193,7 +193,7 @@ def global_array_to_host_local_array(
 
 
 def _local(x: UserObject, place: NamedSharding) -> UserObject:
-    """Returns an array of what the devices of this process hold, on the part of the mesh here."""
+    """Returns an array of this process's parts, on this process's part of the mesh."""
     if not x.sharding.is_equivalent_to(place, x.ndim):
         x = jit(lambda x: x, out_shardings=place)(x)
     shards = x.addressable_shards

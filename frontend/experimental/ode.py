@@ -1,10 +1,10 @@
 """Ordinary differential equations: `odeint`, with steps that adapt to the error.
 
 Runge-Kutta pairs of orders 5 and 4 (Dormand, Prince: A family of embedded Runge-Kutta formulae,
-1980), between whose steps a polynomial of degree 4 interpolates (Shampine: Some practical
-Runge-Kutta formulas, 1986). Derivatives solve the adjoint equation backwards in time (Chen et al.:
-Neural ordinary differential equations, 2018, appendix C), in memory that does not grow with the
-number of steps.
+1980). A polynomial of degree 4 interpolates between steps (Shampine: Some practical Runge-Kutta
+formulas, 1986). Derivatives solve the adjoint equation backwards in time (Chen et al.: Neural
+ordinary differential equations, 2018, appendix C), in memory that does not grow with the number of
+steps.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def odeint(
         *args: Trees of arrays.
         rtol: Tolerance of the error in a step, relative to each element of the state, of complex
             ones to each part.
-        atol: Tolerance besides, absolute.
+        atol: Absolute tolerance, added to the relative one.
         mxstep: Largest number of steps from a time of `t` to the next one.
         hmax: Largest step.
 
@@ -162,7 +162,7 @@ def _options(rtol: float, atol: float, mxstep: float, hmax: float) -> tuple[floa
     return tuple(map(float, named.values()))
 
 
-# What is solved ----------------------------------------------------------------------------------
+# The equation -----------------------------------------------------------------------------------
 
 
 class _Unkeyed(NamedTuple):
@@ -179,11 +179,12 @@ class _Unkeyed(NamedTuple):
 
 @dataclass(frozen=True)
 class _Dynamics:
-    """The right-hand side of an equation, as a key of what is traced and compiled for it.
+    """The right-hand side of an equation, as the key of its traced and compiled functions.
 
     Attributes:
-        identity: The user's function, or what was made of it with the values it closes over.
-        count: Number of its arguments besides these values.
+        identity: The user's function, or the function made from it with its captured values as
+            arguments.
+        count: Number of its arguments without the captured values.
         converted: A function of state, time, the arguments and these values.
     """
 
@@ -216,7 +217,7 @@ def _like(rate: PyTree, y: PyTree) -> PyTree:
 
 @dataclass(frozen=True)
 class _Adjoint:
-    """The right-hand side of the adjoint equation: state, its cotangent, those of the arguments.
+    """The right-hand side of the adjoint equation: state, its cotangent, the arguments' cotangents.
 
     Attributes:
         dynamics: The equation.
@@ -286,7 +287,7 @@ def _solve(solver: _Solver, y0: PyTree, times: UserObject, args: PyTree) -> PyTr
 
 
 def _real_vector(y: PyTree) -> tuple[Vector, Callable[[Vector], PyTree]]:
-    """Returns a state as a vector of real numbers, and what makes states of such."""
+    """Returns a state as a vector of real numbers, and the function back from vectors to states."""
     flat, unravel = ravel_pytree(y)
     if not is_complex(flat.dtype):
         return flat, unravel
@@ -368,7 +369,7 @@ class _Progress(NamedTuple):
 def _trajectory(
     solver: _Solver, rate: UserFunction, start: Vector, times: UserObject
 ) -> UserObject:
-    """Returns the states at ascending times, the first of which is that of the start."""
+    """Returns the states at ascending times; the first time is the start."""
     slope = rate(start, times[0])
     step = jnp.minimum(_first_step(solver, rate, start, slope, times[0]), solver.hmax)
     first = _Progress(step, times[0], start, slope, times[0], start, slope, start)
@@ -412,7 +413,7 @@ def _combined(weights: Sequence[float], slopes: Sequence[Vector]) -> Vector:
 
 
 def _error_ratio(solver: _Solver, error: Vector, before: Vector, after: Vector) -> UserObject:
-    """Returns the root mean square of an error over what is tolerated: at most 1 is tolerable."""
+    """Returns the root mean square of error / tolerance: at most 1 is tolerable."""
     size = jnp.maximum(jnp.abs(before), jnp.abs(after))
     ratio = error / (solver.atol + solver.rtol * size)
     return jnp.sqrt(jnp.mean(jnp.square(ratio)))
@@ -445,7 +446,7 @@ def _first_step(
 
 
 def _interpolated(progress: _Progress, target: UserObject) -> Vector:
-    """Returns the state at a time in the last step: the polynomial through what is known of it."""
+    """Returns the state at a time in the last step: by the interpolating polynomial."""
     dt = progress.t - progress.last_t
     at = jnp.where(dt > 0, (target - progress.last_t) / jnp.where(dt > 0, dt, 1), 1)
     dt, at = dt.astype(progress.y.dtype), at.astype(progress.y.dtype)

@@ -236,7 +236,7 @@ def trace(decay: float, nesterov: bool) -> GradientTransformation:
     """Makes a transformation to a decaying sum of updates (momentum).
 
     Args:
-        decay: What remains of the sum in each step.
+        decay: The factor of the sum in each step.
         nesterov: Whether to look ahead by one step.
     """
 
@@ -358,7 +358,7 @@ def apply_every(k: int = 1) -> GradientTransformation:
 
 
 def chain(*args: GradientTransformation) -> GradientTransformation:
-    """Makes a transformation of several, each of which gets what the one before gives."""
+    """Composes transformations: each gets the updates of the previous one."""
 
     def init(params: PyTree) -> list[UserObject]:
         return [first(params) for first, _ in args]
@@ -376,7 +376,7 @@ def chain(*args: GradientTransformation) -> GradientTransformation:
 
 
 def apply_updates(params: PyTree, updates: PyTree) -> PyTree:
-    """Returns the sum of two trees: parameters, and what updates made of gradients."""
+    """Returns the sum of two trees: parameters and updates."""
     return tree.map(lambda p, u: p + u, params, updates)
 
 

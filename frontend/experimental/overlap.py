@@ -1,6 +1,6 @@
-"""What may run beside what, under the names of `jax.experimental.overlap`.
+"""Overlap of operations, under the names of `jax.experimental.overlap`.
 
-The compiler orders operations by what they read; that a program says more changes nothing.
+The compiler orders operations by their operands; further hints in a program change nothing.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def program_order(
     strict_in_out: bool | tuple[bool, bool] = False,
     exclude_argnames: str | tuple[str, ...] | None = None,
 ) -> UserFunction:
-    """Returns a function as it is: its operations run in an order in which each has what it reads.
+    """Returns a function as it is: each operation runs after its operands.
 
     Args:
         f: The function; without it, this is a decorator with options.

@@ -36,7 +36,7 @@ Size = int | Sequence[int] | None
 
 
 def _shape_of(size: Size, *arguments: ArrayLike) -> tuple[int, ...]:
-    """Returns the shape of a draw: that of the arguments unless a size says another."""
+    """Returns the shape of a draw: the arguments' shape unless a size is given."""
     if size is None:
         return np.broadcast_shapes(*map(jnp.shape, arguments))
     return (size,) if isinstance(size, int) else tuple(size)
@@ -110,7 +110,7 @@ class StatefulPRNG:
         return random.randint(self.key(), _shape_of(size, first, end), first, end, dtype)
 
     def split(self, num: int | Sequence[int]) -> StatefulPRNG:
-        """Returns independent generators as one, whose leaves have `num` as leading axes.
+        """Returns independent generators as one generator; its leaves have `num` as leading axes.
 
         >>> import axir
         >>> drawn = axir.vmap(lambda rng: rng.integers(100))(stateful_rng(123).split(3))

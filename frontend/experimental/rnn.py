@@ -137,7 +137,7 @@ def swap_lstm_gates(
 ) -> Array:
     """Returns the weights with the cell's gate and the output's in each other's place.
 
-    Arguments and errors are those of `unpack_lstm_weights`.
+    Takes the arguments and raises the errors of `unpack_lstm_weights`.
     """
     swapped = []
     for part in _parts(weights, input_size, hidden_size, num_layers, bidirectional):

@@ -1,4 +1,4 @@
-"""`vectorize` as it was in 2020: a decorator made of a signature alone.
+"""`vectorize` as it was in 2020: a decorator made from a signature only.
 
 Today's, which takes the function first, is `axir.numpy.vectorize`.
 """
@@ -22,7 +22,7 @@ def vectorize(signature: str) -> Callable[[UserFunction], UserFunction]:
     """Returns a decorator: functions of arrays of the signature's axes broadcast over others.
 
     Args:
-        signature: As that of `axir.numpy.vectorize`.
+        signature: As in `axir.numpy.vectorize`.
 
     >>> import axir.numpy as jnp
     >>> rows_times = vectorize("(n,m),(m)->(n)")(jnp.dot)

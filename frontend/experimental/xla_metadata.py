@@ -21,7 +21,7 @@ def __dir__() -> list[str]:
 
 
 class _Notes(ContextDecorator):
-    """Notes for what a `with` block, or a function, computes."""
+    """Notes for the operations of a `with` block or a function."""
 
     def __enter__(self) -> None:
         return None
@@ -39,7 +39,7 @@ def set_xla_metadata(x: PyTree = None, **kwargs: Options) -> UserObject:
     """Returns arrays as they are; without arrays, a `with` block and decorator without effect.
 
     Args:
-        x: A tree of arrays whose operations the notes are about.
+        x: A tree of arrays; the notes are about their operations.
         **kwargs: The notes.
 
     >>> import axir.numpy as jnp
@@ -77,13 +77,13 @@ def xla_metadata_call2(
     Args:
         f: The function.
         metadata: Notes on its operations.
-        ad_metadata: Notes on those of its derivatives.
+        ad_metadata: Notes on the operations of its derivatives.
     """
     return xla_metadata_call2 if f is None else f
 
 
 def must_fuse_call(identifier: str) -> UserFunction:
-    """Returns a decorator that asks for one kernel, which is what the compiler makes if it can.
+    """Returns a decorator that asks for one kernel, which the compiler makes anyway if it can.
 
     Args:
         identifier: The name of the kernel.

@@ -1,4 +1,4 @@
-"""What those who extend axir use besides the public API: `axir.extend.core`, `extend.random`,
+"""Extension API, in addition to the public API: `axir.extend.core`, `extend.random`,
 `extend.linear_util`, `extend.backend`.
 """
 

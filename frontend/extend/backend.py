@@ -1,4 +1,4 @@
-"""What programs run on: the names of `jax.extend.backend` that are no part of XLA."""
+"""Platforms and devices: the names of `jax.extend.backend` that are no part of XLA."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def get_default_device() -> Device:
 
 
 def get_backend(platform: str | Client | None = None) -> Client:
-    """Returns what runs programs on a platform, by default that of the default device.
+    """Returns the runtime of a platform, by default the default device's.
 
     Raises:
-        DeviceNotFoundError: if there is no such platform.
+        DeviceNotFoundError: if the platform does not exist.
 
     >>> get_backend("cpu").platform
     'cpu'
@@ -51,7 +51,7 @@ def get_backend(platform: str | Client | None = None) -> Client:
 
 
 def backends() -> dict[str, Client]:
-    """Returns what runs programs on the platforms of this machine, by platform."""
+    """Returns the runtimes of this machine's platforms, by platform."""
     found = {}
     for platform in _PLATFORMS:
         try:

@@ -1,4 +1,4 @@
-"""The module `jax.extend.ifrt_programs`, of which nothing is left that is no part of IFRT."""
+"""The module `jax.extend.ifrt_programs`, which has only parts of IFRT: nothing is left here."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ Layer = Callable[..., Generator[UserObject, UserObject, None]]
 
 
 class StoreException(AxirError):
-    """What a layer leaves on the side was asked for before a call, or left twice."""
+    """The side output of a layer was requested before a call, or stored twice."""
 
 
 class Store(Generic[Stored]):
@@ -121,8 +121,8 @@ class WrappedFun:
         transforms: Each layer with its static arguments, the outermost first.
         stores: For each layer its place on the side, or None.
         params: Parameters of the call that are handed on.
-        in_type: The types of the arguments, if somebody has told.
-        debug_info: What is known of the function's names.
+        in_type: The types of the arguments, if known.
+        debug_info: The function's names, as far as they are known.
     """
 
     __slots__ = ("debug_info", "f", "f_transformed", "in_type", "params", "stores", "transforms")
@@ -172,7 +172,7 @@ class WrappedFun:
         return self.f_transformed(*args, **kwargs)
 
     def with_unknown_names(self) -> WrappedFun:
-        """Returns the function without what is known of its names."""
+        """Returns the function without its names."""
         return WrappedFun(
             self.f, self.f_transformed, self.transforms, self.stores, self.params, self.in_type
         )
@@ -205,7 +205,7 @@ def wrap_init(
     Args:
         f: The function.
         params: Parameters, which are called with as keyword arguments.
-        debug_info: What is known of its names (`axir.api_util.debug_info`).
+        debug_info: Its names, as far as they are known (`axir.api_util.debug_info`).
     """
     given = params or {}
     called = functools.partial(f, **given) if given else f
@@ -215,7 +215,7 @@ def wrap_init(
 def _through(
     layer: Layer, inner: UserFunction, args: tuple[UserObject, ...], kwargs: dict[str, Options]
 ) -> tuple[UserObject, Generator[UserObject, UserObject, None]]:
-    """Runs a layer until it gives what comes out of it."""
+    """Runs a layer until it yields its final results."""
     running = layer(*args, **kwargs)
     inner_args, inner_kwargs = next(running)
     return running.send(inner(*inner_args, **inner_kwargs)), running
@@ -227,7 +227,7 @@ def transformation(
     """Makes a generator a layer: it yields `(args, kwargs)`, gets the results, and yields others.
 
     Returns:
-        From a `WrappedFun`, and static arguments that precede those of the call, to one with the
+        From a `WrappedFun`, and static arguments that precede the call's arguments, to one with the
         layer.
     """
 
@@ -247,11 +247,11 @@ def transformation(
 def transformation_with_aux(
     gen: Layer,
 ) -> Callable[..., tuple[WrappedFun, Callable[[], UserObject]]]:
-    """Makes a generator a layer that yields a pair: the results, and what it leaves on the side.
+    """Makes a generator a layer that yields a pair: the results, and a side output.
 
     Returns:
         From a `WrappedFun` and static arguments to one with the layer, and a function that returns
-        what a call has left.
+        the side output of a call.
     """
 
     @functools.wraps(gen)
@@ -299,7 +299,7 @@ def transformation_with_aux2(
 
     Returns:
         From a `WrappedFun` and static arguments to one with the layer, and a function that returns
-        what a call has stored.
+        the stored side output of a call.
     """
 
     @functools.wraps(gen)
@@ -335,9 +335,9 @@ def merge_linear_aux(
 
 
 def cache(call: UserFunction, **options: Options) -> UserFunction:
-    """Remembers results of `call(fun: WrappedFun, *args)` by the function's layers and arguments.
+    """Caches results of `call(fun: WrappedFun, *args)` by the function's layers and arguments.
 
-    What the layers left on the side when the result was made is left again.
+    A cached call also restores the layers' side outputs.
 
     Args:
         call: The function to remember results of.

@@ -1,7 +1,7 @@
-"""Random generators of one's own, under the names of `jax.extend.random`.
+"""Custom random generators, under the names of `jax.extend.random`.
 
-A generator is a set of functions of the words of one key, traced like any program; keys for it have
-a dtype of their own.
+A generator is a set of functions of the words of one key, traced like any program; its keys have a
+separate dtype.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ def define_prng_impl(
         split: `(words, shape) -> words of new keys`, of shape `(*shape, *key_shape)`.
         random_bits: `(words, bit_width, shape) -> unsigned integers` of 8, 16, 32 or 64 bits.
         fold_in: `(words, uint32 scalar) -> words` of another key.
-        name: What users may call it; a number is added to the name that it has by default.
-        tag: What stands in the dtype of its keys, `key<tag>`; by default made up as well.
+        name: Its name for users; a number is added to the default name.
+        tag: The tag in the dtype of its keys, `key<tag>`; by default made up as well.
 
     Returns:
         The generator, which `axir.random.key` takes as `impl`.

@@ -55,7 +55,7 @@ def current() -> SourceInfo:
 
 
 def new_source_info() -> SourceInfo:
-    """Returns a place of which nothing is known."""
+    """Returns an unknown source location."""
     return SourceInfo(None, NameStack())
 
 
@@ -64,7 +64,7 @@ def extend_name_stack(name: str) -> AbstractContextManager[None]:
     return within_scope(name)
 
 
-# Names of transformations stand in the same place as those of scopes.
+# Names of transformations are stored in the same field as names of scopes.
 transform_name_stack = extend_name_stack
 
 
@@ -93,5 +93,5 @@ def user_context(traceback: UserObject, *, name_stack: NameStack | None = None) 
 
 
 def register_exclusion(path: str) -> None:
-    """Has errors and operations name no lines of the files whose paths begin so."""
+    """Hides files with this path prefix from the locations of errors and operations."""
     hidden_paths.append(path)

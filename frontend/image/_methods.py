@@ -21,7 +21,7 @@ class ResizeMethod(enum.Enum):
         LANCZOS3, LANCZOS5: Lanczos' kernels of radius 3 and 5.
         CUBIC: The cubic kernel of R. G. Keys (1981) with a = -1/2.
         CUBIC_PYTORCH: The same with a = -3/4, as PyTorch and OpenCV have it.
-        AREA: The mean of what an output pixel covers.
+        AREA: The mean of the pixels that an output pixel covers.
     """
 
     NEAREST = 0

@@ -17,7 +17,7 @@ from axir.numpy._arguments.promotion import array_argument, promote_inexact
 
 from ._methods import KERNELS, RADIUS, ResizeMethod
 
-# Sums of weights that are smaller are those of no pixel at all.
+# A smaller sum of weights means that no pixel contributes.
 _SMALLEST_SUM = 1000 * float(np.finfo(np.float32).eps)
 
 
@@ -72,10 +72,10 @@ def scale_and_translate(
     antialias: bool = True,
     precision: PrecisionLike = lax.Precision.HIGHEST,
 ) -> Value:
-    """Returns an image scaled and moved: what was at x is then at x * scale + translation.
+    """Returns an image scaled and moved: a point x moves to x * scale + translation.
 
-    The pixel at position i has its center at i + 1/2. What comes from outside the image is 0,
-    or with 'cubic-pytorch' and without `antialias` the pixel at the edge.
+    The pixel at position i has its center at i + 1/2. Pixels outside the image count as 0, or with
+    'cubic-pytorch' and without `antialias` the pixel at the edge.
 
     Args:
         image: Array of any number of dimensions; integers become floats.
@@ -183,7 +183,7 @@ def _weights(
         antialias: Whether it is widened when pixels become fewer.
 
     Returns:
-        An array of shape (size, new_size), whose columns have the sum 1, or are 0 outside.
+        An array of shape (size, new_size). Its columns have the sum 1, or are 0 outside.
     """
     if method is ResizeMethod.CUBIC_PYTORCH and antialias:
         method = ResizeMethod.CUBIC

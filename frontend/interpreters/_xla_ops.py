@@ -4,7 +4,7 @@ Translation rules of that time are functions of values of a program, `ops.Add(op
 or call methods of the builder that is their first argument, `c.Add(c.Mul(x, y), z)`. Both come
 here: `XlaBuilder` has the operations as methods.
 
-Elsewhere: programs, shapes and buffers of XLA's, of which there are none.
+Absent: XLA's programs, shapes and buffers.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _COMPARISONS = ("Eq", "Ge", "Gt", "Le", "Lt", "Ne")
 
 
 def _stretching(function: UserFunction) -> UserFunction:
-    """Returns a function of two values of which one may be a scalar, as XLA takes them."""
+    """Returns a function of two values; one may be a scalar, as in XLA."""
 
     def operation(lhs: XlaOp, rhs: XlaOp) -> XlaOp:
         shape = max(hlo.shape_of(lhs), hlo.shape_of(rhs), key=len)
@@ -115,7 +115,7 @@ OPERATIONS: dict[str, Callable[..., XlaOp]] = {
 
 
 class UnknownXlaOperationError(AxirError, AttributeError):
-    """A translation rule names an operation that is not among those of `xla_client.ops`."""
+    """A translation rule names an operation that `xla_client.ops` does not have."""
 
     def __init__(self, name: str):
         super().__init__(
@@ -127,7 +127,7 @@ class UnknownXlaOperationError(AxirError, AttributeError):
 
 
 class XlaBuilder:
-    """What rules of 2020 have as their first argument: the operations as methods.
+    """The first argument of the rules of 2020: the operations as methods.
 
     Raises:
         UnknownXlaOperationError: for an operation that is not among them.

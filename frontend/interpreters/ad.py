@@ -64,8 +64,8 @@ primitive_transposes = RuleTable("transpose")
 instantiate_zeros = instantiate
 add_jaxvals_p = OPS["add"]
 
-# Rules of early 2020 ask whether a tangent is this very object, and compute with all others. Known
-# zeros are objects of their own today, and become arrays where rules compute with them.
+# Rules of early 2020 ask whether a tangent is this very object, and compute with all others. Today
+# known zeros are separate objects, and become arrays where rules compute with them.
 zero = Zero(ShapedArray((), float0))
 
 
@@ -79,7 +79,7 @@ class _JvpTracers(type):
 
 
 class JVPTracer(metaclass=_JvpTracers):
-    """The tracers with which `jvp` calls a function, and what it makes of them.
+    """The tracers with which `jvp` calls a function, and the tracers of results.
 
     >>> import axir
     >>> axir.jvp(lambda x: x * isinstance(x, JVPTracer), (2.0,), (1.0,))[0]
@@ -88,7 +88,7 @@ class JVPTracer(metaclass=_JvpTracers):
 
 
 def add_jaxvals(x: UserObject, y: UserObject) -> UserObject:
-    """Returns the sum of two tangents or cotangents, either of which may be `Zero`."""
+    """Returns the sum of two tangents or cotangents; each may be `Zero`."""
     return add_tangents(x, y)
 
 
@@ -185,7 +185,7 @@ def get_primitive_transpose(p: Primitive) -> Rule:
     """Returns the rule of transposition of a primitive.
 
     Raises:
-        MissingRuleError: if it has none.
+        MissingRuleError: if it is missing.
     """
     try:
         return primitive_transposes[p]

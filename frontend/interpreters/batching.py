@@ -1,10 +1,10 @@
 """Batching rules of primitives.
 
 `primitive_batchers[p] = rule` with `rule(operands, axes, **params) -> (result, axis)`, where `axes`
-tells for each operand the position of the batch axis, or None if it has none. A rule that must
-know the axis itself stands in `fancy_primitive_batchers`: `rule(axis, operands, axes, **params)`
-with the `AxisData` of the axis, or in `axis_primitive_batchers`: `rule(size, name, None, operands,
-axes, **params)`.
+tells for each operand the position of the batch axis, or None without a batch axis. A rule that
+needs the axis is stored in `fancy_primitive_batchers`: `rule(axis, operands, axes, **params)` with
+the `AxisData` of the axis, or in `axis_primitive_batchers`: `rule(size, name, None, operands, axes,
+**params)`.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class AxisData:
     """The axis over which a function is vectorized.
 
     Attributes:
-        name: What collectives call it, or None.
+        name: Its name in collectives, or None.
         size: Its extent.
     """
 
@@ -99,11 +99,11 @@ def broadcast(x: UserObject, sz: int, axis: int | None, mesh_axis: UserObject = 
 def bdim_at_front(
     x: UserObject, bdim: int | None, size: int, mesh_axis: UserObject = None
 ) -> UserObject:
-    """Moves the batch axis to the front, broadcasting a value that has none.
+    """Moves the batch axis to the front, broadcasting a value without one.
 
     Args:
         x: The value.
-        bdim: Its batch axis, or None if it has none.
+        bdim: Its batch axis, or None.
         size: Extent of the axis.
         mesh_axis: Accepted for compatibility: the axis lies where its values do.
     """

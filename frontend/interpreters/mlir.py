@@ -62,7 +62,7 @@ def __dir__() -> list[str]:
 
 Rule = UserFunction
 LoweringRule = UserFunction
-# What rules are handed; its `avals_in` and `avals_out` are types.
+# The context passed to rules; its `avals_in` and `avals_out` are types.
 LoweringRuleContext = LoweringContext
 Value = ir.Value
 
@@ -143,16 +143,17 @@ def emit_python_callback(
     """Calls a function of NumPy arrays when the compiled code runs, from a lowering rule.
 
     Args:
-        ctx: What the rule was handed.
+        ctx: The context passed to the rule.
         callback: Takes read-only NumPy arrays, and returns a sequence of array-like values.
         token: Is handed back; calls stay in their order without one.
         operands: MLIR values, as the rule got them.
         operand_avals: Their types.
-        result_avals: Types of what the function returns.
+        result_avals: Types of the function's results.
         has_side_effect, returns_token, partitioned, sharding: Of no consequence.
 
     Returns:
-        MLIR values of the results, the token, and None: a program holds what it calls.
+        MLIR values of the results, the token, and None, because a program holds references to its
+        callbacks.
 
     Raises:
         HostCallNeededError: if the code will not run in this process.
@@ -170,7 +171,7 @@ def aval_to_ir_type(ctx: UserObject, aval: ShapedArray | None = None) -> UserObj
     """Returns the MLIR tensor type of a type.
 
     Args:
-        ctx: What a rule was handed. Programs for JAX up to 0.11 leave it out.
+        ctx: The context passed to a rule. Programs for JAX up to 0.11 leave it out.
         aval: The type.
     """
     return (ctx if aval is None else aval).mlir
@@ -198,7 +199,7 @@ def ir_constant(
     Args:
         val: The numbers.
         const_lowering: Of no consequence: constants stand where they are used.
-        aval: Their type, whose dtype they are converted to.
+        aval: Their type; they are converted to its dtype.
     """
     dtype = None if aval is None else aval.dtype
     return hlo.constant(np.asarray(as_array(val).host(), dtype))

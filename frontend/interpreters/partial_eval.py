@@ -1,7 +1,7 @@
-"""Programs of which a part is known, under the names of `jax.interpreters.partial_eval`.
+"""Partially known programs, under the names of `jax.interpreters.partial_eval`.
 
-While axir traces a function, it computes at once what depends on known values alone. So splitting
-off the known part of a program is tracing it with some arguments known (`trace_to_jaxpr_nounits`).
+While axir traces a function, it computes operations on known values at once. So splitting off the
+known part of a program is tracing it with some arguments known (`trace_to_jaxpr_nounits`).
 
 >>> import axir.numpy as jnp
 >>> from axir.core import ShapedArray
@@ -57,12 +57,12 @@ def __dir__() -> list[str]:
 DynamicJaxprTracer = JaxprTracer = Tracer
 Val = UserObject
 
-# Rules for primitives whose known part is not what their operands tell. No primitive here needs
-# one; those that programs write are kept, and nothing asks for them.
+# Rules for primitives with a known part that does not follow from their operands. No primitive here
+# needs one. Rules added by programs are stored, and never used.
 custom_partial_eval_rules: dict[Primitive, UserFunction] = {}
 partial_eval_jaxpr_custom_rules: dict[Primitive, UserFunction] = {}
-# `(used results, equation) -> (used operands, equation or None)`: what `dce_jaxpr` leaves of an
-# equation of which some result is used.
+# `(used results, equation) -> (used operands, equation or None)`: the remainder of an equation with
+# a used result, for `dce_jaxpr`.
 dce_rules: dict[Primitive, UserFunction] = {}
 
 
@@ -72,9 +72,9 @@ class _Parts(NamedTuple):
 
 
 class PartialVal(_Parts):
-    """What is known of a value: the value itself, or its type.
+    """A partially known value: the value itself, or only its type.
 
-    It is a pair of type and value, one of which is None. In 2020 it was made from one.
+    It is a pair of type and value; one of them is None. In 2020 it was made from one.
     """
 
     __slots__ = ()
@@ -82,18 +82,18 @@ class PartialVal(_Parts):
     def __new__(
         cls, aval: ShapedArray | tuple[UserObject, UserObject] | None, value: UserObject = None
     ) -> PartialVal:
-        """Returns what is known, from a type and a value or from a pair of them."""
+        """Makes it from a type and a value, or from a pair of them."""
         known_type, known_value = aval if isinstance(aval, tuple) else (aval, value)
         return super().__new__(cls, known_type, known_value)
 
     @classmethod
     def known(cls, value: UserObject) -> PartialVal:
-        """Returns what is known of a value that is there."""
+        """Returns a partial value with a known value."""
         return cls(None, value)
 
     @classmethod
     def unknown(cls, aval: ShapedArray) -> PartialVal:
-        """Returns what is known of a value of a type."""
+        """Returns a partial value with an unknown value of a type."""
         return cls(aval, None)
 
     def is_known(self) -> bool:
@@ -119,12 +119,12 @@ def trace_to_jaxpr_nounits(
 
     Args:
         fun: A function of flat values that returns a sequence of them.
-        pvals: What is known of its arguments.
+        pvals: Its arguments as partial values.
         instantiate: Which results to take as unknown in any case.
 
     Returns:
-        The jaxpr of the unknown results as a function of the unknown arguments; what is known of
-        all results; and the values of the jaxpr's constants.
+        The jaxpr of the unknown results as a function of the unknown arguments; the partial values
+        of all results; and the values of the jaxpr's constants.
     """
     with Trace(fun.__name__, "Jaxpr", is_ambient=False) as trace:
         arguments = [
@@ -174,7 +174,7 @@ def trace_to_jaxpr_dynamic(
 def dce_jaxpr(
     jaxpr: Jaxpr, used_outputs: bool | Sequence[bool], instantiate: bool | Sequence[bool] = False
 ) -> tuple[Jaxpr, list[bool]]:
-    """Leaves out of a jaxpr what nobody uses; what acts stays, and so do the constants.
+    """Removes unused equations without effects from a jaxpr; the constants stay.
 
     Args:
         jaxpr: The jaxpr.
@@ -197,7 +197,7 @@ def dce_jaxpr(
 def _smaller(
     jaxpr: Jaxpr, used_outputs: bool | Sequence[bool], instantiate: bool | Sequence[bool]
 ) -> tuple[Jaxpr, list[bool], list[bool]]:
-    """Returns the jaxpr without what nobody uses, which inputs are left, which constants used."""
+    """Returns the jaxpr without unused equations, the remaining inputs, and the used constants."""
     marks = _marks(used_outputs, len(jaxpr.outvars))
     outputs = [v for v, is_used in zip(jaxpr.outvars, marks, strict=True) if is_used]
     reached = backward_slice(jaxpr.eqns, outputs, is_kept=is_effectful, enter=_reduced)
@@ -213,7 +213,7 @@ def _marks(marks: bool | Sequence[bool], count: int) -> list[bool]:
 
 
 def _reduced(equation: Equation, wanted: set[Var]) -> Equation | None:
-    """Returns what is left of an equation by the rule of its primitive, if it has one."""
+    """Returns the remainder of an equation by its primitive's rule, if it has a rule."""
     rule = dce_rules.get(equation.primitive)
     if rule is None:
         return equation
@@ -224,7 +224,7 @@ def _reduced(equation: Equation, wanted: set[Var]) -> Equation | None:
 def dce_jaxpr_consts(
     jaxpr: Jaxpr, used_outputs: Sequence[bool], instantiate: bool | Sequence[bool] = False
 ) -> tuple[Jaxpr, list[bool], list[bool]]:
-    """Leaves out of a jaxpr what nobody uses, constants as well; see `dce_jaxpr`.
+    """Removes unused equations and constants from a jaxpr; see `dce_jaxpr`.
 
     Returns:
         The jaxpr, which of its constants are left, and which of its inputs.

@@ -1,4 +1,4 @@
-"""The module `jax.interpreters.pxla`, of which nothing is left that is no part of XLA."""
+"""The module `jax.interpreters.pxla`, which has only parts of XLA: nothing is left here."""
 
 from __future__ import annotations
 

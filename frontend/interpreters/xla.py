@@ -1,8 +1,8 @@
 """Names of `jax.interpreters.xla` that are no part of XLA, and its tables of 2020.
 
 Rules of 2020, `rule(builder, *values, **params)`, are entered in `translations`, or for a platform
-in `backend_specific_translations[platform]`; `mlir.register_lowering` is what serves today. The
-operations that they write are those of `jax.lib.xla_client.ops`.
+in `backend_specific_translations[platform]`; today's function is `mlir.register_lowering`. They
+write the operations of `jax.lib.xla_client.ops`.
 
 >>> from axir import core
 >>> from axir.interpreters import xla
@@ -38,15 +38,15 @@ def __dir__() -> list[str]:
     return __all__
 
 
-# What makes arguments arrays of legal dtypes, by their class. Classes that are added are not asked
-# for: a class says how it becomes an array by `__jax_array__`.
+# Functions that convert arguments to arrays of legal dtypes, by class. Added entries are ignored: a
+# class defines its conversion to an array by `__jax_array__`.
 canonicalize_dtype_handlers: dict[type, UserFunction] = dict.fromkeys(
     pytype_aval_mappings, as_array
 )
 
 
 def apply_primitive(prim: Primitive, *args: UserObject, **params: Param) -> UserObject:
-    """Applies a primitive to values: one of a user's own by what lowers it, compiled.
+    """Applies a primitive to values: a user's primitive is compiled by its lowering.
 
     So it serves as the rule of `def_impl` for a primitive that has no other.
 

@@ -1,8 +1,8 @@
 """`axir.lax`: the operations themselves, under JAX's names.
 
 Unlike the functions of `axir.numpy`, these promote neither dtypes nor ranks (scalars excepted):
-what they take is what the dialect's ops take, which stretch extents of 1 if they are elementwise.
-They are declared in `axir.dialect.ops`.
+they take the operands of the dialect's ops. Elementwise ops broadcast extents of 1. They are
+declared in `axir.dialect.ops`.
 
 >>> import axir.numpy as jnp
 >>> from axir import lax

@@ -1,4 +1,4 @@
-"""What functions may be told of their accuracy."""
+"""Options for the accuracy of functions."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def full(
     Args:
         shape: Its shape.
         fill_value: A scalar: a Python or NumPy number, or an array of rank 0.
-        dtype: Its dtype; by default that of the value (weak if the value's is).
+        dtype: Its dtype; by default the value's (weak if the value's is).
         sharding: Where it lies; by default wherever a computation is.
 
     Raises:
@@ -74,7 +74,7 @@ def broadcasted_iota(
         dtype: Its dtype, of numbers.
         shape: Its shape.
         dimension: Along which it counts.
-        out_sharding: How it is cut along axes of a mesh whose type is `Explicit`.
+        out_sharding: How it is cut along `Explicit` axes of a mesh.
 
     Raises:
         DTypeError: for bool.

@@ -1,4 +1,4 @@
-"""Collectives in two steps: one begins them, and one waits for what comes out.
+"""Collectives in two steps: one begins them, and one waits for their results.
 
 The compiler puts the steps where they fit; a program may say so, and computes the same.
 """
@@ -18,7 +18,7 @@ from .parallel import psum_scatter
 
 @dataclass(frozen=True)
 class Future:
-    """What a collective that was begun will give; `done()` waits for it."""
+    """The future result of a started collective; `done()` waits for it."""
 
     _value: Value
 
@@ -51,7 +51,7 @@ def psum_scatter_start(
     """Begins a `psum_scatter`, with its arguments.
 
     Returns:
-        For each array of `x` a `Future`, whose `done()` is the array of the result.
+        For each array of `x` a `Future`; its `done()` returns the array of the result.
 
     >>> import axir, axir.numpy as jnp
     >>> begun = lambda x: psum_scatter_start(x, "i").done()

@@ -1,4 +1,4 @@
-"""Solvers that are differentiated through what they solve: `custom_linear_solve`, `custom_root`."""
+"""Solvers with implicit differentiation: `custom_linear_solve`, `custom_root`."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class _System:
         return trace_function(flat, self.types, name=name)
 
     def checked(self, result: PyTree, name: str) -> list[UserObject]:
-        """Returns the leaves of a vector; raises if it is none of the system's."""
+        """Returns the leaves of a vector; raises if it is no vector of the system."""
         leaves, structure = tree.flatten(result)
         if structure != self.structure:
             raise TreeError(
@@ -98,8 +98,8 @@ def custom_linear_solve(
     reverse mode the transposed system is solved.
 
     Args:
-        matvec: Multiplies by A: a linear function from a tree like `b` to a tree like `b`. What
-            is differentiated in A is what it closes over.
+        matvec: Multiplies by A: a linear function from a tree like `b` to a tree like `b`.
+            Derivatives of A are taken in the values that it captures.
         b: The right-hand side, an array or a tree of arrays.
         solve: `(matvec, b) -> x`.
         transpose_solve: `(vecmat, b) -> x` for the transposed system; without it reverse mode is
@@ -159,7 +159,7 @@ def custom_linear_solve(
 
 
 def _transposed_product(product: Function) -> Function:
-    """Returns the function that multiplies by the transpose, with what the product captured."""
+    """Returns the function that multiplies by the transpose, with the captures of the product."""
     count = len(product.inputs)
     is_linear = (*(True for _ in product.inputs), *(False for _ in product.captures))
 
@@ -185,8 +185,8 @@ def custom_root(
     (df/dx) dx = -(df/da) da.
 
     Args:
-        f: From a tree to a tree of the same structure, shapes and dtypes. What is differentiated
-            is what it closes over.
+        f: From a tree to a tree of the same structure, shapes and dtypes. Derivatives are taken in
+            the values that it captures.
         initial_guess: Where `solve` starts; it does not influence derivatives.
         solve: `(f, initial_guess) -> x`, or `(x, auxiliary)` with `has_aux`.
         tangent_solve: `(g, y) -> the solution of g(x) = y` for a linear function `g`.
@@ -223,7 +223,7 @@ def custom_root(
 
         return custom_linear_solve(multiply, right, tangent_solve, tangent_solve)
 
-    # What the solvers themselves close over does not influence the root.
+    # Captures of the solvers do not influence the root.
     solver, further = hoist(solved, guess, *consts, is_const=lambda x: True)
     tangent_solver, last = hoist(solve_tangent, guess, guess, *consts, is_const=lambda x: True)
     end = 1 + count + len(further)
@@ -247,11 +247,11 @@ def custom_root(
 def _converted(
     f: Callable[[UserObject], UserObject], guess: UserObject
 ) -> tuple[UserFunction, list, UserObject]:
-    """Makes traced values that a function closes over arguments, and fits the guess to it.
+    """Turns the traced captures of a function into arguments, and fits the guess to the function.
 
     Returns:
-        The function, which takes a guess and these values; the values; and the guess, weak numbers
-        of which have the dtypes that the function makes of them, as in loops.
+        The function, which takes a guess and these values; the values; and the guess. Weakly typed
+        numbers of the guess get the dtypes of the function's results, as in loops.
     """
     while True:
         types: list[ShapedArray] = []

@@ -1,4 +1,4 @@
-"""Operations whose result lies where the argument `out_sharding` says."""
+"""Operations with an argument `out_sharding` for the placement of the result."""
 
 from __future__ import annotations
 

@@ -33,14 +33,14 @@ class Precision(enum.Enum):
 
 
 def dtype(x: UserObject) -> np.dtype:
-    """Returns the dtype that an array or scalar has here, or a dtype stands for.
+    """Returns the dtype of an array or scalar, or the dtype that a name stands for.
 
     Args:
         x: Array, scalar, or a dtype, its name or a scalar type of it.
 
     Raises:
         DTypeError: for names of other dtypes.
-        NonArrayArgumentError: for what has no dtype.
+        NonArrayArgumentError: for an object without a dtype.
 
     >>> from axir import lax
     >>> lax.dtype(1.0), lax.dtype("int64")
@@ -52,7 +52,7 @@ def dtype(x: UserObject) -> np.dtype:
 
 
 def optimization_barrier(operand: PyTree, /) -> UserObject:
-    """Returns a tree of arrays; the compiler computes all of them before what uses any of them.
+    """Returns a tree of arrays; the compiler computes all of them before the users of any of them.
 
     Nothing is folded or moved across it. It is differentiable and can be vectorized.
 
@@ -138,7 +138,7 @@ def _wrapped(index: Value, extent: int) -> Value:
 
 
 def stop_gradient(x: ArrayLike) -> UserObject:
-    """Returns the arrays of a tree, whose derivatives count as zero.
+    """Returns the arrays of a tree unchanged; their derivatives count as zero.
 
     >>> import axir
     >>> float(axir.grad(lambda x: x * stop_gradient({"factor": x})["factor"])(3.0))

@@ -1,4 +1,4 @@
-"""What depends on where a program runs: `platform_dependent`, and numbers without a key."""
+"""Functions that depend on the platform: `platform_dependent`, and random numbers without a key."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ random = late_module("axir.random")
 def platform_dependent(
     *args: Options, default: UserFunction | None = None, **per_platform: UserFunction
 ) -> UserObject:
-    """Applies the function for the platform that the program runs on, that of the default device.
+    """Applies the function for the platform of the program: the default device's.
 
     Args:
         *args: Arguments of the functions.
@@ -41,7 +41,7 @@ def platform_dependent(
             two.
 
     Raises:
-        ParameterError: if there is none for the platform.
+        ParameterError: if no function for the platform is given.
 
     >>> from axir import lax
     >>> float(lax.platform_dependent(2.0, cpu=lambda x: x + 1, default=lambda x: x))
@@ -62,7 +62,7 @@ def platform_dependent(
 
 @lies_where_told
 def empty(shape: UserObject, dtype: UserObject, *, out_sharding: UserObject = None) -> Array:
-    """Returns an array of zeros, since there is no uninitialized memory.
+    """Returns an array of zeros, because axir has no uninitialized memory.
 
     >>> from axir import lax
     >>> lax.empty(2, "float32")

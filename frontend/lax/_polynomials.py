@@ -1,6 +1,6 @@
 """Polynomials in one variable, 1 - x^2, and the logarithm to the base of two.
 
-Here derivatives are formulas of their own: those of a polynomial are polynomials again.
+Here derivatives have explicit formulas: the derivatives of a polynomial are polynomials again.
 """
 
 from __future__ import annotations
@@ -79,8 +79,7 @@ def polynomial(x: ArrayLike, coeffs: Sequence[ArrayLike], *, unroll: int | None 
 
     Args:
         x: Where to take the values.
-        coeffs: The coefficients, that of the constant first: numbers, or arrays that broadcast
-            against `x`.
+        coeffs: The coefficients, the constant first: numbers, or arrays that broadcast against `x`.
         unroll: Up to how many coefficients the steps are written out, 8 by default; more are
             steps of a loop.
 

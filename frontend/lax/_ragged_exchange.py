@@ -28,13 +28,14 @@ def ragged_all_to_all(
     ones to the second, and so on.
 
     Args:
-        operand: What is sent; slices are along the first axis.
-        output: What the slices that are received are written into; the other extents are those of
-            the operand.
+        operand: The array to send; slices are along the first axis.
+        output: The array into which received slices are written; its other extents equal the
+            operand's.
         input_offsets: Where in the operand each of the k slices begins.
         send_sizes: Their lengths.
         output_offsets: Where each of the slices sent begins in the output of its receiver.
-        recv_sizes: Lengths of the slices that are received; they say what the senders' sizes say.
+        recv_sizes: Lengths of the slices that are received; they must agree with the senders'
+            sizes.
         axis_name: Name of the axis.
         axis_index_groups: Partition of the positions into groups, which exchange separately.
 

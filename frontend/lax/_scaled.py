@@ -1,4 +1,4 @@
-"""Products of matrices whose elements come with scales, one for each block of elements."""
+"""Products of matrices with scales, one for each block of elements."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def scaled_dot(
     Args:
         lhs: Array, mostly of narrow floats.
         rhs: Array.
-        lhs_scale: Scales of lhs: of the same rank, and of extents that divide those of lhs; each
+        lhs_scale: Scales of lhs: of the same rank, and of extents that divide lhs's extents; each
             scale counts for a block of elements. None for no scales.
         rhs_scale: Likewise of rhs.
         dimension_numbers: As of `dot_general`. By default matrices are multiplied, and arrays of
@@ -33,7 +33,7 @@ def scaled_dot(
         preferred_element_type: dtype of the result, and to add in; bfloat16 by default.
 
     Raises:
-        ShapeError: if the extents of scales do not divide those of the operand, or there are no
+        ShapeError: if the extents of scales do not divide the operand's extents, or there are no
             dimension numbers for other ranks than two and three.
 
     >>> import axir.numpy as jnp

@@ -1,4 +1,4 @@
-"""What orders, keeps and names computations: tokens, `dce_sink`, `composite`."""
+"""Order, preservation and names of computations: tokens, `dce_sink`, `composite`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ _TOKEN = ShapedArray((0,), np.dtype(np.bool_))
 def create_token(_: UserObject = None) -> Value:
     """Returns a token: a value for nothing but order.
 
-    What takes a token comes after what made it. Tokens are bool arrays without elements.
+    An op that takes a token runs after the op that made the token. Tokens are bool arrays without
+    elements.
 
     >>> create_token().shape
     (0,)
@@ -76,7 +77,7 @@ def dce_sink(val: ArrayLike, *, prevent_mlir_dce: bool = False) -> None:
 def composite(decomposition: UserFunction, name: str, version: int = 0) -> UserFunction:
     """Returns a function as one named operation, which its ops define.
 
-    In a module it is a function of its own, under its name, that is called.
+    In a module it is a separate function under its name, and a call of it.
 
     Args:
         decomposition: Function of arrays or trees of arrays; keyword arguments are attributes:

@@ -1,7 +1,7 @@
 """`axir.lax.linalg`: decompositions of matrices, and equations with special ones.
 
-Matrices stand in the last two axes; any axes before are batch axes. What promotes dtypes and
-broadcasts stands in `axir.numpy.linalg` and `axir.scipy.linalg`.
+Matrices stand in the last two axes; any axes before are batch axes. Elsewhere: functions that
+promote dtypes and broadcast (`axir.numpy.linalg`, `axir.scipy.linalg`).
 
 >>> import axir.numpy as jnp
 >>> from axir.lax import linalg

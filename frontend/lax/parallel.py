@@ -89,7 +89,7 @@ def _extent(name: UserObject, groups: UserObject) -> int:
 
 
 def axis_size(axis_name: AxisName) -> int:
-    """Returns the extent of a mapped axis, or the product of those of several.
+    """Returns the extent of a mapped axis, or the product of several extents.
 
     Raises:
         UnboundAxisNameError: if no surrounding transformation maps an axis of that name.
@@ -174,17 +174,17 @@ def _sum(x: Value, names: tuple[UserObject, ...], groups: UserObject) -> Value:
 
 
 def _tracked(names: Sequence[UserObject]) -> tuple[UserObject, ...]:
-    """Returns those of some axes along which types say whether values vary."""
+    """Returns the axes with tracked variation: types say whether values vary along them."""
     return tuple(name for name in names if name in state.tracked_axes)
 
 
 def _varying(x: ArrayLike, names: Sequence[UserObject]) -> Value:
-    """Returns what a collective over axes takes: a value that may vary along them."""
+    """Returns the operand of a collective over axes: a value that may vary along them."""
     return collectives.pvary(as_value(x), _tracked(names))
 
 
 def pmean(x: ArrayLike, axis_name: AxisName, *, axis_index_groups: UserObject = None) -> UserObject:
-    """Averages over a mapped axis; every position gets the mean. Arguments are those of `psum`."""
+    """Averages over a mapped axis; every position gets the mean. Takes the arguments of `psum`."""
     total = psum(x, axis_name, axis_index_groups=axis_index_groups)
     count = psum(1, axis_name, axis_index_groups=axis_index_groups)
 
@@ -198,12 +198,12 @@ def pmean(x: ArrayLike, axis_name: AxisName, *, axis_index_groups: UserObject = 
 
 
 def pmax(x: ArrayLike, axis_name: AxisName, *, axis_index_groups: UserObject = None) -> UserObject:
-    """Returns the largest values along a mapped axis. Arguments are those of `psum`."""
+    """Returns the largest values along a mapped axis. Takes the arguments of `psum`."""
     return _reduction(collectives.pmax_primitive, x, axis_name, axis_index_groups)
 
 
 def pmin(x: ArrayLike, axis_name: AxisName, *, axis_index_groups: UserObject = None) -> UserObject:
-    """Returns the smallest values along a mapped axis. Arguments are those of `psum`."""
+    """Returns the smallest values along a mapped axis. Takes the arguments of `psum`."""
     return _reduction(collectives.pmin_primitive, x, axis_name, axis_index_groups)
 
 
@@ -269,7 +269,7 @@ def all_gather(
 
     Args:
         x: Array or tree of arrays.
-        axis_name: Name of the axis, or a tuple of names, of which the last varies fastest.
+        axis_name: Name of the axis, or a tuple of names; the last one varies fastest.
         axis_index_groups: Partition of the positions into groups, which gather separately.
         axis: Where the gathered values stand in the results.
         tiled: Whether they are concatenated along that axis instead of stacked along a new one.
@@ -304,7 +304,7 @@ def all_gather(
 
 
 def _same_everywhere(x: Value, names: Sequence[UserObject], groups: UserObject) -> Value:
-    """Returns a value that is the same along axes as one whose type says so."""
+    """Marks a value as equal along axes in its type."""
     tracked = _tracked(names)
     if not tracked:
         return x
@@ -328,11 +328,11 @@ def psum_scatter(
 
     Args:
         x: Array or tree of arrays.
-        axis_name: Name of the axis, or a tuple of names, of which the last varies fastest.
+        axis_name: Name of the axis, or a tuple of names; the last one varies fastest.
         scatter_dimension: The dimension that is distributed.
         axis_index_groups: Partition of the positions into groups, which are summed separately.
-        tiled: Whether each position gets a slice of the dimension, whose extent must then be
-            divisible by that of the axis, instead of one index, which drops the dimension.
+        tiled: Whether each position gets a slice of the dimension instead of one index, which drops
+            the dimension. The dimension's extent must then be divisible by the axis's extent.
 
     Raises:
         ShapeError: if the extent of the dimension does not fit.
@@ -369,7 +369,7 @@ def all_to_all(
 
     Args:
         x: Array or tree of arrays.
-        axis_name: Name of the axis, or a tuple of names, of which the last varies fastest.
+        axis_name: Name of the axis, or a tuple of names; the last one varies fastest.
         split_axis: The axis of the value that is distributed.
         concat_axis: Where the parts received stand in the result.
         axis_index_groups: Partition of the positions into groups, which exchange separately.
@@ -448,8 +448,9 @@ def pcast(x: ArrayLike, axis_name: AxisName, *, to: str) -> UserObject:
         axis_name: Name of the axis, or a tuple of names.
         to: `"varying"`, `"reduced"` or `"unreduced"`.
 
-    A value that all places hold alike may so become one that each has for itself. That happens by
-    itself where it meets values that vary; the derivative is the sum of what the places find.
+    A value that is equal at all positions may become one that varies. This conversion happens
+    automatically where the value meets varying values. Its derivative is the sum over all
+    positions.
 
     Raises:
         ParameterError: for another word, or if the value varies along the axis already.

@@ -45,8 +45,8 @@ def dot_product_attention(
 
     Args:
         query: Array of shape (B, T, N, H), or (T, N, H) without a batch.
-        key: Array of shape (B, S, K, H), where K divides N: heads of the query share those of key
-            and value.
+        key: Array of shape (B, S, K, H), where K divides N: several query heads share one head of
+            key and value.
         value: Array of the shape of `key`.
         bias: Array to add to the logits, which broadcasts to (B, N, T, S).
         mask: Bool array of the logits that take part, which broadcasts to (B, N, T, S).
@@ -135,7 +135,7 @@ def _mask(
     key_lengths: UserObject,
     window: UserObject,
 ) -> Value | None:
-    """Combines what says which logits take part."""
+    """Combines all masks of the logits."""
     parts = [] if mask is None else [_spread(mask, shape)]
     queries = broadcasted_iota(np.int32, shape, 2)
     keys = broadcasted_iota(np.int32, shape, 3)

@@ -55,7 +55,7 @@ def _shifted(name: str, x: ArrayLike, axis: Axes, where: ArrayLike) -> tuple[Val
         x = select_n(mask, constant(-np.inf, x.dtype), x)
     peak = stop_gradient(largest(x, axis, keepdims=True, initial=-np.inf))
     if mask is not None:
-        # Where everything is masked there is no maximum: subtract nothing.
+        # If everything is masked, the maximum does not exist: subtract nothing.
         peak = select_n(eq(peak, constant(-np.inf, x.dtype)), peak, constant(0, x.dtype))
     return sub(x, spread(peak, x.shape)), mask
 
@@ -122,7 +122,7 @@ def log_softmax(x: UserObject, axis: UserObject = -1, where: UserObject = None) 
     if mask is not None:
         sums = select_n(eq(sums, constant(0, sums.dtype)), sums, constant(1, sums.dtype))
     result = sub(shifted, spread(log(sums), shifted.shape))
-    # Selected once more, so that what is masked moves with nothing.
+    # Selected once more, so that masked elements have zero derivatives.
     return result if mask is None else select_n(mask, constant(-np.inf, result.dtype), result)
 
 
@@ -162,7 +162,7 @@ def standardize(
         axis: Axis or tuple of axes.
         mean, variance: If known; with the axes kept.
         epsilon: What to add to the variance before taking its root.
-        where: Bool array of the elements of which to take mean and variance.
+        where: Bool array of the elements that count for mean and variance.
         algorithm: 'fast' computes the variance as mean(x**2) - mean(x)**2, 'stable' as
             mean((x - mean(x))**2).
 

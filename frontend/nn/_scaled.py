@@ -49,7 +49,7 @@ def get_scaled_dot_general_config(
     """Returns one of the two formats that `scaled_dot_general` knows.
 
     Args:
-        mode: `"mxfp8"`: elements of float8_e4m3fn, in blocks of 32 whose scales are powers of two;
+        mode: `"mxfp8"`: elements of float8_e4m3fn, in blocks of 32 with powers of two as scales;
             `"nvfp4"`: elements of float4_e2m1fn, in blocks of 16.
         global_scale: Scale of the whole array, for `"nvfp4"`; 1 by default.
 
@@ -78,7 +78,7 @@ def scaled_matmul(
     rhs_scales: ArrayLike,
     preferred_element_type: DTypeLike = np.float32,
 ) -> Value:
-    """Multiplies batches of matrices whose blocks of elements come with scales.
+    """Multiplies batches of matrices with scales for blocks of elements.
 
     Args:
         lhs: Array of shape (B, M, K).
@@ -179,7 +179,7 @@ def scaled_dot_general(
 def _as_matrices(
     x: Value, batch: Sequence[int], kept: Sequence[int], contract: Sequence[int]
 ) -> Value:
-    """Returns an array as a batch of matrices whose last axis is contracted."""
+    """Returns an array as a batch of matrices; their last axis is contracted."""
     extents = [int(np.prod([x.shape[d] for d in axes])) for axes in (batch, kept, contract)]
     return jnp.transpose(x, (*batch, *kept, *contract)).reshape(extents)
 

@@ -184,12 +184,12 @@ def variance_scaling(
     batch_axis: Axes = (),
     dtype: DTypeLike = None,
 ) -> Initializer:
-    """Makes an initializer whose variance is scale / n, where n depends on the shape.
+    """Makes an initializer with variance scale / n, where n depends on the shape.
 
     Args:
         scale: Positive number.
-        mode: What n is: 'fan_in', the number of inputs; 'fan_out', that of outputs; 'fan_avg' or
-            'fan_geo_avg', their arithmetic or geometric mean.
+        mode: The meaning of n: 'fan_in', the number of inputs; 'fan_out', the number of outputs;
+            'fan_avg' or 'fan_geo_avg', their arithmetic or geometric mean.
         distribution: 'truncated_normal', 'normal' or 'uniform' (around 0).
         in_axis, out_axis: Axis or axes of inputs and of outputs.
         batch_axis: Axis or axes that count as neither; the remaining ones count as both.
@@ -240,7 +240,7 @@ def _uniform_in_disk(key: ArrayLike, shape: tuple[int, ...], dtype: np.dtype) ->
 
 
 def _truncated_normal_in_disk(key: ArrayLike, shape: tuple[int, ...], dtype: np.dtype) -> Value:
-    """Draws standard normal complex numbers among those of modulus below 2.
+    """Draws standard normal complex numbers, truncated to modulus below 2.
 
     The modulus of a standard normal number has the distribution function 1 - exp(-r^2), which is
     inverted.
@@ -258,8 +258,8 @@ def _polar(radius: Value, key_of_angle: Value) -> Value:
 
 
 # By the name of the distribution, and whether numbers are complex: how to draw, and the factor
-# with which the variance is 1. The last two are those of normal numbers, real ones between -2 and 2
-# and complex ones of modulus below 2.
+# with which the variance is 1. The last two are for truncated normal numbers: real ones between -2
+# and 2, and complex ones of modulus below 2.
 _DRAWS = {
     ("normal", False): (random.normal, 1.0),
     ("normal", True): (random.normal, 1.0),
@@ -288,7 +288,7 @@ def _denominator(mode: str, fan_in: float, fan_out: float) -> float:
 def _fans(
     shape: tuple[int, ...], in_axis: Axes, out_axis: Axes, batch_axis: Axes
 ) -> tuple[float, float]:
-    """Counts the inputs and outputs of a layer whose parameters have a shape."""
+    """Counts the inputs and outputs of a layer from the shape of its parameters."""
     if in_axis == -2 and len(shape) < 2:
         raise ParameterError(
             f"variance_scaling: can't compute input and output sizes of a {len(shape)}-dimensional "

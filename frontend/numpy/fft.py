@@ -55,8 +55,8 @@ def fft(a: UserObject, n: int | None = None, axis: int = -1, norm: str | None = 
         a: Array, real or complex.
         n: Length: the axis is cut off, or zeros are appended. By default its own.
         axis: The axis.
-        norm: What is scaled: 'backward' (the default) inverses by 1/n, 'forward' transforms by
-            1/n, 'ortho' both by 1/sqrt(n).
+        norm: The scaling: 'backward' (the default) scales inverses by 1/n, 'forward' scales
+            transforms by 1/n, 'ortho' scales both by 1/sqrt(n).
 
     Returns:
         complex64, or complex128 for operands of 64 bits.
@@ -75,7 +75,7 @@ def fft(a: UserObject, n: int | None = None, axis: int = -1, norm: str | None = 
 def ifft(a: UserObject, n: int | None = None, axis: int = -1, norm: str | None = None) -> Value:
     """Returns the inverse of `fft`.
 
-    The arguments and errors are those of `fft`.
+    Takes the arguments and raises the errors of `fft`.
 
     >>> import axir.numpy as jnp
     >>> jnp.fft.ifft(jnp.array([2.0, 0.0])).real
@@ -105,7 +105,7 @@ def rfft(a: UserObject, n: int | None = None, axis: int = -1, norm: str | None =
 
 
 def irfft(a: UserObject, n: int | None = None, axis: int = -1, norm: str | None = None) -> Value:
-    """Returns the real numbers whose transform begins with n // 2 + 1 given elements.
+    """Returns the real signal for n // 2 + 1 given elements of its transform.
 
     Args:
         a: Array of the first halves of spectra.
@@ -124,9 +124,10 @@ def irfft(a: UserObject, n: int | None = None, axis: int = -1, norm: str | None 
 
 
 def hfft(a: UserObject, n: int | None = None, axis: int = -1, norm: str | None = None) -> Value:
-    """Returns the real transform of a signal whose second half is the conjugate of its first.
+    """Returns the real transform of a Hermitian signal, given its first half.
 
-    The arguments and errors are those of `irfft`: `a` is the first half, `n` the result's length.
+    Takes the arguments and raises the errors of `irfft`: `a` is the first half, `n` is the length
+    of the result.
 
     >>> import axir.numpy as jnp
     >>> jnp.fft.hfft(jnp.array([1.0, 0.0, 0.0]))
@@ -140,7 +141,7 @@ def hfft(a: UserObject, n: int | None = None, axis: int = -1, norm: str | None =
 def ihfft(a: UserObject, n: int | None = None, axis: int = -1, norm: str | None = None) -> Value:
     """Returns the inverse of `hfft`: the first half of the signal with a real transform.
 
-    The arguments and errors are those of `rfft`.
+    Takes the arguments and raises the errors of `rfft`.
 
     >>> import axir.numpy as jnp
     >>> jnp.fft.ihfft(jnp.ones(4)).real
@@ -184,7 +185,7 @@ def ifftn(
 ) -> Value:
     """Returns the inverse of `fftn`.
 
-    The arguments and errors are those of `fftn`.
+    Takes the arguments and raises the errors of `fftn`.
 
     >>> import axir.numpy as jnp
     >>> jnp.fft.ifftn(jnp.ones((2, 2))).real.sum()
@@ -199,9 +200,9 @@ def rfftn(
     axes: Sequence[int] | None = None,
     norm: str | None = None,
 ) -> Value:
-    """Returns the transform of real numbers along several axes: of the last one the first half.
+    """Returns the transform of real numbers along several axes: half of the last axis.
 
-    The arguments and errors are those of `fftn`; complex numbers raise a RealOperandError.
+    Takes the arguments and raises the errors of `fftn`; complex numbers raise a RealOperandError.
 
     >>> import axir.numpy as jnp
     >>> jnp.fft.rfftn(jnp.ones((2, 4))).shape
@@ -218,7 +219,7 @@ def irfftn(
 ) -> Value:
     """Returns the inverse of `rfftn`.
 
-    The arguments and errors are those of `fftn`, but the lengths are those of the result: the last
+    Takes the arguments and raises the errors of `fftn`, but the lengths are the result's: the last
     one is by default 2 (m - 1) for m given elements.
 
     >>> import axir.numpy as jnp

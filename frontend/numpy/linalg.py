@@ -1,8 +1,8 @@
 """`axir.numpy.linalg`: NumPy's linear algebra with JAX's names, batching and derivatives.
 
-Matrices stand in the last two axes; axes before them are batch axes. Integers become floats. What
-stands here are decompositions, and what the array API standard puts into this module under another
-signature; equations, determinants and norms have files of their own and are found here as well.
+Matrices stand in the last two axes; axes before them are batch axes. Integers become floats. Here:
+decompositions, and the functions with another signature in the array API standard. Elsewhere:
+equations, determinants and norms (`_products/`), which this module exports as well.
 
 >>> import axir.numpy as jnp
 >>> jnp.linalg.eigvalsh(jnp.array([[2.0, 1.0], [1.0, 2.0]]))
@@ -203,7 +203,7 @@ def qr(a: ArrayLike, mode: str = "reduced") -> UserObject:
     Args:
         a: Matrices of shape (..., m, n).
         mode: 'reduced' (or 'full'): q has min(m, n) columns; 'complete': m columns; 'r': only r of
-            the reduced form; 'raw': the reflections whose product is q, packed with r.
+            the reduced form; 'raw': the reflections with the product q, packed with r.
 
     Returns:
         `QRResult`, or r; for 'raw' a `QRResult` of the transposed packed form (..., n, m) and the

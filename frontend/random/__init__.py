@@ -105,7 +105,7 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> UserObject:
-    """Returns the primitive `random_gamma_p`, for those who name it."""
+    """Returns the primitive `random_gamma_p`, loaded on first access."""
     if name == "random_gamma_p":
         return primitive_named(name)
     raise AttributeError(f"module 'axir.random' has no attribute {name!r}")

@@ -1,12 +1,13 @@
 """Gamma and Poisson numbers without loops: near their distributions, not of them.
 
-Gamma numbers are those of a chi-square distribution, whose quantiles are the cube of a polynomial
-in a normal number (R. B. Goldstein, "Algorithm 451: Chi-square quantiles", CACM 16, 1973; its
-leading coefficient is 1, to which it tends), of a parameter that is larger by 4; powers of uniform
-numbers take the 4 away again (A. Stuart, "Gamma-distributed products of independent random
-variables", Biometrika 49, 1962). Poisson numbers invert the distribution function: small rates term
-by term, large ones by D. B. Peizer's and J. W. Pratt's normal approximation ("A normal
-approximation for binomial, F, beta, and other common, related tail probabilities", JASA 63, 1968).
+Gamma numbers come from a chi-square distribution with a parameter that is larger by 4. Its
+quantiles are the cube of a polynomial in a normal number (R. B. Goldstein, "Algorithm 451:
+Chi-square quantiles", CACM 16, 1973; the leading coefficient is 1, the limit of the polynomial).
+Powers of uniform numbers reduce the parameter by 4 again (A. Stuart, "Gamma-distributed products of
+independent random variables", Biometrika 49, 1962). Poisson numbers invert the distribution
+function: small rates term by term, large ones by D. B. Peizer's and J. W. Pratt's normal
+approximation ("A normal approximation for binomial, F, beta, and other common, related tail
+probabilities", JASA 63, 1968).
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def is_approximate(name: str, method: str) -> bool:
     """Tells whether a method of drawing is the approximate one.
 
     Raises:
-        ParameterError: for a name that is none.
+        ParameterError: for an unknown name.
     """
     if method not in ("exact", "approximate"):
         raise ParameterError(
@@ -87,7 +88,7 @@ def approximate_poisson(key: Value, rate: Value, dtype: np.dtype) -> Value:
 
 
 def _term_by_term(u: Value, rate: Value) -> Value:
-    """Counts the values of the distribution function below `u`, of which there are few."""
+    """Counts the values of the distribution function below `u`; the number is small."""
     probability = below = jnp.exp(-rate)
     count = (below < u).astype(u.dtype)
     for k in range(1, _TERMS):
@@ -98,7 +99,7 @@ def _term_by_term(u: Value, rate: Value) -> Value:
 
 
 def _by_normal(z: Value, rate: Value) -> Value:
-    """Returns the least count whose normal score is at least `z`, of three around a guess.
+    """Returns the least of three counts around a guess with a normal score of at least `z`.
 
     The guess is the expansion of E. A. Cornish and R. A. Fisher.
     """

@@ -73,7 +73,7 @@ def _by_rejection(key: Value, count: Value, probability: Value, is_unused: Value
     at_mode = _stirling_tail(mode) + _stirling_tail(count - mode)
 
     def log_ratio(k: Value) -> Value:
-        """Returns the logarithm of the probability of k relative to that of the mode."""
+        """Returns the logarithm of the probability of k relative to the mode's."""
         return (
             (mode + 0.5) * jnp.log((mode + 1) / (odds * (count - mode + 1)))
             + (count + 1) * jnp.log((count - mode + 1) / (count - k + 1))
@@ -111,7 +111,7 @@ def _draw(key: Value, count: Value, probability: Value, dtype: np.dtype) -> Valu
     rarer = jnp.where(is_invalid, 0.01, rarer)
     is_few = is_no_count | (count * rarer <= _FEW)
     count = jnp.floor(count)
-    # What the other algorithm draws does not matter, but must end soon.
+    # The draws of the other algorithm are ignored, but must end soon.
     few = _by_inversion(key, jnp.where(is_few, count, 0.0), rarer).astype(dtype)
     often = jnp.where(is_few, 1e4, count)
     many = _by_rejection(key, often, jnp.where(is_few, 0.5, rarer), jnp.all(is_few)).astype(dtype)
@@ -134,7 +134,7 @@ def binomial(
         key: The key.
         n: Numbers of trials, rounded down; array or scalar.
         p: Probabilities; array or scalar. They broadcast with `n`.
-        shape: Shape of the result; by default that of n and p together.
+        shape: Shape of the result; by default the shape of n and p together.
         dtype: Float dtype of the result.
 
     Returns:
@@ -174,7 +174,7 @@ def multinomial(
         key: The key.
         n: Numbers of trials; they broadcast to the leading axes of the result.
         p: Probabilities of the categories along the last axis; they are scaled to sum to one.
-        shape: Shape of the result; by default that of p.
+        shape: Shape of the result; by default the shape of p.
         dtype: Float dtype of the result.
         unroll: How many categories are drawn in one pass of the loop, as of `lax.scan`.
 

@@ -46,7 +46,7 @@ def draw_in_blocks(draw: UserFunction, keys: Value, *others: Value) -> Value:
 
 
 def _draws_by_key(keys: Value) -> bool:
-    """Tells whether a key draws the same numbers in any batch of keys: those of Threefry do."""
+    """Tells whether a key draws the same numbers in any batch of keys: Threefry keys do."""
     dtype: AnyDtype = keys.dtype
     return bool(dtype.impl.tag == "fry")
 

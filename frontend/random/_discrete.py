@@ -51,7 +51,7 @@ def bernoulli(
     Args:
         key: The key.
         p: The probability, a float or an array of floats.
-        shape: Shape of the result; by default that of p.
+        shape: Shape of the result; by default the shape of p.
         mode: "low" takes as many random bits as p has, which in float32 is wrong for p below 1e-7;
             "high" takes twice as many.
         out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
@@ -123,7 +123,7 @@ def geometric(
     Args:
         key: The key.
         p: The probability, in (0, 1).
-        shape: Shape of the result; by default that of p.
+        shape: Shape of the result; by default the shape of p.
         dtype: Integer dtype of the result; int32 by default, int64 with `jax_enable_x64`.
         out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
 
@@ -162,7 +162,7 @@ def categorical(
         key: The key.
         logits: Logarithms of the probabilities, up to a constant.
         axis: The axis along which the categories lie.
-        shape: Shape of the result: any shape in front of that of the logits without the axis, which
+        shape: Shape of the result: any shape in front of the logits' shape without the axis, which
             is the default.
         replace: Whether the draws that the dimensions in front count are independent; otherwise
             they are distinct.

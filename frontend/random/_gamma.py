@@ -1,9 +1,9 @@
 """The gamma distribution, and those made of gamma numbers: beta, chi-square, Dirichlet, t, F ...
 
 Gamma numbers are drawn by the rejection method of G. Marsaglia and W. W. Tsang ("A simple method
-for generating gamma variables", ACM TOMS 26, 2000); below a = 1 from those of a + 1 times a power
-of a uniform number. They are differentiable in `a` at a fixed probability (M. Figurnov, S. Mohamed,
-A. Mnih, "Implicit reparameterization gradients", 2018).
+for generating gamma variables", ACM TOMS 26, 2000); below a = 1, from gamma numbers of a + 1 times
+a power of a uniform number. They are differentiable in `a` at a fixed probability (M. Figurnov, S.
+Mohamed, A. Mnih, "Implicit reparameterization gradients", 2018).
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ def gamma(
     Args:
         key: The key.
         a: Positive numbers.
-        shape: Shape of the result; by default that of `a`, which must broadcast to it.
+        shape: Shape of the result; by default `a`'s, which must broadcast to it.
         dtype: Float dtype of the result.
         method: `exact`, or `approximate`: without loops, near the distribution (quantiles are
             off by less than a thousandth).
@@ -186,7 +186,7 @@ def loggamma(
     Args:
         key: The key.
         a: Positive numbers.
-        shape: Shape of the result; by default that of `a`.
+        shape: Shape of the result; by default `a`'s.
         dtype: Float dtype of the result.
         method: `exact`, or `approximate`: without loops, near the distribution (quantiles are
             off by less than a thousandth).
@@ -216,7 +216,7 @@ def beta(
     Args:
         key: The key.
         a, b: Positive numbers.
-        shape: Shape of the result; by default that of the parameters together.
+        shape: Shape of the result; by default the broadcast shape of the parameters.
         dtype: Float dtype of the result.
         method: `exact`, or `approximate`: without loops, near the distribution (quantiles are
             off by less than a thousandth).
@@ -249,7 +249,7 @@ def dirichlet(
     Args:
         key: The key.
         alpha: Concentrations, of shape (..., n).
-        shape: Shape of the result without its last axis; by default that of `alpha` without its.
+        shape: Shape of the result without its last axis; by default `alpha`'s without its.
         dtype: Float dtype of the result.
         out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
 
@@ -298,7 +298,7 @@ def chisquare(
     Args:
         key: The key.
         df: Positive numbers, the degrees of freedom.
-        shape: Shape of the result; by default that of `df`.
+        shape: Shape of the result; by default `df`'s.
         dtype: Float dtype of the result.
         method: `exact`, or `approximate`: without loops, near the distribution (quantiles are
             off by less than a thousandth).
@@ -327,7 +327,7 @@ def f(
     Args:
         key: The key.
         dfnum, dfden: Positive numbers, the degrees of freedom.
-        shape: Shape of the result; by default that of the parameters together.
+        shape: Shape of the result; by default the broadcast shape of the parameters.
         dtype: Float dtype of the result.
         out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
 
@@ -358,7 +358,7 @@ def t(
     Args:
         key: The key.
         df: Positive numbers, the degrees of freedom.
-        shape: Shape of the result; by default that of `df`.
+        shape: Shape of the result; by default `df`'s.
         dtype: Float dtype of the result.
         out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
 

@@ -100,7 +100,7 @@ def truncated_normal(
         key: The key.
         lower: Lower bound, a number or an array.
         upper: Upper bound.
-        shape: Shape of the result; by default that of the bounds.
+        shape: Shape of the result; by default the shape of the bounds.
         dtype: Float dtype of the result.
         out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
 
@@ -148,12 +148,12 @@ def lognormal(
     *,
     out_sharding: UserObject = None,
 ) -> Value:
-    """Draws numbers whose logarithm is normal with mean 0 and standard deviation sigma.
+    """Draws log-normal numbers: the logarithm has mean 0 and standard deviation sigma.
 
     Args:
         key: The key.
         sigma: Standard deviation of the logarithm.
-        shape: Shape of the result; by default that of sigma.
+        shape: Shape of the result; by default the shape of sigma.
         dtype: Float dtype of the result.
         out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
     """
@@ -195,7 +195,7 @@ def double_sided_maxwell(
         key: The key.
         loc: The center.
         scale: The scale.
-        shape: Shape that is put before that of the parameters; by default that of the parameters.
+        shape: Shape that is put before the parameters' shape; by default the parameters' shape.
         dtype: Float dtype of the result.
     """
     name = "double_sided_maxwell"
@@ -220,12 +220,12 @@ def wald(
 ) -> Value:
     """Draws from the Wald (inverse Gaussian) distribution of the given mean and scale 1.
 
-    The method is that of Michael, Schucany and Haas, The American Statistician 30, 1976.
+    The method is from Michael, Schucany and Haas, The American Statistician 30, 1976.
 
     Args:
         key: The key.
         mean: The mean, positive.
-        shape: Shape of the result; by default that of the mean.
+        shape: Shape of the result; by default the shape of the mean.
         dtype: Float dtype of the result.
         out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
     """

@@ -1,4 +1,4 @@
-"""The Gumbel distribution, whose maximum of shifted draws is a categorical draw."""
+"""The Gumbel distribution: the maximum of its shifted draws is a categorical draw."""
 
 from __future__ import annotations
 

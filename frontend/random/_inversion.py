@@ -126,7 +126,7 @@ def rayleigh(
     Args:
         key: The key.
         scale: The scale s, positive.
-        shape: Shape of the result; by default that of the scale.
+        shape: Shape of the result; by default the shape of the scale.
         dtype: Float dtype of the result.
         out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
     """
@@ -149,7 +149,7 @@ def pareto(
     Args:
         key: The key.
         b: The exponent, positive.
-        shape: Shape of the result; by default that of b.
+        shape: Shape of the result; by default the shape of b.
         dtype: Float dtype of the result.
         out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
     """
@@ -170,7 +170,7 @@ def weibull_min(
         key: The key.
         scale: The scale s, positive.
         concentration: The exponent c, positive.
-        shape: Shape of the draws, with which that of the parameters broadcasts.
+        shape: Shape of the draws; it broadcasts with the parameters' shape.
         dtype: Float dtype of the result.
     """
     key, extents, dtype = standard("weibull_min", key, shape, dtype)
@@ -200,7 +200,7 @@ def triangular(
         left: Lower end.
         mode: Place of the peak, `left <= mode <= right`.
         right: Upper end, greater than left.
-        shape: Shape of the result; by default that of the parameters.
+        shape: Shape of the result; by default the shape of the parameters.
         dtype: Float dtype of the result.
         out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
     """

@@ -51,7 +51,7 @@ def PRNGKey(seed: UserObject, *, impl: UserObject = None) -> Value:
         impl: The generator, as for `key`.
 
     Returns:
-        A uint32 array of shape (2,), for the other generators (4,). With the option
+        A uint32 array of shape (2,), or (4,) with the other generators. With the option
         `jax_enable_custom_prng` the same as `key`.
 
     Raises:
@@ -72,7 +72,7 @@ def key(seed: UserObject, *, impl: UserObject = None, dtype: DTypeLike = None) -
         seed: An integer, or an integer array of rank 0. A seed of 64 bits fills two words of the
             key; without `jax_enable_x64` only its lower 32 bits count.
         impl: The generator: "threefry2x32", "rbg", "unsafe_rbg", or what `key_impl` or
-            `key_dtype` returned; by default what the option `jax_default_prng_impl` names.
+            `key_dtype` returned; by default the option `jax_default_prng_impl`.
         dtype: The same.
 
     Returns:
@@ -247,7 +247,7 @@ def wrap_key_data(
     """Makes typed keys of words, the opposite of `key_data`.
 
     Args:
-        key_bits_array: uint32 words of shape `(..., 2)`, for the other generators `(..., 4)`.
+        key_bits_array: uint32 words of shape `(..., 2)`, or `(..., 4)` with the other generators.
         impl: The generator, as for `key`.
         dtype: The same.
 
@@ -265,7 +265,7 @@ def wrap_key_data(
 
 
 def key_impl(keys: ArrayLike) -> Hashable:
-    """Returns what names the generator that keys are for, to `key` and `wrap_key_data`.
+    """Returns the name of the keys' generator, as `key` and `wrap_key_data` take it.
 
     >>> from axir import random
     >>> random.key_impl(random.key(0))
@@ -277,7 +277,7 @@ def key_impl(keys: ArrayLike) -> Hashable:
 
 
 def clone(key: ArrayLike) -> Value:
-    """Returns the same key, for a use that repeats another one on purpose."""
+    """Returns the same key, to be used for deliberate repetition."""
     if not is_key(getattr(key, "dtype", None)):
         key = wrap_words("clone", to_value("clone", "key", key), default_key_dtype())
         return _like(None, ops.random_clone.bind(key))

@@ -18,7 +18,7 @@ from ._parameters import check_key, check_shape, float_dtype, result_shape, to_v
 
 
 def _square_root(covariance: Value, method: str) -> Value:
-    """Returns a matrix whose product with its transpose is the covariance."""
+    """Returns a matrix a with a a^T equal to the covariance."""
     if method == "cholesky":
         return jnp.linalg.cholesky(covariance)
     if method == "eigh":
@@ -48,8 +48,8 @@ def multivariate_normal(
         mean: Means, of shape `(..., n)`.
         cov: Covariances, of shape `(..., n, n)`: symmetric and positive definite, or semidefinite
             where the method is not `"cholesky"`.
-        shape: Leading axes of the result; by default those of mean and covariance together.
-        dtype: Float dtype; by default that of the mean.
+        shape: Leading axes of the result; by default the broadcast axes of mean and covariance.
+        dtype: Float dtype; by default the mean's.
         method: `"cholesky"`, or `"eigh"` or `"svd"`, which take longer.
         out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
 

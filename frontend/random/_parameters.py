@@ -1,4 +1,4 @@
-"""What the samplers check of their arguments: keys, shapes, dtypes, parameters of distributions."""
+"""Checks of the samplers' arguments: keys, shapes, dtypes, parameters of distributions."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def result_shape(
     *parameter_shapes: tuple[int, ...],
     error: type[AxirError] = ParameterError,
 ) -> tuple[int, ...]:
-    """Returns the shape of the samples: as given, or else that of the parameters together.
+    """Returns the shape of the samples: as given, or else the parameters' broadcast shape.
 
     Raises:
         ParameterError, or `error`: if a parameter does not broadcast to the given shape.
@@ -184,7 +184,7 @@ def parameter(name: str, argument: str, x: ArrayLike, dtype: np.dtype) -> Value:
 
 
 def spread(x: Value, shape: Sequence[int]) -> Value:
-    """Broadcasts as NumPy does; scalars stay, for elementwise ops stretch them by themselves."""
+    """Broadcasts as NumPy does; scalars stay, because elementwise ops broadcast them."""
     if not x.shape or x.shape == tuple(shape):
         return x
     return broadcast_in_dim(x, shape, range(len(shape) - x.ndim, len(shape)))

@@ -52,7 +52,7 @@ def _any(flags: Value) -> Value:
 
 
 def _knuth(key: Value, rate: Value, dtype: np.dtype) -> Value:
-    """Counts uniform numbers whose product stays above exp(-rate)."""
+    """Counts uniform numbers until their product falls to exp(-rate)."""
     shape = rate.shape
 
     def is_above(logarithm: Value) -> Value:
@@ -120,10 +120,10 @@ def poisson(
     Args:
         key: The key.
         lam: The rates, at least 0.
-        shape: Shape of the result; by default that of `lam`, which must broadcast to it.
+        shape: Shape of the result; by default `lam`'s, which must broadcast to it.
         dtype: Integer dtype of the result.
-        method: `exact`, or `approximate`: without loops, of a distribution whose total
-            variation from Poisson's, half the sum of how far probabilities are off, is below 1e-4.
+        method: `exact`, or `approximate`: without loops, of a distribution with a total variation
+            distance from Poisson's (half the sum of the probabilities' errors) below 1e-4.
         out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
 
     Returns:

@@ -77,7 +77,7 @@ def draw_uniform(
     minval: ArrayLike = 0.0,
     maxval: ArrayLike = 1.0,
 ) -> Value:
-    """Draws from `[minval, maxval)` with checked arguments; `name` is that of the sampler."""
+    """Draws from `[minval, maxval)` with checked arguments; `name` is the sampler's."""
     unit = _unit_floats(key, shape, dtype)
     if type(minval) is float and type(maxval) is float:
         if minval == 0.0 and maxval == 1.0:
@@ -239,7 +239,7 @@ def _limited(x: Value, low: int, high: int) -> Value:
 
 
 def _saturate(x: Value, dtype: np.dtype) -> Value:
-    """Converts to another integer dtype; what lies outside its range goes to the ends."""
+    """Converts to another integer dtype; numbers outside its range are clipped."""
     if x.dtype == dtype:
         return x
     limits = np.iinfo(dtype)

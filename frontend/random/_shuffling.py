@@ -53,7 +53,7 @@ def permutation(
 
     Raises:
         DTypeError: for a scalar that is not an integer.
-        AxisError: if there is no such axis.
+        AxisError: if the axis does not exist.
 
     >>> from axir import random
     >>> random.permutation(random.PRNGKey(0), 5)
@@ -142,7 +142,7 @@ def choice(
         ParameterError: if there is nothing to draw from, or fewer entries than draws without
             replacement, or p has another size.
         ShapeError: if the shape is not a sequence.
-        AxisError: if there is no such axis.
+        AxisError: if the axis does not exist.
 
     >>> from axir import random
     >>> random.choice(random.PRNGKey(0), 10, (3,), replace=False)
@@ -239,7 +239,7 @@ def _search(increasing: Value, x: Value) -> Value:
 
 
 def shuffle(key: ArrayLike, x: ArrayLike, axis: int = 0) -> Value:
-    """Returns an array with the elements of each vector along an axis in an order of its own.
+    """Returns an array with the vectors along an axis shuffled independently.
 
     Deprecated: `permutation` with `independent=True` is the newer name.
 

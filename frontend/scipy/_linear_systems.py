@@ -147,7 +147,7 @@ def solve_triangular(
     """Solves op(a) x = b for triangular matrices.
 
     Args:
-        a: Matrices of shape (..., n, n), of which one triangle is read.
+        a: Matrices of shape (..., n, n); only one triangle is read.
         b: A vector of n elements, or right-hand sides of shape (..., n, m).
         trans: 0 or 'N': op(a) is a; 1 or 'T': its transpose; 2 or 'C': its adjoint.
         lower: Whether the lower triangle is read, else the upper one.
@@ -198,7 +198,7 @@ def solve(
         b: A vector of n elements, or right-hand sides of shape (..., n, m).
         lower: For positive definite matrices, whether the lower triangle is read.
         overwrite_a, overwrite_b, debug, check_finite: Of no consequence.
-        assume_a: 'gen', 'sym', 'her' or 'pos': what the matrices are known to be.
+        assume_a: 'gen', 'sym', 'her' or 'pos': the known structure of the matrices.
 
     Raises:
         MatrixShapeError: if the shapes do not fit.

@@ -66,7 +66,7 @@ def _coefficients(degree: int) -> list[float]:
 
 
 def _polynomial(weights: Sequence[float], powers: Sequence[Value]) -> Value:
-    """Returns the sum of weights times even powers, of which 0, 2, 4 and 6 are given."""
+    """Returns the sum of weights times even powers; the powers 0, 2, 4 and 6 are given."""
     total = _combination(weights[:4], powers)
     if len(weights) > 4:
         total = add(total, matmul(powers[3], _combination(weights[4:], powers[1:])))
@@ -167,7 +167,7 @@ def expm_frechet(
         compute_expm: Whether the exponential is returned as well.
 
     Returns:
-        expm(A) and the derivative, or the derivative alone.
+        expm(A) and the derivative, or only the derivative.
 
     Raises:
         ShapeError: unless the matrices are square and of equal shape.

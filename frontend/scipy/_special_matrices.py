@@ -61,7 +61,7 @@ def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> Value:
 
     Args:
         c: First columns, of shape (..., m).
-        r: First rows, of shape (..., n), without the first element, which is that of c; by default
+        r: First rows, of shape (..., n), without the first element, which comes from c; by default
             the conjugate of c.
 
     >>> import axir.numpy as jnp
@@ -93,7 +93,7 @@ def _pick(values: Value, places: UserObject) -> Value:
 
 
 def circulant(c: ArrayLike) -> Value:
-    """Returns matrices each of whose columns is the one before, moved down around the end.
+    """Returns matrices in which each column is the previous one, rotated down by one.
 
     >>> import axir.numpy as jnp
     >>> from axir.scipy.linalg import circulant
@@ -160,7 +160,7 @@ def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Value:
 
 
 def companion(a: ArrayLike) -> Value:
-    """Returns the companion matrix of a polynomial, whose coefficients a go from highest to lowest.
+    """Returns the companion matrix of a polynomial; its coefficients a are given highest first.
 
     Raises:
         ShapeError: for fewer than two coefficients.
@@ -384,7 +384,7 @@ def dft(n: int, scale: str | None = None, *, dtype: DTypeLike = None) -> Value:
 
     Args:
         n: Its size.
-        scale: None, 'sqrtn' or 'n': what it is divided by.
+        scale: None, 'sqrtn' or 'n': the divisor.
         dtype: Complex dtype of the result.
 
     Raises:

@@ -106,8 +106,8 @@ def stft(
         nperseg: Length of segments.
         noverlap: By how much they overlap; by half by default.
         nfft: Length of the transforms, to which segments are filled up with zeros.
-        detrend: What is taken from each segment: nothing, 'constant', 'linear', or what a function
-            of segments along the last axis leaves.
+        detrend: The trend removed from each segment: nothing, 'constant', 'linear', or a function
+            that maps segments along the last axis to detrended segments.
         return_onesided: Whether negative frequencies are left out, for real signals.
         boundary: How the signal is continued at both ends by half a segment: 'zeros', 'even',
             'odd', 'constant', or None for not at all.
@@ -238,7 +238,7 @@ def istft(
         freq_axis: The axis of frequencies.
 
     Returns:
-        Times, and the signal, whose time is last unless `time_axis` is another axis.
+        Times, and the signal. Its last axis is time unless `time_axis` is another axis.
 
     Raises:
         SegmentError: for lengths that do not fit.
@@ -376,7 +376,7 @@ def _spectra(
     boundary: str | None,
     padded: bool,
 ) -> tuple[Value, Value, Value]:
-    """Returns frequencies, times, and the transforms of x, or those of y times their conjugates."""
+    """Returns frequencies, times, and x's transforms, or their conjugates times y's transforms."""
     name, has_power = segments.name, y is not None
     signals = promote_inexact(name, x, *([] if y is None else [y]))
     signals = [

@@ -197,7 +197,7 @@ def dct(
 def idct(
     x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None
 ) -> Value:
-    """Returns the inverse of the cosine transform of type 2; the arguments are those of `dct`.
+    """Returns the inverse of the cosine transform of type 2; takes the arguments of `dct`.
 
     >>> import axir.numpy as jnp
     >>> idct(jnp.array([8.0, 0.0, 0.0, 0.0]))

@@ -1,4 +1,4 @@
-"""`axir.scipy.integrate`: integrals of what is known at points.
+"""`axir.scipy.integrate`: integrals of functions given at points.
 
 >>> import axir.numpy as jnp
 >>> from axir.scipy.integrate import trapezoid

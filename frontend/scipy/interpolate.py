@@ -36,7 +36,7 @@ class RegularGridInterpolator:
         values: The values on the grid, of shape (m1, ..., mn, ...); integers become floats.
         method: 'linear' or 'nearest'.
         bounds_error: Whether a point outside the grid is an error, for points that are not traced.
-        fill_value: What points outside have else; None to extrapolate.
+        fill_value: The value at points outside otherwise; None to extrapolate.
 
     Raises:
         ParameterError: for another method, or axes that do not ascend or descend.
@@ -96,7 +96,7 @@ class RegularGridInterpolator:
 
         Args:
             xi: Points, of shape (..., n), or n arrays of coordinates that broadcast.
-            method: 'linear' or 'nearest'; by default that of the interpolator.
+            method: 'linear' or 'nearest'; by default the interpolator's.
 
         Returns:
             Values of the shape of the points, without the last dimension, and the further

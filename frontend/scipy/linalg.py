@@ -1,9 +1,9 @@
 """`axir.scipy.linalg`: SciPy's linear algebra with JAX's names, batching and derivatives.
 
-Integers become floats. The arguments `overwrite_a`, `overwrite_b` and `check_finite` are of no
-consequence: arrays are immutable, and what is not finite gives NaN. What stands here are
-decompositions; equations, functions of matrices and matrices of special forms have files of their
-own and are found here as well.
+Integers become floats. The arguments `overwrite_a`, `overwrite_b` and `check_finite` are ignored:
+arrays are immutable, and nonfinite values give NaN. Here: decompositions. Elsewhere: equations
+(`_linear_systems.py`), functions of matrices (`_matrix_functions.py`) and matrices of special forms
+(`_special_matrices.py`), which this module exports as well.
 
 >>> import axir.numpy as jnp
 >>> from axir.scipy import linalg

@@ -76,20 +76,20 @@ def map_coordinates(
         input: Array of n dimensions.
         coordinates: n arrays of one shape, or an array with n of them along its first axis.
         order: 0 for the nearest pixel, 1 for linear interpolation, in every dimension.
-        mode: What the image is taken to be outside: 'constant' (also 'grid-constant') a value,
-            'nearest' the pixel at the edge, 'wrap' (also 'grid-wrap') repeated, 'mirror' reflected
-            at the centers of the outermost pixels, 'reflect' (also 'grid-mirror') at their edges.
+        mode: The extension of the image: 'constant' (also 'grid-constant') is one value, 'nearest'
+            the pixel at the edge, 'wrap' (also 'grid-wrap') repeated, 'mirror' reflected at the
+            centers of the outermost pixels, 'reflect' (also 'grid-mirror') at their edges.
         cval: The value for 'constant'.
 
     Returns:
-        Values of the dtype of the image; those of integers are rounded.
+        Values of the dtype of the image; integers are rounded.
 
     Raises:
         ShapeError: for another number of coordinates, or an empty image.
         ParameterError: for another mode or order.
 
-    The modes are those that SciPy describes. Its own 'constant' and 'wrap' differ near the edges;
-    what equals these here are its 'grid-constant' and 'grid-wrap'.
+    The modes follow SciPy's documentation. SciPy's 'constant' and 'wrap' behave differently near
+    the edges; the modes here equal SciPy's 'grid-constant' and 'grid-wrap'.
 
     >>> import axir.numpy as jnp
     >>> map_coordinates(jnp.arange(6.0).reshape(2, 3), [jnp.array([0.5]), jnp.array([1.5])], 1)

@@ -1,7 +1,7 @@
 """`axir.scipy.signal`: convolutions and correlations of arrays; spectra (`_spectra.py`).
 
-Elsewhere: convolutions of vectors (`axir.numpy.convolve`) and those of neural networks, with
-batches, features and strides (`axir.lax.conv_general_dilated`).
+Elsewhere: convolutions of vectors (`axir.numpy.convolve`) and of neural networks, with batches,
+features and strides (`axir.lax.conv_general_dilated`).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def __dir__() -> list[str]:
     return __all__
 
 
-# What powers of two are multiplied by for lengths of transforms: they are at most a tenth too long.
+# Factors of powers of two for lengths of transforms: these are at most a tenth too long.
 _ODD_FACTORS = (1, 3, 5, 7, 9, 15, 21, 25, 27, 35, 45, 63, 75, 81, 105, 125)
 _METHODS = ("auto", "direct", "fft")
 _BOUNDARIES = {"fill": "constant", "wrap": "wrap", "symm": "symmetric"}
@@ -60,9 +60,9 @@ def convolve(
     Args:
         in1: Array.
         in2: Array with as many dimensions; integers become floats.
-        mode: 'full' for all elements that are not empty sums; 'same' for those in the middle, in
-            the shape of `in1`; 'valid' for those whose terms all exist, for which one array must be
-            at least as large as the other in every dimension.
+        mode: 'full' for all elements with at least one term; 'same' for the middle, in the shape of
+            `in1`; 'valid' for the elements with all terms. For 'valid' one array must be at least
+            as large as the other in every dimension.
         method: 'direct' for sums of products; 'fft' for products of Fourier transforms, which are
             faster for large arrays and less precise; 'auto' for the direct one.
         precision: As in `lax.conv_general_dilated`; of the direct method.
@@ -92,7 +92,7 @@ def correlate(
     method: str = "auto",
     precision: PrecisionLike = None,
 ) -> Value:
-    """Returns the cross-correlation of two arrays: that of `in2`, conjugated, with `in1`.
+    """Returns the cross-correlation of two arrays: of the conjugate of `in2` with `in1`.
 
     Args:
         in1: Array.
@@ -158,7 +158,7 @@ def correlate2d(
         in1: Matrix.
         in2: Matrix; integers become floats.
         mode: As in `convolve`; for 'same' and an even extent of `in2` the middle is one further
-            than that of `correlate`, and for 'valid' the larger matrix is the conjugated one, as in
+            than in `correlate`, and for 'valid' the larger matrix is the conjugated one, as in
             SciPy.
         boundary, fillvalue: As in `convolve2d`.
         precision: As in `lax.conv_general_dilated`.
@@ -322,7 +322,7 @@ def _with_boundary(
 
 
 def _fast_length(least: int) -> int:
-    """Returns a length of at least `least` whose Fourier transforms are fast."""
+    """Returns a length of at least `least` with fast Fourier transforms."""
     return min(q << (-(-least // q) - 1).bit_length() for q in _ODD_FACTORS)
 
 
@@ -336,7 +336,7 @@ def _spectrum(x: Value, lengths: dict[int, int], is_real: bool) -> Value:
 
 
 def _from_spectrum(x: Value, lengths: dict[int, int], is_real: bool) -> Value:
-    """Returns that whose `_spectrum` it is."""
+    """Returns the inverse of `_spectrum`."""
     for number, (axis, length) in reversed(list(enumerate(lengths.items()))):
         x = _along(x, axis, "IRFFT" if is_real and not number else "IFFT", length)
     return x

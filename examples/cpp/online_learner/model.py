@@ -1,6 +1,6 @@
 """Writes `regression.axir`: a small network with its loss, which `axir grad` differentiates.
 
-The parameters are arguments: who calls the functions owns them.
+The parameters are arguments: the caller of the functions owns them.
 """
 
 from __future__ import annotations

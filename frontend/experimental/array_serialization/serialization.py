@@ -1,4 +1,4 @@
-"""How arrays are written to files: what libraries that write checkpoints derive their own from."""
+"""Writing arrays to files: base classes for checkpoint libraries."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ Specification = dict[str, UserObject]
 
 
 class GlobalAsyncCheckpointManagerBase(abc.ABC):
-    """What writes and reads arrays while a program goes on.
+    """A manager that writes and reads arrays while the program continues.
 
-    Libraries derive managers of their own from it.
+    Libraries derive their managers from it.
     """
 
     @abc.abstractmethod
@@ -62,10 +62,10 @@ class GlobalAsyncCheckpointManagerBase(abc.ABC):
 
 
 class GlobalAsyncCheckpointManager(GlobalAsyncCheckpointManagerBase):
-    """Writes arrays by tensorstore, which has to be installed, in a thread of its own.
+    """Writes arrays with tensorstore (which must be installed), in a separate thread.
 
     Args:
-        timeout_secs: Seconds to wait for what is being written; None waits for ever.
+        timeout_secs: Seconds to wait for pending writes; None waits forever.
 
     Raises:
         ImportError: by `serialize` and `deserialize`, if tensorstore is not installed.

@@ -1,8 +1,8 @@
 """Checks of values in programs that are traced and compiled, and so cannot raise exceptions.
 
-`check` says what must hold; `checkify` makes of a function one that returns, besides its result,
-an error: the first check that failed, or none. It can also check each op for NaNs, divisions by
-zero, and indices out of bounds.
+`check` states a condition. `checkify` transforms a function into one that returns an error in
+addition to its result: the first check that failed, or none. It can also check each op for NaNs,
+divisions by zero, and indices out of bounds.
 
 >>> import axir, axir.numpy as jnp
 >>> from axir.experimental import checkify
@@ -82,20 +82,20 @@ def __dir__() -> list[str]:
 
 
 def checkify(f: UserFunction, errors: Collection[ErrorCategory] = user_checks) -> UserFunction:
-    """Makes a function return an error besides its result.
+    """Makes a function return an error in addition to its result.
 
     Works with all transformations: `jit` and `vmap` of the checked function, and of functions in
     it; an error in a batch names the places of the batch.
 
     Args:
         f: Function of arrays or trees of arrays.
-        errors: What is checked: `user_checks`, `index_checks`, `nan_checks`, `div_checks`, or a
+        errors: The kinds of checks: `user_checks`, `index_checks`, `nan_checks`, `div_checks`, or a
             union of them (`float_checks`, `automatic_checks`, `all_checks`). Other checks of the
             function are left out.
 
     Returns:
         A function of the same arguments that returns `(error, result)`. After a failure the program
-        goes on, so the result is what it is without checks.
+        goes on, so the result is the same as without checks.
 
     Raises:
         ParameterError: if `errors` is no collection of such.
@@ -141,10 +141,10 @@ def check(
     debug: bool = False,
     **fmt_kwargs: UserObject,
 ) -> None:
-    """Says what must hold: in a checked function an error if it does not, else an exception.
+    """States a condition. If it fails, a checked function returns an error; elsewhere it raises.
 
     Args:
-        pred: What must hold: a bool scalar.
+        pred: The condition: a bool scalar.
         msg: What to say if it does not: a format string.
         *fmt_args: Trees of arrays for `{}` and `{0}` in it.
         debug: Whether it says something only in a checked function.
@@ -154,7 +154,7 @@ def check(
         CheckFailedError: outside of checked functions, if it does not hold; also known as
             `checkify.JaxRuntimeError`.
         UnfunctionalizedCheckError: by compiling a function with checks that is not checked.
-        NonArrayArgumentError: if what must hold is no bool scalar, or something to show no array.
+        NonArrayArgumentError: if the condition is no bool scalar, or a value to show is no array.
 
     >>> check(2 > 1, "two is not more than one")
     >>> check(False, "the answer is {}", jnp.int32(42))
@@ -194,7 +194,7 @@ def _message(msg: str, structure: tree.TreeDef, payload: Sequence[np.ndarray]) -
 def debug_check(
     pred: UserObject, msg: str, *fmt_args: UserObject, **fmt_kwargs: UserObject
 ) -> None:
-    """Says what must hold in checked functions, and nothing elsewhere; see `check`.
+    """States a condition in checked functions, and does nothing elsewhere; see `check`.
 
     >>> debug_check(False, "nobody sees this")
     """
@@ -202,10 +202,10 @@ def debug_check(
 
 
 def check_error(error: Error) -> None:
-    """Says that there must be no error: raises it, or hands it on in a checked function.
+    """Raises an error if it is set; in a checked function, returns it as a failed check.
 
     Args:
-        error: What a checked function returned.
+        error: The error returned by a checked function.
 
     Raises:
         NonArrayArgumentError: if it is no error.

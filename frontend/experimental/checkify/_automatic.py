@@ -29,17 +29,17 @@ _NO_VALUES: Signature = ()
 _INDEX: Signature = (ShapedArray((3,), int32),)
 _SCATTERS = ("scatter", "scatter_add", "scatter_mul", "scatter_min", "scatter_max", "scatter_apply")
 _INDEXED = ("gather", "dynamic_slice", "dynamic_update_slice", *_SCATTERS)
-# Ops that hand elements on, or say themselves what they do with NaN.
+# Ops that copy elements, or define their own treatment of NaN.
 _PASSIVE = ("convert_element_type", "copy", "clamp", "constant", "bitcast_convert_type", "sign")
 
 
 class Found(NamedTuple):
-    """A check of an op at work.
+    """An automatic check of one op.
 
     Attributes:
-        check: What is checked.
+        check: The check.
         holds: Whether all is well.
-        payload: What the message shows.
+        payload: The values in the message.
     """
 
     check: Check
@@ -78,7 +78,7 @@ def automatic_checks_of(
         equation: The op.
         operands: Values of its operands.
         results: Values of its results.
-        kinds: What is checked.
+        kinds: The kinds of checks.
     """
     name = equation.primitive.name
     if OOBError in kinds and name in _INDEXED:

@@ -1,4 +1,4 @@
-"""What may go wrong, and the value that says what did: `Error`."""
+"""The possible failures, and the value that holds an actual failure: `Error`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class CheckFailure(Exception):
 
 
 class FailedCheckError(CheckFailure):
-    """What a user checks does not hold."""
+    """A condition stated by the user does not hold."""
 
 
 class OOBError(CheckFailure):
@@ -60,13 +60,13 @@ all_checks = automatic_checks | user_checks
 
 
 class Error:
-    """What a checked function says of itself: the first check that failed, if any. A pytree.
+    """The error of a checked function: the first check that failed, if any. A pytree.
 
     Attributes:
         code: The number of that check, 0 if none failed; an array of them for a batch.
         payload: For each signature the values that a message shows.
         signatures: Types of these values.
-        checks: What may have failed.
+        checks: The checks that may have failed.
 
     >>> import axir, axir.numpy as jnp
     >>> from axir.experimental import checkify
@@ -114,7 +114,7 @@ class Error:
             raise CheckFailedError(str(failure), where=check.where)
 
     def _failures(self) -> Iterator[tuple[tuple[int, ...], Check, Sequence[np.ndarray]]]:
-        """Yields failures: the place in the batch, the check, and what its message shows."""
+        """Yields failures: the place in the batch, the check, and the values in its message."""
         by_number = {check.number: check for check in self.checks}
         codes = np.asarray(self.code)
         for place in np.ndindex(*codes.shape):

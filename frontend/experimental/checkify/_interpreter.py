@@ -2,7 +2,7 @@
 
 Each function with checks becomes one that takes an error state in front of its arguments and
 returns it in front of its results. Calls, loops and branches call such functions. Elsewhere: the
-state (`_state.py`), and what ops are checked for (`_automatic.py`).
+state (`_state.py`), and the checks of ops (`_automatic.py`).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from ._state import ErrorState, after, state_of, types_of
 
 Signatures: TypeAlias = tuple[Signature, ...]
 
-# Functions of these work on numbers of a reduction, in an order that is nobody's business.
+# Functions of these combine elements of a reduction, in an unspecified order.
 _OPAQUE = ("reduce", "reduce_window", "select_and_scatter", "scatter_apply")
 
 
@@ -66,7 +66,7 @@ def _equation_signatures(equation: Equation, kinds: Kinds) -> Iterator[Signature
 
 
 def _called(equation: Equation) -> Iterator[Function]:
-    """Yields the functions whose ops an op runs: rules of derivatives are none."""
+    """Yields the functions that an op calls; derivative rules are not among them."""
     primitive = equation.primitive
     if primitive.name in _OPAQUE:
         return
@@ -81,7 +81,7 @@ class Checked(NamedTuple):
 
     Attributes:
         body: Takes the state and the arguments; returns the state and the results.
-        checks: What may fail in it.
+        checks: The checks that may fail in it.
     """
 
     body: Body
@@ -107,9 +107,9 @@ class Run:
     """A walk over functions that carries an error state.
 
     Attributes:
-        kinds: What is checked.
+        kinds: The kinds of checks.
         signatures: Of the payload of the state.
-        checks: What may have failed so far, each once.
+        checks: The checks that may have failed so far, without duplicates.
     """
 
     kinds: Kinds
@@ -117,7 +117,7 @@ class Run:
     checks: dict[Check, None] = field(default_factory=dict)
 
     def split(self, values: Sequence[Value]) -> tuple[ErrorState, list[Value]]:
-        """Splits values into a state and what follows."""
+        """Splits values into a state and the other values."""
         state, rest = split(values, len(types_of(self.signatures)))
         return state_of(state, self.signatures), rest
 
@@ -139,7 +139,7 @@ class Run:
         primitive, params = equation.primitive, equation.params
         if primitive is check_primitive:
             if params["check"].category not in self.kinds:
-                return state, []  # what is not asked for is not checked
+                return state, []  # checks that were not requested are left out
             holds, *payload = operands
             return self._after(state, holds, params["check"], payload), []
         if any(True for f in _called(equation) if _has_checks(f, self.kinds)):
@@ -252,7 +252,7 @@ class Run:
     def _apart(
         self, equation: Equation, state: ErrorState, operands: list[Value]
     ) -> tuple[ErrorState, Results]:
-        """Applies an op with derivatives of its own; looks at what it computes for the state."""
+        """Applies an op with custom derivatives; computes the state from the called function."""
         results = equation.primitive.bind(*operands, **equation.params)
         if equation.primitive.body is not None:
             seen = [lax.stop_gradient(x) for x in operands]

@@ -19,7 +19,7 @@ _CODE = ShapedArray((), int32)
 
 
 class ErrorState(NamedTuple):
-    """The number of the first check that failed, and what its message shows.
+    """The number of the first check that failed, and the values in its message.
 
     Attributes:
         code: The number; 0 if none failed.
@@ -58,14 +58,14 @@ def after(
     check: Check,
     payload: Sequence[UserObject],
 ) -> ErrorState:
-    """Returns the state after a check, of which the first failure stays.
+    """Returns the state after a check; it keeps the first failure.
 
     Args:
         state: The state before.
         signatures: Of its payload.
         holds: Whether all is well: a bool, or an array of bools for a batch.
-        check: What is checked.
-        payload: What the message shows, with the axes of the batch in front.
+        check: The check.
+        payload: The values in the message, with the axes of the batch in front.
     """
     if holds.ndim:
         first = jnp.argmin(holds.reshape(-1))
@@ -87,5 +87,5 @@ def _element(x: UserObject, ndim: int, place: UserObject) -> UserObject:
 
 
 def error_of(state: ErrorState, signatures: Sequence[Signature], checks: Sequence[Check]) -> Error:
-    """Returns a state as what users get."""
+    """Returns a state as a user's `Error`."""
     return Error(state.code, state.payload, tuple(signatures), tuple(checks))

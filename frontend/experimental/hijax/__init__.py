@@ -1,8 +1,8 @@
 """Names of `jax.experimental.hijax`: primitives and types of a library's own.
 
-Here: `_primitives.py`, primitives on trees of arrays whose rules are methods; `_types.py`, types of
-values that are no arrays, which libraries may declare. What does not: the primitives of
-`axir.extend.core`, whose rules stand in tables.
+Here: primitives on trees of arrays, with rules as methods (`_primitives.py`), and types of values
+that are no arrays, which libraries may declare (`_types.py`). Elsewhere: primitives with rules in
+tables (`axir.extend.core`).
 """
 
 from __future__ import annotations

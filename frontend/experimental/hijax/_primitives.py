@@ -1,7 +1,8 @@
 """Primitives made of Python functions: each rule is a method, on trees of arrays.
 
-All are one primitive of the dialect's kind, `call_hi_primitive`, whose parameter is the object with
-the methods. Forward mode asks `jvp`, reverse mode `vjp_fwd` and `vjp_bwd`, so both may be given.
+All of them are one primitive of the dialect, `call_hi_primitive`. Its parameter is the object with
+the methods. Forward mode calls `jvp`, reverse mode calls `vjp_fwd` and `vjp_bwd`, so a class may
+define both.
 """
 
 from __future__ import annotations
@@ -53,10 +54,10 @@ class GradAccum:
 
 
 class VJPHiPrimitive:
-    """A primitive whose rules are methods; derive a class from it.
+    """A primitive with its rules as methods; derive a class from it.
 
-    `__init__` of the class sets what stands below, and then calls that of this one. All rules but
-    `expand` may be left out, as long as nothing asks for them.
+    `__init__` of the class sets the attributes below, and then calls this class's `__init__`. All
+    rules except `expand` may be omitted if they are never used.
 
     Attributes:
         in_avals: The type of each argument, or a tree of types.
@@ -66,7 +67,7 @@ class VJPHiPrimitive:
 
     Raises:
         AttributeError: if one of these is missing, or both backward rules are given.
-        HiPrimitiveError: if a type is not that of arrays.
+        HiPrimitiveError: if a type is no array type.
 
     >>> import axir, axir.numpy as jnp
     >>> class Double(VJPHiPrimitive):
@@ -131,7 +132,7 @@ class VJPHiPrimitive:
         return self.out_tree.unflatten(call_hi_primitive.bind(*values, _prim=self))
 
     def check(self, *arg_tys: PyTree) -> None:
-        """Checks the types; a class may define what is wrong with them."""
+        """Checks the types; a class may override it with its own checks."""
 
     def _missing(self, method: str, what: str) -> MissingHiRuleError:
         return MissingHiRuleError(
@@ -144,7 +145,7 @@ class VJPHiPrimitive:
         raise self._missing("expand", "anything")
 
     def vjp_fwd(self, nzs_in: PyTree, /, *args: PyTree) -> tuple[PyTree, PyTree]:
-        """Returns the result and residuals; `nzs_in` marks what is differentiated in."""
+        """Returns the result and residuals; `nzs_in` marks the differentiated operands."""
         raise self._missing("vjp_fwd", "reverse mode")
 
     def vjp_bwd_retval(self, res: PyTree, outgrad: PyTree, /) -> tuple[PyTree, ...]:
@@ -179,7 +180,7 @@ class VJPHiPrimitive:
         return _Mapped(self, axis_data.size, axis_data.name, axes, avals)(*args), 0
 
     def batch_dim_rule(self, axis_data: UserObject, dims: PyTree, /) -> PyTree:
-        """Tells where results have the axis. It is in front: nobody asks."""
+        """Tells where results have the batch axis. Never called: axir puts the axis in front."""
         return 0
 
     def __repr__(self) -> str:
@@ -247,7 +248,7 @@ class _Mapped(VJPHiPrimitive):
         return forward(*args)
 
     def vjp_bwd_retval(self, res: PyTree, outgrad: PyTree, /) -> tuple[PyTree, ...]:
-        """Calls the rule for each element; adds up what goes to arguments that all share."""
+        """Calls the rule for each element; sums the cotangents of arguments shared by all."""
 
         def backward(res: PyTree, outgrad: PyTree) -> list[Value]:
             found = _pulled(self.primitive, res, outgrad)
@@ -374,7 +375,7 @@ def _derivative(
     *operands: Value, _prim: VJPHiPrimitive, structure: tree.TreeDef, num_res: int
 ) -> list[Value]:
     if not _has_forward(_prim):
-        _root(_prim).jvp((), ())  # says what is missing
+        _root(_prim).jvp((), ())  # names the missing rule
     count = len(_prim.in_avals_flat)
     primals, moving = operands[num_res : num_res + count], iter(operands[num_res + count :])
     tangents = [

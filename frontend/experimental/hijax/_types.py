@@ -1,7 +1,7 @@
 """Types of values that are no arrays, and primitives on them.
 
-Libraries declare them when they are imported, and use them only if they are asked to. Declaring is
-what works here: programs hold arrays, so what binds such a primitive raises `HiPrimitiveError`.
+Libraries declare them on import, and use them only on request. Here only declaring works: programs
+hold arrays, so binding such a primitive raises `HiPrimitiveError`.
 """
 
 from __future__ import annotations

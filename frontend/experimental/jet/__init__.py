@@ -1,7 +1,7 @@
 r"""Taylor mode: derivatives of high order along a curve, by arithmetic on truncated power series.
 
-If \(x(t)\) is a curve of which the first n derivatives are known, `jet` returns those of
-\(f(x(t))\), at the cost of about n^2 evaluations of f, where nested `jvp` takes 2^n.
+If the first n derivatives of a curve \(x(t)\) are known, `jet` returns the first n derivatives of
+\(f(x(t))\). The cost is about n^2 evaluations of f; nested `jvp` takes 2^n.
 
 >>> import axir.numpy as jnp
 >>> from axir.experimental.jet import jet

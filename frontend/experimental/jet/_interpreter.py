@@ -1,8 +1,8 @@
 r"""Functions of series: a walk over traced functions.
 
-What has no rule of its own is derived from its `jvp`, which is exact: if \(\dot y = g(x, \dot x,
-y)\) is the tangent of an op, the k-th coefficient of \(\dot y\) needs no more than the first k
-of x and y, and gives the (k+1)-th of y. Elsewhere: rules of ops (`_rules.py`).
+The rule of an op without a Taylor rule is derived from its `jvp`. This is exact: if \(\dot y = g(x,
+\dot x, y)\) is the tangent of an op, the k-th coefficient of \(\dot y\) needs no more than the
+first k of x and y, and gives the (k+1)-th of y. Elsewhere: rules of ops (`_rules.py`).
 """
 
 from __future__ import annotations

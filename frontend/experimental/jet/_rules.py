@@ -169,7 +169,7 @@ def _logistic(x: Polynomial) -> Polynomial:
 
 
 def _shifted(function: Callable[[Polynomial], Polynomial], shift: float) -> Rule:
-    """Makes a rule of a function of one polynomial to whose argument a number is added."""
+    """Makes the rule of a function of one polynomial with a shifted argument."""
     return _of_one(lambda x: function([x[0] + shift, *x[1:]]))
 
 

@@ -29,7 +29,7 @@ def coefficient(x: Sequence[Value], y: Sequence[Value], k: int, product: Product
 
 
 def total(terms: Sequence[Value]) -> Value:
-    """Returns the sum of values, of which there is at least one."""
+    """Returns the sum of one or more values."""
     result = terms[0]
     for term in terms[1:]:
         result = lax.add(result, term)

@@ -1,8 +1,8 @@
-"""Rules of users' own: how a primitive computes with series. They come before axir's.
+"""Users' rules: how a primitive computes with series. They take precedence over axir's.
 
 A rule is `(primals, series, **params) -> (result, its series)`, where a series is a list of the
-coefficients of a power series, from the first power on, or `zero_series` in what is returned; of
-primitives with several results, lists of both.
+coefficients of a power series, from the first power on, or, in results, `zero_series`. For
+primitives with several results, both are lists.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def apply_user_rule(
     primitive: Primitive, operands: Sequence[Value], series: Sequence[Series], order: int,
     params: Param,
 ) -> tuple[list[Value], list[Series]]:  # fmt: skip
-    """Applies the rule of a user's to values and series, of which it gets those of zeros, too."""
+    """Applies a user's rule to values and series; zero series are passed to it, too."""
     given = [
         [full(x.shape, 0, x.dtype)] * order if terms is None else list(terms)
         for x, terms in zip(operands, series, strict=True)

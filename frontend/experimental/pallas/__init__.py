@@ -1,6 +1,6 @@
 """Kernels on blocks of arrays, under the names of `jax.experimental.pallas`.
 
-A kernel is a function of refs, and its operations are those of `axir.numpy` and `axir.lax`. It is
+A kernel is a function of refs, and it uses the operations of `axir.numpy` and `axir.lax`. It is
 compiled for the CPU with the program that calls it. `docs/kernels.md` is a course.
 
 >>> import axir, axir.numpy as jnp

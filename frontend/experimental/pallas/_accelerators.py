@@ -1,4 +1,4 @@
-"""Names that mean something on one kind of accelerator alone: importable, and an error when used.
+"""Names for one kind of accelerator only: importable, and an error when used.
 
 Libraries import them and use them where they have found such a device. They are classes, so that
 annotations and `isinstance` work with them.
@@ -13,7 +13,7 @@ from axir.dialect.core.errors import AxirError
 
 
 class AcceleratorOnlyError(AxirError, NotImplementedError):
-    """Something was used that means something on one kind of accelerator alone."""
+    """A name for one kind of accelerator only was used."""
 
 
 class _Elsewhere(type):
@@ -42,7 +42,7 @@ def only_on(
     """Returns the `__getattr__`, `__dir__` and `__all__` of a module with names for other devices.
 
     Args:
-        device: What they are for.
+        device: The kind of device.
         module: The name of the module.
         names: The names, separated by blanks.
         instead: What to use here.

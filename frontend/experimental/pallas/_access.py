@@ -1,7 +1,7 @@
-"""Parts of refs read and written under masks, and operations on them that nobody comes between.
+"""Parts of refs read and written under masks, and atomic operations on them.
 
-A part that reaches beyond the end of its ref is not moved: what is read there means nothing, and
-what is written there is dropped. Elsewhere: `ref[...]` (`axir.ref`).
+A part that reaches beyond the end of its ref is not moved: elements read there are unspecified, and
+elements written there are dropped. Elsewhere: `ref[...]` (`axir.ref`).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class _Part:
             at = next(n for n, x in enumerate(items) if x is Ellipsis)
             items[at : at + 1] = [slice(None)] * (len(self.ref.shape) - len(items) + 1)
         self.items = items
-        # Axes of the part: an index that is a number has none.
+        # Axes of the part: a scalar index removes its axis.
         self.shifts: list[tuple[int, Value]] = []
         self.margins = [(0, 0)] * len(self.ref.shape)
         axis = 0
@@ -114,7 +114,7 @@ def load(
         ref: A ref, or part of one: `ref.at[idx]`.
         idx: Which part; all by default.
         mask: Truth values: which elements are needed.
-        other: What stands in the place of the others; without it they mean nothing.
+        other: Value of the masked elements; without it they are unspecified.
         cache_modifier: Accepted for compatibility.
         eviction_policy: Accepted for compatibility.
         volatile: Accepted for compatibility.
@@ -145,13 +145,13 @@ def swap(
     mask: ArrayLike | None = None,
     eviction_policy: str | None = None,
 ) -> Value:
-    """Writes part of a ref; returns what was there before.
+    """Writes part of a ref; returns the previous elements.
 
     Args:
         ref: A ref, or part of one.
         idx: Which part.
-        val: What is written.
-        mask: Truth values: which elements are written. What is returned of others is `val`.
+        val: The elements to write.
+        mask: Truth values: which elements are written. The result for other elements is `val`.
         eviction_policy: Accepted for compatibility.
     """
     before, _ = _changed(ref, idx, val, mask, lambda old, new: new)
@@ -170,8 +170,8 @@ def store(
 
     Args:
         ref: A ref, or part of one.
-        idx_or_val: Which part, or what is written.
-        val: What is written, if that is not it.
+        idx_or_val: The index of the part, or the written elements.
+        val: The written elements, if `idx_or_val` is an index.
         mask: Truth values: which elements are written.
         eviction_policy: Accepted for compatibility.
     """
@@ -182,7 +182,7 @@ def store(
 def _changed(
     ref: AnyRef, idx: IndexLike, val: ArrayLike, mask: ArrayLike | None, combine: Combine
 ) -> tuple[Value, Value]:
-    """Writes what is made of the old and new elements; returns the old ones, and these."""
+    """Writes a function of old and new elements; returns the old and the written elements."""
     part = _Part(ref, idx)
     whole = part.whole()
     old = whole[part.index]
@@ -202,14 +202,14 @@ def _changed(
 def atomic_xchg(
     x_ref_or_view: AnyRef, idx: IndexLike, val: ArrayLike, *, mask: ArrayLike | None = None
 ) -> Value:
-    """Writes elements; returns what they were."""
+    """Writes elements; returns the old ones."""
     return _changed(x_ref_or_view, idx, val, mask, lambda old, new: new)[0]
 
 
 def atomic_add(
     x_ref_or_view: AnyRef, idx: IndexLike, val: ArrayLike, *, mask: ArrayLike | None = None
 ) -> Value:
-    """Adds to elements; returns what they were. Of places that come several times, each counts.
+    """Adds to elements; returns the old ones. A repeated position is added to repeatedly.
 
     >>> import axir, axir.numpy as jnp
     >>> from axir.experimental.pallas import triton
@@ -224,45 +224,45 @@ def atomic_add(
 def atomic_max(
     x_ref_or_view: AnyRef, idx: IndexLike, val: ArrayLike, *, mask: ArrayLike | None = None
 ) -> Value:
-    """Makes elements at least as large as others; returns what they were."""
+    """Writes the maximum of old and new elements; returns the old ones."""
     return _combined(x_ref_or_view, idx, val, mask, "max", maximum)
 
 
 def atomic_min(
     x_ref_or_view: AnyRef, idx: IndexLike, val: ArrayLike, *, mask: ArrayLike | None = None
 ) -> Value:
-    """Makes elements at most as large as others; returns what they were."""
+    """Writes the minimum of old and new elements; returns the old ones."""
     return _combined(x_ref_or_view, idx, val, mask, "min", minimum)
 
 
 def atomic_and(
     x_ref_or_view: AnyRef, idx: IndexLike, val: ArrayLike, *, mask: ArrayLike | None = None
 ) -> Value:
-    """Clears bits of elements; returns what they were."""
+    """Clears bits of elements; returns the old elements."""
     return _changed(x_ref_or_view, idx, val, mask, lax.bitwise_and)[0]
 
 
 def atomic_or(
     x_ref_or_view: AnyRef, idx: IndexLike, val: ArrayLike, *, mask: ArrayLike | None = None
 ) -> Value:
-    """Sets bits of elements; returns what they were."""
+    """Sets bits of elements; returns the old elements."""
     return _changed(x_ref_or_view, idx, val, mask, lax.bitwise_or)[0]
 
 
 def atomic_xor(
     x_ref_or_view: AnyRef, idx: IndexLike, val: ArrayLike, *, mask: ArrayLike | None = None
 ) -> Value:
-    """Turns bits of elements over; returns what they were."""
+    """Flips bits of elements; returns the old elements."""
     return _changed(x_ref_or_view, idx, val, mask, lax.bitwise_xor)[0]
 
 
 def atomic_cas(ref: AnyRef, cmp: ArrayLike, val: ArrayLike) -> Value:
-    """Writes a number where another one stands; returns what stood there.
+    """Writes a number if the old number equals `cmp`; returns the old number.
 
     Args:
         ref: A ref of one number, or part of one.
-        cmp: What must stand there.
-        val: What is written.
+        cmp: The expected old number.
+        val: The number to write.
     """
     if tuple(ref.shape) != ():
         raise ShapeError(

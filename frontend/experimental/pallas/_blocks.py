@@ -1,7 +1,7 @@
-"""Blocks of an array: which one an instance of a kernel sees, how it is read and written back.
+"""Blocks of an array: the block of a kernel instance, how it is read and written back.
 
-Arrays are made so large that blocks fit, with nothing in what is added: what a kernel reads there
-means nothing, and what it writes there is dropped.
+Arrays are padded to whole blocks. Elements that a kernel reads from the padding are unspecified;
+elements that it writes there are dropped.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class Blocks:
     """The blocks of one array.
 
     Args:
-        origin: What messages call the array: `args[0]`, `outputs[1]`.
-        spec: What the user says of the blocks.
+        origin: Name of the array in messages: `args[0]`, `outputs[1]`.
+        spec: The user's specification of the blocks.
         type: Of the array.
 
     Raises:
@@ -185,7 +185,7 @@ class Blocks:
         return any(isinstance(dim, Indirect) for dim in self.dims)
 
     def _places(self, starts: Starts) -> tuple[UserObject, ...]:
-        """Returns the positions along each axis, of which some are arrays."""
+        """Returns the positions along each axis; some of them are arrays."""
         many = len([dim for dim in self.dims if isinstance(dim, Indirect)]) > 1
         return tuple(
             start
@@ -200,7 +200,7 @@ def _as_indices(starts: Starts) -> list[Value]:
 
 
 def _place_of(function: UserFunction | None) -> str:
-    """Returns what messages call a function: its name, and where it stands."""
+    """Returns the name of a function for messages: its name, and its source line."""
     return place_of(function) if function is not None else "default"
 
 

@@ -1,8 +1,8 @@
 """`pallas_call`: a kernel on blocks of arrays, run for each place of a grid.
 
 The instances run one after the other, the last axis of the grid fastest. An instance has refs of
-its blocks; what it leaves in those of results is written back before the next one begins. So a call
-is a program of loops, slices and updates: transformations know nothing of kernels.
+its blocks. The contents of result blocks are written back before the next instance begins. So a
+call is a program of loops, slices and updates, and transformations need no rules for kernels.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def pallas_call(
     Args:
         kernel: Takes a ref for each operand, then one for each result, then one for each array of
             `scratch_shapes` (by name, if these are a dict), and returns nothing.
-        out_shape: Tree of what has `shape` and `dtype`: the results. Before an instance writes
+        out_shape: Tree of objects with `shape` and `dtype`: the results. Before an instance writes
             them they hold nan, or the least integer.
         grid_spec: The next four in one.
         grid: How often the kernel runs along each axis: integers, also computed ones.
@@ -91,7 +91,7 @@ def pallas_call(
         input_output_aliases: For operands, the result that begins with their value.
         debug: Whether to print the jaxpr of the call.
         interpret: Accepted for compatibility: kernels are compiled for the CPU in any case.
-        name: What the call is named in programs and profiles.
+        name: Name of the call in programs and profiles.
         compiler_params: Accepted for compatibility: they are about other compilers.
         cost_estimate: Accepted for compatibility.
         metadata: Accepted for compatibility.
@@ -134,14 +134,14 @@ def call_of(
     """Returns the function of arrays that runs a kernel.
 
     Args:
-        what: What messages call the function that the user called.
+        what: Name of the user's function in messages.
         kernel: See `pallas_call`, as for the next five.
         out_shape: The results.
         spec: Blocks and grid.
         aliases: For operands, the result that begins with their value.
         name: Of the call.
         debug: Whether to print the jaxpr.
-        begin: Makes what results hold before an instance writes them.
+        begin: Makes the initial contents of results.
     """
     if not callable(kernel):
         raise NonArrayArgumentError(
@@ -170,7 +170,7 @@ def _check_alone(
 
 
 class _Call:
-    """A kernel, with what its call says of blocks and grid."""
+    """A kernel, with the blocks and the grid of its call."""
 
     def __init__(
         self,
@@ -294,7 +294,7 @@ class _Call:
 
 
 class _Instance:
-    """What an instance of a kernel sees, for operands of known types."""
+    """The view of a kernel instance, for operands of known types."""
 
     def __init__(
         self,
@@ -333,7 +333,7 @@ class _Instance:
         return lax.fori_loop(0, extent, step, carry)
 
     def _one(self, place: tuple[Value, ...], carry: Carry, arrays: Values) -> Carry:
-        """Runs the instance at a place; returns what it leaves."""
+        """Runs the instance at a grid position; returns the new contents of its refs."""
         outputs, written, scratch = carry
         operands = written or arrays
         names = self.call.spec.grid_names or ()
@@ -382,7 +382,7 @@ def _ref(value: Value) -> Ref:
 
 
 def _settled(ref: Ref) -> Value:
-    """Returns what a ref holds, which nobody may use any more."""
+    """Returns the contents of a ref; the ref must not be used afterwards."""
     value = ref.load()
     ref._value = None
     return value

@@ -1,4 +1,4 @@
-"""What a kernel on blocks asks for: its place in the grid, loops, branches, memory for a while."""
+"""Functions for kernels on blocks: grid position, loops, branches, scoped memory."""
 
 from __future__ import annotations
 
@@ -70,13 +70,13 @@ def loop(
     Args:
         lower: The first index.
         upper: Where the indices end.
-        init_carry: What the function takes as its second argument at first, and then what it
-            returned before. Without it, the function takes the index alone.
+        init_carry: Initial value of the carry, the function's second argument; then the previous
+            result. Without it, the function takes only the index.
         step: From one index to the next.
         unroll: Number of passes that are written out in one; True for all.
 
     Returns:
-        A decorator, which gives what the last pass returns.
+        A decorator; it returns the result of the last iteration.
     """
     ends = (lower, upper, step)
     if not all(isinstance(x, (int, np.integer)) for x in ends):
@@ -99,7 +99,7 @@ def run_scoped(
     collective_axes: Hashable = (),
     **kw_types: UserObject,
 ) -> PyTree:
-    """Calls a function with memory for its time; returns what it returns.
+    """Calls a function with scoped memory; returns its result.
 
     Args:
         f: Takes a ref for each type.
@@ -148,7 +148,7 @@ def multiple_of(x: Value, values: Sequence[int] | int) -> Value:
 
 
 def max_contiguous(x: Value, values: Sequence[int] | int) -> Value:
-    """Returns `x`, of which so many elements are said to be consecutive. Nothing here uses that."""
+    """Returns `x`. The hint, that so many elements are consecutive, is ignored."""
     return x
 
 
@@ -157,7 +157,7 @@ def reciprocal(x: Value, *, approx: bool = False, full_range: bool = True) -> Va
 
     Args:
         x: Floats.
-        approx: Whether bfloat16's precision is enough. The result here is that of float32.
+        approx: Whether bfloat16's precision is enough. The result here has float32 precision.
         full_range: Accepted for compatibility.
     """
     return numpy_reciprocal(x)

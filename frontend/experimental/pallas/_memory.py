@@ -1,4 +1,4 @@
-"""Kinds of memory, which on a CPU are one, and what asks for some of it.
+"""Kinds of memory, all the same on a CPU, and requests for memory.
 
 A kernel says where its arrays should lie; here they lie in the memory that there is. Elsewhere: the
 refs that a kernel sees (`axir.ref`).
@@ -23,7 +23,7 @@ SEMAPHORE_DTYPE = np.dtype(np.int16)
 
 @dataclass(frozen=True)
 class MemoryRef:
-    """What asks for a ref of some type: `pltpu.VMEM((8, 128), "float32")` makes one.
+    """A request for a ref of some type: `pltpu.VMEM((8, 128), "float32")` makes one.
 
     Attributes:
         inner_aval: The type of the array.
@@ -57,7 +57,7 @@ class Space(enum.Enum):
         return MemoryRef(ShapedArray(extents, dtypes.as_dtype(dtype)), self)
 
     def from_type(self, type: ShapedArray) -> MemoryRef:
-        """Returns what asks for a ref of an array's type."""
+        """Returns the request for a ref of an array's type."""
         return MemoryRef(type, self)
 
     def __str__(self) -> str:
@@ -76,7 +76,7 @@ class MemorySpace(Space):
 
 
 def uninitialized(shape: tuple[int, ...], dtype: AnyDtype) -> Value:
-    """Returns an array for memory that nobody has written: nan, or the least integer.
+    """Returns an array for unwritten memory: nan, or the least integer.
 
     Values that are easy to see show the mistake of using them.
     """

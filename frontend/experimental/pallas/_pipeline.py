@@ -27,7 +27,7 @@ def emit_pipeline(
     out_specs: PyTree = (),
     **options: UserObject,
 ) -> UserFunction:
-    """Returns a function of refs that runs a kernel on blocks of them, for each place of a grid.
+    """Returns a function of refs that runs a kernel on their blocks at each grid position.
 
     Args:
         body: Takes refs of blocks of operands, then of results.
@@ -71,7 +71,7 @@ def _run(
     inputs: int,
     scratches: Sequence[AnyRef],
 ) -> None:
-    """Runs the body on the blocks at a place, and writes back what it leaves."""
+    """Runs the body on the blocks at a grid position, and writes their contents back."""
     starts = [each.starts(place, ()) for each in blocks]
     wholes = [each.enlarged(ref[...]) for each, ref in zip(blocks, refs, strict=True)]
     cuts = list(zip(blocks, wholes, starts, strict=True))

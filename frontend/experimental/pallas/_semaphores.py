@@ -48,7 +48,7 @@ def semaphore_signal(
 
 
 def semaphore_wait(sem_or_view: AnyRef, value: ArrayLike = 1, *, decrement: bool = True) -> None:
-    """Subtracts from a semaphore; what was waited for has happened, for instances run in order.
+    """Subtracts from a semaphore without waiting, because instances run in order.
 
     Args:
         sem_or_view: The semaphore.
@@ -69,7 +69,7 @@ def _count(number: ArrayLike) -> Value:
 
 
 def remote_error(what: str) -> AcceleratorOnlyError:
-    """Returns the error of what reaches other devices."""
+    """Returns the error for access to other devices."""
     return AcceleratorOnlyError(
         f"{what} reaches into the memory of another device; a kernel here has one CPU's.",
         "Exchange parts between devices around the kernel: axir.lax.ppermute, all_gather, psum "
@@ -108,9 +108,9 @@ def make_async_copy(
     """Returns a copy that begins with `start()`.
 
     Args:
-        src_ref: What is copied, a ref or part of one.
+        src_ref: The source, a ref or part of one.
         dst_ref: Where to, a ref or part of one.
-        sem, src_sem: Accepted for compatibility: whoever waits for the copy does not wait.
+        sem, src_sem: Accepted for compatibility: waiting for the copy returns at once.
     """
     return AsyncCopyDescriptor(src_ref, dst_ref)
 
@@ -148,5 +148,5 @@ def async_remote_copy(*args: UserObject, **kwargs: UserObject) -> UserObject:
 
 
 def semaphore_memory(space: Space, shape: tuple[int, ...] = ()) -> MemoryRef:
-    """Returns what asks for semaphores: counters that begin with 0."""
+    """Returns the request for semaphores: counters that begin with 0."""
     return space(shape, SEMAPHORE_DTYPE)

@@ -1,6 +1,6 @@
-"""What a call says of blocks and of the grid: `BlockSpec`, `GridSpec`, and what they are made of.
+"""Specifications of blocks and of the grid: `BlockSpec`, `GridSpec`, and their parts.
 
-Elsewhere: what becomes of them (`_blocks.py`, `_call.py`).
+Elsewhere: their use (`_blocks.py`, `_call.py`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from axir.dialect.core.errors import ParameterError
 
 
 class BlockSpecError(ParameterError):
-    """What a call of a kernel says of blocks or of the grid does not fit."""
+    """The blocks or the grid of a kernel call are invalid."""
 
 
 # How an axis is cut -----------------------------------------------------------------------------
@@ -32,7 +32,7 @@ class Blocked:
 
 @dataclasses.dataclass(frozen=True)
 class Squeezed:
-    """An axis of which a kernel sees one place, and not the axis; the index map gives the place."""
+    """An axis that a kernel sees at one position, removed; the index map gives the position."""
 
     @property
     def block_size(self) -> int:
@@ -42,7 +42,7 @@ class Squeezed:
 
 @dataclasses.dataclass(frozen=True)
 class Element:
-    """An axis of which a kernel sees some places; the index map gives the first one.
+    """An axis with some positions visible to a kernel; the index map gives the first one.
 
     Attributes:
         block_size: How many places.
@@ -55,14 +55,14 @@ class Element:
 
 @dataclasses.dataclass(frozen=True)
 class BoundedSlice:
-    """An axis of which the index map gives a `pl.ds`, of at most this size."""
+    """An axis for which the index map gives a `pl.ds`, of at most this size."""
 
     block_size: int
 
 
 @dataclasses.dataclass(frozen=True)
 class Indirect:
-    """An axis of which the index map gives an array of places."""
+    """An axis for which the index map gives an array of positions."""
 
     block_size: int
 
@@ -72,7 +72,7 @@ BlockDim: TypeAlias = Blocked | Squeezed | Element | BoundedSlice | Indirect
 
 
 def block_dim(given: UserObject) -> BlockDim:
-    """Returns how an axis is cut, of an integer, None, or what says so already.
+    """Returns the block dimension for an integer, None, or an existing block dimension.
 
     Raises:
         BlockSpecError: for anything else.
@@ -120,7 +120,7 @@ class BlockSpec:
     """Which block of an array an instance of a kernel sees.
 
     Attributes:
-        block_shape: For each axis an integer, None for an axis of which it sees one place, or
+        block_shape: For each axis an integer, None for an axis that it sees at one position, or
             `Element`, `BoundedSlice`, `Indirect`. None stands for the whole array.
         index_map: From the place in the grid to the number of the block along each axis. The
             default gives zeros.
@@ -156,13 +156,13 @@ def is_spec(x: UserObject) -> bool:
 
 
 class GridSpec:
-    """How often a kernel runs, and what it sees each time.
+    """The number of runs of a kernel, and the blocks of each run.
 
     Attributes:
         grid: How often it runs along each axis; the last axis runs fastest.
         grid_names: Names of the axes, of a grid that is written as pairs of a name and a number.
         in_specs: Tree of `BlockSpec`s of the operands.
-        out_specs: Tree of those of the results.
+        out_specs: Tree of the results' blocks.
         scratch_shapes: Memory of the kernel's own.
         num_scalar_prefetch: How many operands come first that index maps read.
     """
@@ -216,7 +216,7 @@ def _is_extent(x: UserObject) -> bool:
 
 @dataclasses.dataclass(frozen=True)
 class CostEstimate:
-    """What a kernel is said to take. Kept, and not used: kernels are measured here.
+    """The user's estimate of a kernel's cost. Stored, and not used: axir measures kernels.
 
     Attributes:
         flops: Operations on floats.

@@ -1,4 +1,4 @@
-"""Refs that live while a function runs, checks in kernels, estimates of what kernels take."""
+"""Refs that live while a function runs, checks in kernels, cost estimates of kernels."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def debug_checks_enabled() -> bool:
 
 
 def debug_check(condition: Value, message: str) -> None:
-    """Says what must hold in a kernel; `checkify` finds out if `enable_debug_checks` is on.
+    """States a condition in a kernel; `checkify` checks it if `enable_debug_checks` is on.
 
     >>> import axir, axir.numpy as jnp
     >>> from axir.experimental import checkify, pallas as pl
@@ -73,17 +73,17 @@ def run_state(f: UserFunction) -> UserFunction:
 
 @lies_where_told
 def empty(shape: ShapeLike, dtype: DTypeLike, *, out_sharding: UserObject = None) -> Value:
-    """Returns an array whose elements mean nothing; here they are zeros."""
+    """Returns an array with unspecified elements; axir fills it with zeros."""
     return lax.empty(shape, dtype)
 
 
 def empty_like(x: PyTree) -> PyTree:
-    """Returns arrays of the shapes and dtypes in a tree, whose elements mean nothing."""
+    """Returns arrays of the shapes and dtypes in a tree, with unspecified elements."""
     return tree.map(lambda leaf: empty(leaf.shape, leaf.dtype), x)
 
 
 def empty_ref_like(x: UserObject) -> Ref:
-    """Returns a ref of some shape and dtype, whose elements mean nothing."""
+    """Returns a ref of some shape and dtype, with unspecified elements."""
     wanted = available(wanted_type(x, "empty_ref_like"))
     return new_ref(empty(wanted.shape, wanted.dtype))
 
@@ -94,11 +94,11 @@ def broadcast_to(a: Value, shape: tuple[int, ...]) -> Value:
 
 
 def estimate_cost(fun: UserFunction, *args: Options, **kwargs: Options) -> CostEstimate:
-    """Returns what a function of arrays is estimated to take, by its operations.
+    """Returns the estimated cost of a function of arrays, from its operations.
 
     Args:
         fun: The function.
-        *args: Its arguments, or what has their shapes and dtypes.
+        *args: Its arguments, or objects with their shapes and dtypes.
         **kwargs: More of them, fixed.
     """
     lowered = jit(lambda *given: fun(*given, **kwargs)).lower(*args)

@@ -1,4 +1,4 @@
-"""Fusion of kernels with what is around them, under the names of `jax.experimental.pallas.fuser`.
+"""Fusion of kernels with neighbouring operations: the names of `jax.experimental.pallas.fuser`.
 
 Compiled programs are fused by axir's own passes.
 """

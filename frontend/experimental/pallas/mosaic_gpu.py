@@ -1,7 +1,7 @@
 """Kernels as Mosaic has them for GPUs, under the names of `jax.experimental.pallas.mosaic_gpu`.
 
-Libraries import them. What takes part in code for a GPU raises `AcceleratorOnlyError` when it is
-used; `atomic_add` and its like work.
+Libraries import them. Names that generate GPU code raise `AcceleratorOnlyError` when used;
+`atomic_add` and similar functions work.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Kernels as TPUs have them, under the names of `jax.experimental.pallas.tpu`.
 
 Memory spaces name the one memory of a CPU; semaphores count, and copies are done at once; operands
-that index maps read work. What asks for a TPU's units or for other devices raises
-`AcceleratorOnlyError`.
+that index maps read work. Requests for TPU units or for other devices raise `AcceleratorOnlyError`.
 
 >>> import axir, axir.numpy as jnp
 >>> from axir.experimental import pallas as pl
@@ -132,7 +131,7 @@ class MemorySpace(Space):
     HBM = "hbm"
 
     def like(self, shape_dtype_like: UserObject) -> MemoryRef:
-        """Returns what asks for a ref of an array's shape and dtype."""
+        """Returns the request for a ref of an array's shape and dtype."""
         return self(tuple(shape_dtype_like.shape), shape_dtype_like.dtype)
 
 
@@ -149,7 +148,7 @@ class SemaphoreType(enum.Enum):
     BARRIER = "barrier"
 
     def __call__(self, shape: tuple[int, ...]) -> MemoryRef:
-        """Returns what asks for semaphores."""
+        """Returns the request for semaphores."""
         return semaphore_memory(MemorySpace.SEMAPHORE, shape)
 
     @property
@@ -159,7 +158,7 @@ class SemaphoreType(enum.Enum):
 
     @property
     def memory_type(self) -> MemoryRef:
-        """What asks for one semaphore."""
+        """The request for one semaphore."""
         return self(())
 
 
@@ -188,7 +187,7 @@ class SideEffectType(enum.Enum):
 
 @dataclasses.dataclass(frozen=True)
 class CompilerParams:
-    """What the compiler for TPUs is told; kept, and not used."""
+    """Options of the TPU compiler; stored, and not used."""
 
     dimension_semantics: Sequence[GridDimensionSemantics | str] | None = None
     allow_input_fusion: Sequence[bool] | None = None
@@ -233,7 +232,7 @@ def set_tpu_interpret_mode(params: InterpretParams | None = None) -> None:
 
 
 def reset_tpu_interpret_mode_state() -> None:
-    """Does nothing: there is no state."""
+    """Does nothing, because there is nothing to reset."""
 
 
 def is_tpu_device() -> bool:
@@ -242,7 +241,7 @@ def is_tpu_device() -> bool:
 
 
 class PrefetchScalarGridSpec(GridSpec):
-    """A grid whose index maps read operands: refs of these come after the place in the grid.
+    """A grid with index maps that read operands: their refs come after the grid position.
 
     Args:
         num_scalar_prefetch: How many operands come first that have no blocks; the kernel gets refs
@@ -269,7 +268,7 @@ class PrefetchScalarGridSpec(GridSpec):
 
 
 def load(ref: AnyRef, *, mask: ArrayLike | None = None) -> Value:
-    """Returns what a ref holds; elements outside of a mask mean nothing."""
+    """Returns the contents of a ref; elements outside the mask are unspecified."""
     return _access.load(ref, mask=mask)
 
 
@@ -279,7 +278,7 @@ def store(ref: AnyRef, val: ArrayLike, *, mask: ArrayLike | None = None) -> None
 
 
 def touch(ref: AnyRef) -> None:
-    """Does nothing: what a kernel reads and writes is known."""
+    """Does nothing, because the reads and writes of a kernel are known."""
 
 
 def with_memory_space_constraint(x: Value, memory_space: UserObject) -> Value:
@@ -301,7 +300,7 @@ def roll(
     stride: int | None = None,
     stride_axis: int | None = None,
 ) -> Value:
-    """Returns an array whose elements are moved along an axis, those at the end to the beginning.
+    """Returns an array rotated along an axis: elements at the end move to the beginning.
 
     Args:
         x: The array.

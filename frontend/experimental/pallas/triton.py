@@ -1,6 +1,6 @@
 """Kernels as Triton has them, under the names of `jax.experimental.pallas.triton`.
 
-Masks and atomic operations work; what asks for GPU code does not.
+Masks and atomic operations work; names that generate GPU code do not.
 
 >>> import axir, axir.numpy as jnp
 >>> from axir.experimental import pallas as pl

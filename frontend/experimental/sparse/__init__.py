@@ -1,4 +1,4 @@
-"""`axir.experimental.sparse`: arrays of which only some elements are stored.
+"""`axir.experimental.sparse`: arrays that store only some elements.
 
 `BCOO` is the general format, with batch and dense dimensions; `BCSR` stores rows; `COO`, `CSR` and
 `CSC` are matrices. Operators work on all of them, and `sparsify` makes functions of arrays work on

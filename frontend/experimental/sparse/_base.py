@@ -38,7 +38,7 @@ OPERATIONS: dict[str, UserFunction] = {}
 
 
 class JAXSparse(abc.ABC):
-    """Base of sparse arrays: trees whose leaves are the parts of the array.
+    """Base of sparse arrays: trees with the parts of the array as leaves.
 
     Attributes:
         shape: The shape of the array.

@@ -29,10 +29,10 @@ from ._base import (
 class BCOO(JAXSparse):
     """A sparse array as a list of its elements and their indices, in batches.
 
-    The dimensions of the array are those of the batch, then sparse ones, then dense ones. Batch
-    dimensions of `data` and `indices` may have the extent 1, for elements or places that all
-    batches share. Indices out of range are places that hold nothing, and elements at equal
-    indices count as their sum.
+    The dimensions of the array are batch dimensions, then sparse dimensions, then dense dimensions.
+    Batch dimensions of `data` and `indices` may have the extent 1, for elements or places that all
+    batches share. Entries with indices out of range are padding. Elements at equal indices count as
+    their sum.
 
     Args:
         args: `data` of shape (*batch, nse, *dense), and `indices`, integers of shape
@@ -209,7 +209,7 @@ class BCOO(JAXSparse):
         return scipy.sparse.coo_matrix((data[is_inside], places), shape=self.shape)
 
     def tree_flatten(self) -> tuple[tuple[Value, Value], tuple[tuple[int, ...], bool, bool]]:
-        """Returns the leaves, and what is static."""
+        """Returns the leaves, and the static fields."""
         return (self.data, self.indices), (self.shape, self.indices_sorted, self.unique_indices)
 
     @classmethod
@@ -358,10 +358,10 @@ def bcoo_extract(sparr: BCOO, arr: ArrayLike, *, assume_unique: bool | None = No
     """Returns the elements of an array at the places of a sparse one.
 
     Args:
-        sparr: A sparse array, whose elements do not matter.
+        sparr: A sparse array; its elements are ignored.
         arr: An array of its shape.
-        assume_unique: Whether its indices are different; by default what it says itself. Of equal
-            ones only the first gets the element, the others 0.
+        assume_unique: Whether its indices are distinct; by default `sparr.unique_indices`. Of equal
+            indices only the first gets the element, the others get 0.
 
     Raises:
         SparseLayoutError: if the shapes differ.
@@ -412,7 +412,7 @@ def is_first(indices: Value) -> Value:
 
 
 def lexical_order(indices: Value) -> Value:
-    """Returns what sorts indices, of shape (nse, n_sparse), stably."""
+    """Returns the permutation that sorts indices, of shape (nse, n_sparse), stably."""
     if not indices.shape[1]:
         return jnp.arange(indices.shape[0])
     return jnp.lexsort(indices.T[::-1])

@@ -25,7 +25,7 @@ from ._bcoo import (
 
 
 def bcoo_sort_indices(mat: BCOO) -> BCOO:
-    """Returns an array with its indices sorted, those of the first dimension before all others."""
+    """Returns an array with its indices sorted, by the first dimension first."""
 
     def ordered(parts: Parts) -> Parts:
         order = lexical_order(parts.indices)
@@ -38,7 +38,7 @@ def bcoo_sort_indices(mat: BCOO) -> BCOO:
 
 
 def sum_duplicates(mat: BCOO, nse: int | None, remove_zeros: bool) -> BCOO:
-    """Does what the method of an array does, which also removes zeros unless told not to."""
+    """Implements the array's method, which also removes zeros unless told not to."""
     return bcoo_sum_duplicates(_without_zeros(mat) if remove_zeros else mat, nse)
 
 
@@ -55,7 +55,7 @@ def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None) -> BCOO:
 
     def summed(parts: Parts) -> tuple[Value, Value, Value]:
         is_valid = is_inside(parts.indices, sizes)
-        # What is out of range comes last.
+        # Indices out of range come last.
         indices = jnp.where(is_valid[:, None], parts.indices, limits)
         data = jnp.where(with_trailing(is_valid, parts.data.ndim), parts.data, 0)
         order = lexical_order(indices)
@@ -124,7 +124,7 @@ def bcoo_update_layout(
     Args:
         mat: The array.
         n_batch, n_dense: The numbers; by default those that it has.
-        on_inefficient: 'error', 'warn' or None: what happens if the result stores more elements
+        on_inefficient: 'error', 'warn' or None: the reaction if the result stores more elements
             than the array, as it does when sparse dimensions become batches or dense.
 
     Raises:
@@ -168,7 +168,7 @@ def _tell_inefficiency(mat: BCOO, batch: int, dense: int, reaction: str | None) 
 
 
 def _fewer_dense(mat: BCOO, n_dense: int) -> BCOO:
-    """Makes the first dense dimensions sparse, all of whose elements are stored."""
+    """Makes the first dense dimensions sparse, with all of their elements stored."""
     count = mat.n_dense - n_dense
     start = mat.n_batch + mat.n_sparse
     sizes = mat.shape[start : start + count]

@@ -34,7 +34,7 @@ def bcoo_dot_general(
     preferred_element_type: DTypeLike = None,
     out_sharding: None = None,
 ) -> BCOO | Value:
-    """Contracts arrays of which one or both are sparse, as `lax.dot_general`.
+    """Contracts two arrays, one or both sparse, as `lax.dot_general`.
 
     Returns:
         An array; a sparse one if both are sparse, with an element for each pair of elements.
@@ -89,8 +89,8 @@ def _product(
     is_valid = is_inside(lhs.indices, sparse_sizes(lhs))
     data = jnp.where(with_trailing(is_valid, lhs.data.ndim), lhs.data, 0).astype(kind)
     places = places_of(jnp.where(is_valid[:, None], lhs.indices, 0))
-    # What each element is multiplied with: indexed by its own index, then the dense dimensions
-    # that are contracted, then what is left of rhs.
+    # The factor of each element: indexed by the element, then the contracted dense dimensions, then
+    # the remaining dimensions of rhs.
     met = [axis for axis in sparse if axis in partner]
     summed = [axis for axis in range(lhs.n_sparse, lhs.ndim) if axis in partner]
     head = [partner[axis] for axis in (*met, *summed)]
@@ -115,7 +115,7 @@ def _product(
 
 
 def _sparse_product(lhs: BCOO, rhs: BCOO, numbers: DotNumbers, kind: DTypeLike) -> BCOO:
-    """Contracts sparse arrays: the product of each pair of elements whose indices meet."""
+    """Contracts sparse arrays: the product of each pair of elements with matching indices."""
     (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = numbers
     lhs, rhs = (bcoo_update_layout(x, n_batch=0, n_dense=0) for x in (lhs, rhs))
     meets = is_inside(lhs.indices, lhs.shape)[:, None] & is_inside(rhs.indices, rhs.shape)
@@ -157,7 +157,7 @@ def bcoo_dot_general_sampled(
 
 
 def bcoo_multiply_dense(sp_mat: BCOO, v: ArrayLike) -> Value:
-    """Returns the elements of a sparse array multiplied by those of an array that broadcasts.
+    """Returns the elements of a sparse array times the elements of an array that broadcasts.
 
     Raises:
         SparseLayoutError: if it does not broadcast to the shape of the sparse array.

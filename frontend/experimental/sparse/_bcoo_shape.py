@@ -30,7 +30,7 @@ from ._bcoo_layout import bcoo_update_layout
 
 
 def _made(data: Value, indices: Value, shape: Sequence[int], like: BCOO | None = None) -> BCOO:
-    """Makes an array; what is known of the indices is what is known of those of another one."""
+    """Makes an array; the flags of its indices (sorted, unique) are copied from another array."""
     return BCOO((data, indices), shape=shape, unique_indices=like.unique_indices if like else False)
 
 
@@ -50,7 +50,7 @@ def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
     sparse ones.
 
     Raises:
-        ParameterError: if `permutation` is none of the dimensions.
+        ParameterError: if `permutation` is no permutation of the dimensions.
     """
     order = tuple(index(axis) for axis in permutation)
     if sorted(order) != list(range(mat.ndim)):

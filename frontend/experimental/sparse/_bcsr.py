@@ -35,8 +35,8 @@ from ._conversion import to_bcoo
 class BCSR(JAXSparse):
     """A sparse array as the elements of its rows and their columns, in batches.
 
-    The dimensions of the array are those of the batch, rows, columns, then dense ones. Columns out
-    of range are places that hold nothing.
+    The dimensions of the array are batch dimensions, rows, columns, then dense dimensions. Entries
+    with columns out of range are padding.
 
     Args:
         args: `data` of shape (*batch, nse, *dense), `indices`, the columns, of shape (*batch, nse),
@@ -135,7 +135,7 @@ class BCSR(JAXSparse):
             )
         rows = arr.shape[arr.n_batch]
         limits = np.array(arr.shape[arr.n_batch : arr.n_batch + 2])
-        # What is out of range comes behind the last row.
+        # Entries out of range come after the last row.
         is_valid = is_inside(arr.indices, tuple(limits))[..., None]
         indices = jnp.where(is_valid, arr.indices, limits.astype(arr.indices.dtype))
         placed = BCOO((arr.data, indices), shape=arr.shape, unique_indices=arr.unique_indices)
@@ -196,7 +196,7 @@ class BCSR(JAXSparse):
     def tree_flatten(
         self,
     ) -> tuple[tuple[Value, Value, Value], tuple[tuple[int, ...], bool, bool]]:
-        """Returns the leaves, and what is static."""
+        """Returns the leaves, and the static fields."""
         static = (self.shape, self.indices_sorted, self.unique_indices)
         return (self.data, self.indices, self.indptr), static
 
@@ -264,7 +264,7 @@ def bcsr_dot_general(
     preferred_element_type: DTypeLike = None,
     out_sharding: None = None,
 ) -> UserObject:
-    """Contracts arrays of which the first is by rows: see `bcoo_dot_general`."""
+    """Contracts a BCSR array with another array: see `bcoo_dot_general`."""
     first, second = (to_bcoo(x) if isinstance(x, JAXSparse) else x for x in (lhs, rhs))
     return bcoo_dot_general(
         first, second, dimension_numbers=dimension_numbers, precision=precision,
@@ -275,7 +275,7 @@ def bcsr_dot_general(
 def bcsr_broadcast_in_dim(
     mat: BCSR, *, shape: Sequence[int], broadcast_dimensions: Sequence[int], sharding: None = None
 ) -> BCSR:
-    """Returns an array repeated along dimensions, of which new ones stand in front."""
+    """Returns an array repeated along dimensions; new dimensions come first."""
     return BCSR.from_bcoo(
         shapes.bcoo_broadcast_in_dim(
             mat.to_bcoo(), shape=shape, broadcast_dimensions=broadcast_dimensions

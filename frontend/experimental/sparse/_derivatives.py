@@ -1,4 +1,4 @@
-"""Derivatives with regard to sparse arrays: with regard to what they store."""
+"""Derivatives with respect to sparse arrays, that is to their stored elements."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ._bcoo import BCOO
 
 
 def _elements(x: UserObject) -> UserObject:
-    """Returns what is differentiated in a tree: the elements of its sparse arrays."""
+    """Returns the differentiated leaves of a tree: the elements of its sparse arrays."""
     return tree.map(lambda leaf: leaf.data if is_sparse(leaf) else leaf, x, is_leaf=is_sparse)
 
 

@@ -1,4 +1,4 @@
-"""The greatest eigenvalues of large symmetric matrices, by products with vectors alone."""
+"""The greatest eigenvalues of large symmetric matrices, by matrix-vector products only."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def lobpcg_standard(
     """Returns the k greatest eigenvalues of a symmetric matrix, with eigenvectors.
 
     The locally optimal block method of conjugate gradients (Knyazev, SIAM J. Sci. Comput. 23,
-    2001), without a preconditioner: in each step the best vectors are taken from the space of the
-    present ones, their residuals and the last changes, of which an orthonormal basis is made.
+    2001), without a preconditioner: each step takes the best vectors from the space spanned by the
+    current vectors, their residuals and the last changes, after orthonormalizing these.
 
     Args:
         A: The matrix of shape (n, n), symmetric or Hermitian, an array or a sparse one; or a

@@ -25,7 +25,7 @@ class _Matrix(JAXSparse):
     """Base of sparse matrices of three parts.
 
     Attributes:
-        names: What the parts are called.
+        names: The names of the parts.
     """
 
     names: tuple[str, str, str]
@@ -90,7 +90,7 @@ class _Matrix(JAXSparse):
         return self.to_bcoo().todense()
 
     def tree_flatten(self) -> tuple[tuple[Value, ...], tuple[UserObject, ...]]:
-        """Returns the leaves, and what is static."""
+        """Returns the leaves, and the static fields."""
         return tuple(getattr(self, name) for name in self.names), (self.shape, self.facts)
 
     @classmethod

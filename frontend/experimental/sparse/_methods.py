@@ -1,4 +1,4 @@
-"""What operators and methods of sparse arrays do."""
+"""Operators and methods of sparse arrays."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The primitives of JAX's sparse arrays, which take their parts: here functions of sparse arrays.
 
-They have JAX's operands and parameters. `spinfo` tells what the parts are of: a `SparseInfo`, or a
-`COOInfo`.
+They have JAX's operands and parameters. `spinfo` describes the array of these parts: a
+`SparseInfo`, or a `COOInfo`.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ Shape = tuple[int, ...]
 
 
 class SparseInfo(NamedTuple):
-    """What is known of a sparse array besides its parts.
+    """The properties of a sparse array in addition to its parts.
 
     Attributes:
         shape: Its shape.
-        indices_sorted, unique_indices: What is known of its indices.
+        indices_sorted, unique_indices: Properties of its indices.
     """
 
     shape: Shape
@@ -38,11 +38,11 @@ class SparseInfo(NamedTuple):
 
 
 class COOInfo(NamedTuple):
-    """What is known of a matrix by coordinates besides its parts.
+    """The properties of a COO matrix in addition to its parts.
 
     Attributes:
         shape: Rows and columns.
-        rows_sorted, cols_sorted: What is known of its places.
+        rows_sorted, cols_sorted: Properties of its indices.
     """
 
     shape: Shape
@@ -51,7 +51,7 @@ class COOInfo(NamedTuple):
 
 
 def _array(kind: UserFunction, parts: Sequence[UserObject], info: UserObject) -> UserObject:
-    """Returns an array of parts; what is known of it may be its shape alone."""
+    """Returns an array of parts; `spinfo` may contain only its shape."""
     facts = info._asdict() if hasattr(info, "_asdict") else {"shape": info}
     return kind(tuple(parts), **facts)
 

@@ -28,7 +28,7 @@ Rule = Callable[..., UserObject]
 
 
 def sparsify(f: UserFunction, use_tracer: bool = False) -> UserFunction:
-    """Returns a function that also takes sparse arrays, and computes with what they store.
+    """Returns a function that also takes sparse arrays, and computes with their stored elements.
 
     Args:
         f: Function of arrays. It is traced; its operations on sparse arrays must be among those
@@ -85,7 +85,7 @@ def _type_of(x: UserObject) -> UserObject:
 def _interpret(
     jaxpr: Jaxpr, consts: Sequence[UserObject], args: Sequence[UserObject]
 ) -> list[UserObject]:
-    """Evaluates a program whose values may be sparse."""
+    """Evaluates a program with values that may be sparse."""
     names = [*jaxpr.constvars, *jaxpr.invars]
     environment = dict(zip(names, [*consts, *args], strict=True))
 
@@ -131,7 +131,7 @@ def _run(body: UserObject, operands: Sequence[UserObject]) -> list[UserObject]:
 
 
 def _as_before(results: list[UserObject], before: Sequence[UserObject]) -> list[UserObject]:
-    """Returns what a pass of a loop carries on, stored like what it was handed."""
+    """Returns the carry of a loop iteration, stored in the format of the previous carry."""
     made = []
     for new, old in zip(results, before, strict=True):
         if not is_sparse(old):

@@ -89,11 +89,11 @@ def __dir__() -> list[str]:
 
 
 class TraceTag:
-    """What the traces of one transformation have in common, for libraries that make traces."""
+    """A tag shared by the traces of one transformation, for libraries that make traces."""
 
 
-class Effect(ABC):  # noqa: B024 - what acts has nothing in common
-    """What a primitive does besides giving results.
+class Effect(ABC):  # noqa: B024 - effects share no methods
+    """A side effect of a primitive.
 
     The effects of a jaxpr are the primitives that act in it: these count as effects.
     """
@@ -105,7 +105,7 @@ no_effects: Effects = frozenset()
 
 
 class DropVar(Var):
-    """A result that nobody uses, in an equation that somebody makes.
+    """An unused result in an equation.
 
     In traced jaxprs such results are variables like others.
     """
@@ -159,7 +159,7 @@ def mapped_aval(size: int, axis: int | None, aval: ShapedArray) -> ShapedArray:
 
 
 def unmapped_aval(size: int, axis: int | None, aval: ShapedArray) -> ShapedArray:
-    """Returns the type of all elements of a mapped axis, given that of one.
+    """Returns the type of all elements of a mapped axis, given the type of one.
 
     >>> unmapped_aval(3, 0, ShapedArray((2,), np.float32))
     ShapedArray(float32[3,2])
@@ -186,7 +186,7 @@ def concrete_or_error(
     Args:
         force: The function; None returns an array.
         val: The value.
-        context: What it is needed for, for the error.
+        context: The purpose of the value, named in the error.
 
     Raises:
         ConcretizationTypeError: if only its type is known.

@@ -1,4 +1,4 @@
-"""What is being traced, as code that is called while tracing may ask."""
+"""The state of the current trace, for code that runs while tracing."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class OpaqueTraceState:
 
 
 def get_opaque_trace_state(convention: str | None = None) -> OpaqueTraceState:
-    """Returns what is the same as long as code runs in the same trace.
+    """Returns an object that is equal for all code in the same trace.
 
     Args:
         convention: Who asks; anything.
@@ -79,7 +79,7 @@ def take_current_trace() -> Iterator[Trace | None]:
 
 @contextmanager
 def set_current_trace(trace: Trace | None, check_leaks: bool = False) -> Iterator[None]:
-    """Has code run in a trace; `axir.checking_leaks` is what looks for leaks."""
+    """Runs code in a trace; `axir.checking_leaks` checks for leaks."""
     with around_trace(trace, state.branch):
         yield
 

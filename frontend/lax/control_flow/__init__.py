@@ -1,4 +1,4 @@
-"""Control flow whose conditions and lengths are decided when the program runs.
+"""Control flow with conditions and lengths that are decided when the program runs.
 
 The functions here take and return trees of arrays; the ops that they leave in the program are
 declared in `axir.dialect.ops.control_flow`.

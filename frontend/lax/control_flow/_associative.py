@@ -28,12 +28,12 @@ def associative_scan(
 ) -> UserObject:
     """Combines the elements along an axis up to each place: x0, x0 and x1, x0 to x2, and so on.
 
-    Works on halves of the elements at a time, hence in a number of steps that grows with the
-    logarithm of their number (Blelloch, "Prefix sums and their applications", 1990).
+    Works on halves of the elements at a time, so the number of steps grows with the logarithm of
+    the number of elements (Blelloch, "Prefix sums and their applications", 1990).
 
     Args:
-        fn: Associative function of two trees like `elems`, whose arrays hold several elements
-            along the axis, which it combines place by place.
+        fn: Associative function of two trees like `elems`. Their arrays hold several elements along
+            the axis; the function combines them position by position.
         elems: A tree of arrays of equal extent along the axis.
         reverse: Whether to combine from the end.
         axis: Along which the elements lie.

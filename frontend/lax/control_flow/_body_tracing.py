@@ -1,4 +1,4 @@
-"""Users' body functions: traced once for each combination of types, and what is said of them."""
+"""Users' body functions: traced once for each combination of types, and checked."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ _traced: weakref.WeakKeyDictionary[UserObject, dict[UserObject, tuple[Body, tree
 
 @dataclass(frozen=True)
 class Adapted:
-    """A function made around a user's one, remembered with that one instead of its own.
+    """A function made around a user's function, and cached under the user's function.
 
     Attributes:
         owner: The user's function.
-        role: What was made of it: functions of one owner and role do the same.
-        function: What was made.
+        role: The kind of function: functions of one owner and role do the same.
+        function: The function itself.
     """
 
     owner: UserFunction
@@ -72,10 +72,10 @@ def trace_user_body(
     types: Sequence[ShapedArray],
     is_branch: bool = False,
 ) -> tuple[Body, tree.TreeDef]:
-    """Traces a user's function of arguments of a structure; remembers what does not hold tracers.
+    """Traces a user's function of arguments of a structure; caches results without tracers.
 
-    What a branch computes from values of its surroundings stays in it. What the body of a loop
-    computes from them alone is computed once, in front of the loop.
+    Values that a branch computes from captured values stay in the branch. Values that a loop body
+    computes only from captured values are computed once, in front of the loop.
 
     Returns:
         The body, and the structure of the function's result.
@@ -128,11 +128,11 @@ def promoted_carry(
 
     Args:
         init: The initial values.
-        outputs: Types of what the body makes of them.
+        outputs: Types of the body's results for them.
         ends: Along which axes of a mesh devices may go through the loop differently often.
 
     Returns:
-        The new initial values; None if they stay what they are.
+        The new initial values; None if they stay unchanged.
     """
     if len(init) != len(outputs):
         return None
@@ -155,10 +155,10 @@ def check_carry(
     """Raises an error if a body returns another carry than it takes.
 
     Args:
-        what: The function and its argument, for the error.
+        what: The function and its argument, named in the error.
         carry_name: What to call the carry there.
         before: Structure and types of the carry that the body takes.
-        after: The same of what it returns.
+        after: The same for the body's results.
     """
     if not compared(what, lambda: before[0] == after[0]):
         raise TreeError(

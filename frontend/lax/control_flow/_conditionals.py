@@ -56,7 +56,7 @@ def cond(
     Args:
         pred: Scalar; a number counts as true unless it is zero.
         true_fun, false_fun: Functions of the operands, which are trees of arrays.
-        *operands: What they take.
+        *operands: The operands.
         operand: The only operand, by name.
         linear: Accepted for compatibility.
 
@@ -128,7 +128,7 @@ def switch(
     Args:
         index: Integer scalar; clamped to the functions that there are.
         branches: Functions of the operands that return values of the same structure and types.
-        *operands: What they take.
+        *operands: The operands.
         operand: The only operand, by name.
 
     Raises:

@@ -117,8 +117,8 @@ def fori_loop(
     Args:
         lower, upper: Scalars of one dtype, usually integers; floats are counted up by 1, too.
         body_fun: From the index and the value to a value of the same structure and types. The
-            index has the dtype of the bounds, or, if both are known integers, that of a Python
-            integer, which gives way to other dtypes.
+            index has the dtype of the bounds, or, if both are known integers, a Python integer's
+            dtype, which is weak.
         init_val: The first value, a tree of arrays.
         unroll: Number of passes that are written out in one pass of the loop; True for all of
             them. Only for bounds that are known.

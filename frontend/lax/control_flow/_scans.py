@@ -52,7 +52,7 @@ def scan(
     """Applies `carry, y = f(carry, x)` to the slices x of `xs` along their first axis.
 
     The function is traced once, however long the loop is. Differentiable in both modes; reverse
-    mode keeps what it needs of each pass.
+    mode keeps the residuals of each iteration.
 
     Args:
         f: From the carry and a slice to a pair: a carry of the same structure and types, and

@@ -1,1 +1,1 @@
-"""What the functions of `axir.numpy` do with their arguments: checks, dtypes, promotion."""
+"""Arguments of the functions of `axir.numpy`: checks, dtypes, promotion."""

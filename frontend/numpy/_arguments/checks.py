@@ -41,7 +41,7 @@ def accepts_older_keyword(
     Args:
         old: The older name; using it is a `DeprecationWarning`.
         new: The name of today.
-        translate: From the value of the older one to that of today.
+        translate: Converts a value of the older keyword to a value of today's keyword.
     """
 
     def decorate(function: Function) -> Function:

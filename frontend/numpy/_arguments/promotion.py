@@ -1,4 +1,4 @@
-"""What the functions of `axir.numpy` do with their arguments: arrays of one dtype and one shape.
+"""Promotion of the arguments of `axir.numpy`: arrays of one dtype and one shape.
 
 Python scalars are weak: they take the dtype of the arrays they meet. Elsewhere: the lattice of
 dtypes (`axir.dialect.core.dtypes`), and checks of axes and the like (`checks.py`).
@@ -35,7 +35,7 @@ from axir.dialect.program.tracer import Tracer
 _PYTHON_TYPES = (bool, int, float, complex)
 SCALARS = frozenset(_PYTHON_TYPES)
 _WIDENS_TO_FLOAT = "biu"
-# What arrays of a kind of dtype meet without any promotion.
+# Types of arguments that combine with arrays of a kind of dtype without any promotion.
 _FITTING = {
     kind: frozenset((ConcreteArray, Tracer, *scalars))
     for kind, scalars in {
@@ -56,7 +56,7 @@ def array_argument(name: str, x: UserObject, position: int = 0) -> Value:
     """Returns an argument as an `Array` or `Tracer`.
 
     Args:
-        name: The function whose argument it is, for the error.
+        name: Name of the function, for errors.
         x: The argument: an array, a NumPy array or scalar, or a Python scalar (which is weak).
         position: Which argument it is.
 
@@ -184,7 +184,7 @@ def promote_arguments(name: str, *args: Options) -> list[Value]:
     """Brings arguments to the dtype that they promote to.
 
     Args:
-        name: The function whose arguments they are, for errors.
+        name: Name of the function, for errors.
         *args: Arrays and scalars.
 
     Returns:
@@ -266,7 +266,7 @@ def require_real(name: str, *values: Value) -> None:
 def broadcast_arguments(name: str, *values: Value) -> list[Value]:
     """Brings arrays to the shape that they broadcast to, save for scalars, which stay.
 
-    Elementwise operations stretch scalars by themselves.
+    Elementwise operations broadcast scalars anyway.
 
     Raises:
         BroadcastError: if the shapes do not fit, or if `jax_numpy_rank_promotion` forbids it.

@@ -61,7 +61,7 @@ def canonical_shape(name: str, shape: UserObject) -> tuple[int, ...]:
     Raises:
         ShapeError: if it is something else, or an extent is negative.
     """
-    # Libraries have sequences of their own for shapes; arrays of no axes are numbers.
+    # Libraries define their own sequence classes for shapes; arrays of rank 0 are numbers.
     is_sequence = hasattr(type(shape), "__iter__") and getattr(shape, "ndim", 1) != 0
     try:
         given = shape if is_sequence else (shape,)
@@ -81,7 +81,7 @@ def canonical_shape(name: str, shape: UserObject) -> tuple[int, ...]:
 def to_device(
     x: Value, device: UserObject, name: str = "array", out_sharding: UserObject = None
 ) -> Value:
-    """Moves a new array to a place, if one is given, or else to that of `jax_default_device`."""
+    """Moves a new array to a device or sharding, by default to `jax_default_device`."""
     if out_sharding is not None:
         return laid_out(x, f"jnp.{name}", out_sharding)
     if device is not None:
@@ -107,12 +107,12 @@ def asarray(
 
     Args:
         a: Array, NumPy array, Python scalar, or nested lists or tuples of them.
-        dtype: dtype of the result. By default that of `a` (a Python scalar's is weak), or the one
-            that the elements promote to.
+        dtype: dtype of the result. By default `a`'s (a Python scalar's is weak), or the one that
+            the elements promote to.
         order: Memory layout: None, 'C' or 'K'.
         copy: Whether to copy an array even if need not be.
         device: Where to put it.
-        out_sharding: How it is cut along axes of a mesh whose type is `Explicit`.
+        out_sharding: How it is cut along `Explicit` axes of a mesh.
 
     Raises:
         NonArrayArgumentError: for something that is not an array, or lists that hold one.
@@ -142,13 +142,13 @@ def array(
     Args:
         object: Array, NumPy array, Python scalar, or nested lists or tuples of them; a bytearray or
             memoryview.
-        dtype: dtype of the result. By default that of `object` (a Python scalar's is weak), or the
-            one that the elements promote to.
+        dtype: dtype of the result. By default `object`'s (a Python scalar's is weak), or the one
+            that the elements promote to.
         copy: Whether to copy an array.
         order: Memory layout: None, 'C' or 'K'.
         ndmin: Least number of axes; further ones are put in front.
         device: Where to put it.
-        out_sharding: How it is cut along axes of a mesh whose type is `Explicit`.
+        out_sharding: How it is cut along `Explicit` axes of a mesh.
 
     Raises:
         NonArrayArgumentError, ParameterError, DTypeError, OverflowError: as `asarray`.
@@ -305,9 +305,9 @@ def full(
     Args:
         shape: Its shape, an integer or a sequence of integers.
         fill_value: Scalar, or array that broadcasts to the shape.
-        dtype: Its dtype; by default that of the value.
+        dtype: Its dtype; by default the value's.
         device: Where to put it.
-        out_sharding: How it is cut along axes of a mesh whose type is `Explicit`.
+        out_sharding: How it is cut along `Explicit` axes of a mesh.
 
     Raises:
         ShapeError: for something that is not a shape.
@@ -408,7 +408,7 @@ def full_like(
         dtype: Another dtype.
         shape: Another shape.
         device: Where to put it; by default where `a` is committed to lie, if it has the shape.
-        out_sharding: How it is cut along axes of a mesh whose type is `Explicit`.
+        out_sharding: How it is cut along `Explicit` axes of a mesh.
 
     >>> import axir.numpy as jnp
     >>> jnp.full_like(jnp.arange(2), 7)
@@ -495,7 +495,7 @@ def converted(
 ) -> Value:
     """Returns a value in a dtype; of complex numbers the real part where the dtype is real.
 
-    As bool, what is not zero is True.
+    As bool, a nonzero value is True.
     """
     # Python integers may exceed the default dtype, so they go straight to the one asked for.
     if type(value) is int or type(value) is bool:

@@ -74,7 +74,7 @@ def arange(
         step: Distance of neighbours, 1 by default.
         dtype: dtype of the result; by default the one that the arguments promote to.
         device: Where to put it.
-        out_sharding: How it is cut along axes of a mesh whose type is `Explicit`.
+        out_sharding: How it is cut along `Explicit` axes of a mesh.
 
     Raises:
         ConcretizationTypeError: for tracers, since the length must be known.
@@ -275,7 +275,7 @@ def geomspace(
     start, stop = promote_inexact("geomspace", start, stop)
     shape = broadcast_shape("geomspace", [start.shape, stop.shape])
     start, stop = (convert_element_type(broadcast_value(x, shape), x.dtype) for x in (start, stop))
-    # Both ends turn to positive numbers, whose logarithms are real.
+    # Both ends turn to positive numbers, because their logarithms are real.
     direction = lax.sign(start)
     first, last = lax.div(start, direction), lax.div(stop, direction)
     values = logspace(log10(first), log10(last), num, endpoint)
@@ -348,7 +348,7 @@ def indices(dimensions: Sequence[int], dtype: DTypeLike = None, sparse: bool = F
         sparse: Whether to return a tuple of arrays that are 1 where they do not change.
 
     Returns:
-        An array of shape (rank, *dimensions), whose entry i holds the indices along axis i.
+        An array of shape (rank, *dimensions). Its entry i holds the indices along axis i.
 
     >>> import axir.numpy as jnp
     >>> jnp.indices((2, 2))[0]

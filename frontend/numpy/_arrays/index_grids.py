@@ -110,7 +110,7 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
 
 
 def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
-    """Returns `diag_indices` for an array whose axes have equal extents.
+    """Returns `diag_indices` for an array with axes of equal extents.
 
     Raises:
         ParameterError: if there are fewer than two axes, or their extents differ.

@@ -1,7 +1,7 @@
 """Ranges and joins written as indices: `mgrid`, `ogrid`, `r_`, `c_`, `s_`, `index_exp`.
 
-The index is read by NumPy, whose objects of these names these are; arrays are joined here, so that
-traced ones may stand in it.
+NumPy's objects of these names parse the index. Arrays are joined here, so that the index may
+contain traced arrays.
 """
 
 from __future__ import annotations

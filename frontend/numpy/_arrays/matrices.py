@@ -111,7 +111,7 @@ def _triangle(name: str, m: ArrayLike, k: int, keeps_lower: bool) -> Value:
 def _compared_diagonals(
     x: Value, shape: tuple[int, ...], k: int, compare: Callable[[Value, Value], Value]
 ) -> Value:
-    """Returns a mask of a matrix: how the column of row r + k compares with that of the element."""
+    """Returns the mask `compare(row + k, column)` of a matrix's elements."""
     rows, columns = iota_beside(x, (shape[0], 1), 0), iota_beside(x, (1, shape[1]), 1)
     return compare(add(rows, np.int32(k)), columns)
 
@@ -120,7 +120,7 @@ def tril(m: ArrayLike, k: int = 0) -> Value:
     """Returns the lower triangle of matrices, with zeros above.
 
     Args:
-        m: Array whose last two axes are the matrices'.
+        m: Array; its last two axes are the matrices.
         k: The highest diagonal that stays: positive ones lie above the main one.
 
     Raises:
@@ -138,7 +138,7 @@ def triu(m: ArrayLike, k: int = 0) -> Value:
     """Returns the upper triangle of matrices, with zeros below.
 
     Args:
-        m: Array whose last two axes are the matrices'.
+        m: Array; its last two axes are the matrices.
         k: The lowest diagonal that stays: positive ones lie above the main one.
 
     Raises:
@@ -186,7 +186,7 @@ def _from_diagonal(v: Value, k: int) -> Value:
 
 
 def diagflat(v: ArrayLike, k: int = 0) -> Value:
-    """Returns a matrix whose diagonal holds all elements of an array, in row-major order.
+    """Returns a matrix with all elements of an array on a diagonal, in row-major order.
 
     >>> import axir.numpy as jnp
     >>> jnp.diagflat(jnp.array([[1], [2]]))

@@ -205,7 +205,7 @@ def issubdtype(arg1: UserObject, arg2: UserObject) -> bool:
     Args:
         arg1: A dtype or category.
         arg2: A dtype, or a category such as `jnp.floating`, to which bfloat16 belongs too, or
-            `axir.dtypes.prng_key`, of which nothing else is than the dtypes of typed random keys.
+            `axir.dtypes.prng_key`, which contains only the dtypes of typed random keys.
 
     >>> import axir.numpy as jnp
     >>> jnp.issubdtype(jnp.bfloat16, jnp.floating)
@@ -235,7 +235,7 @@ def isdtype(dtype: DTypeLike, kind: UserObject) -> bool:
     Args:
         dtype: The dtype.
         kind: 'bool', 'signed integer', 'unsigned integer', 'integral', 'real floating',
-            'complex floating', 'numeric', a dtype, or a tuple of these, one of which suffices.
+            'complex floating', 'numeric', a dtype, or a tuple of these; one match suffices.
 
     >>> import axir.numpy as jnp
     >>> jnp.isdtype(jnp.int8, ("bool", "integral"))
@@ -266,7 +266,7 @@ def astype(
     """Returns an array converted to another dtype.
 
     Floats become integers by rounding toward zero, and stay in the integer's range; complex numbers
-    become real by dropping the imaginary part. As bool, what is not zero is True.
+    become real by dropping the imaginary part. As bool, a nonzero value is True.
 
     Args:
         x: Array or scalar.

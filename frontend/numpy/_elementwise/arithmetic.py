@@ -126,7 +126,8 @@ def _remainder(x: Value, y: Value) -> Value:
     moved = comparison.select_n(_is_rounded_up(truncated, y), truncated, lax.add(truncated, y))
     if dtypes.is_integer(x.dtype):
         return moved
-    # A zero has the sign of the divisor, as in NumPy, and the tangent of what it stands for.
+    # A zero has the sign of the divisor, as in NumPy, and the tangent of the remainder that it
+    # replaces.
     signed = lax.mul(zero, lax.sign(stop_gradient(y)))
     signed = lax.sub(signed, lax.sub(stop_gradient(moved), moved))
     return comparison.select_n(comparison.eq(moved, zero), moved, signed)
@@ -198,7 +199,7 @@ def power(x: ArrayLike, y: ArrayLike, /) -> Value:
     """
     if type(y) is int:
         return _static_power(x, y)
-    # What an array of integers raises is no scalar any more.
+    # The power of a scalar to an array of integers is no scalar.
     exponent = array_argument("power", y, 1)
     is_strong = dtypes.is_integer(exponent.dtype) and not exponent.weak_type
     x, y = promote_numeric("power", x, y)

@@ -197,7 +197,7 @@ def are_local(*arrays: ConcreteArray) -> bool:
 def evaluate_broadcast(
     primitive: Primitive, name: str, x: ConcreteArray, y: ConcreteArray
 ) -> ConcreteArray:
-    """Evaluates a primitive on arrays of different shapes, which NumPy broadcasts by itself."""
+    """Evaluates a primitive on arrays of different shapes; NumPy broadcasts them."""
     shape = broadcast_shape(name, (x.type.shape, y.type.shape))
     types = tuple([ShapedArray(shape, t.dtype, t.weak_type) for t in (x.type, y.type)])
     result_type = primitive.apply_to(types, {}).results

@@ -125,7 +125,8 @@ def _distance(x: Value, y: Value) -> Value:
 def _with_shares(function: Callable[[Value, Value], Value], scale: float) -> UserFunction:
     """Returns the logarithm of a sum of two powers with its derivative: the share of each power.
 
-    What is computed has kinks where x = y, which cancel, but not in derivatives of its parts.
+    The formula has kinks where x = y. They cancel in the sum, but not in the derivatives of its
+    parts.
 
     Args:
         function: Computes the logarithm.
@@ -260,7 +261,7 @@ sinc = unary("sinc", _sinc, "sin(pi x) / (pi x), one at zero.")
 
 
 def real(val: ArrayLike, /) -> Value:
-    """Returns the real part, elementwise; that of real numbers is themselves.
+    """Returns the real part, elementwise; real numbers are returned unchanged.
 
     >>> import axir.numpy as jnp
     >>> jnp.real(jnp.array([1 + 2j]))
@@ -273,7 +274,7 @@ def real(val: ArrayLike, /) -> Value:
 
 
 def imag(val: ArrayLike, /) -> Value:
-    """Returns the imaginary part, elementwise; that of real numbers is zero.
+    """Returns the imaginary part, elementwise; zero for real numbers.
 
     >>> import axir.numpy as jnp
     >>> jnp.imag(jnp.array([1 + 2j]))

@@ -152,8 +152,9 @@ def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Value:
     if x.dtype.itemsize < 4:
         wide = convert_element_type(x, dtypes.float32)
         return convert_element_type(ldexp(wide, exponent), x.dtype)
-    # In three steps, since 2**exponent may overflow where the product does not. Exponents beyond
-    # those of any quotient of two numbers change nothing but steps, which must be finite and not 0.
+    # In three steps, since 2**exponent may overflow where the product does not. Exponents are
+    # clipped to the largest exponent of a quotient of two numbers. This keeps the steps finite and
+    # nonzero, and changes no result.
     limit = constant(3 * (int(ml_dtypes.finfo(x.dtype).maxexp) - 4), dtypes.int32)
     exponent = lax.clamp(lax.neg(limit), exponent, limit)
     third = lax.div(exponent, constant(3, dtypes.int32))
@@ -208,5 +209,6 @@ def _binary_exponent(x: Value, info: UserObject) -> Value:
         word, mantissa_bits = bitcast_convert_type(x, dtypes.int32), info.nmant
     biased = comparison.shift_right_logical(word, constant(mantissa_bits, dtypes.int32))
     biased = comparison.and_(biased, constant(2 ** (info.bits - info.nmant - 1) - 1, dtypes.int32))
-    # Exponent field 1 stands for 2**minexp, whose mantissa in [0.5, 1) has exponent minexp + 1.
+    # Exponent field 1 stands for 2**minexp, which has exponent minexp + 1 for a mantissa in [0.5,
+    # 1).
     return lax.add(biased, constant(int(info.minexp), dtypes.int32))

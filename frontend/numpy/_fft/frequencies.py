@@ -49,7 +49,7 @@ def rfftfreq(
 ) -> Value:
     """Returns the frequencies of the n // 2 + 1 elements of `rfft`.
 
-    The arguments are those of `fftfreq`.
+    Takes the arguments of `fftfreq`.
 
     >>> import axir.numpy as jnp
     >>> jnp.fft.rfftfreq(5, 0.2)

@@ -1,4 +1,4 @@
-"""What the transforms of `axir.numpy.fft` share: axes, lengths, norms.
+"""Axes, lengths and norms, shared by the transforms of `axir.numpy.fft`.
 
 `one_axis` and `several_axes` are the functions of `axir.numpy.fft` for any kind of transform, named
 as `axir.lax.fft` names it.

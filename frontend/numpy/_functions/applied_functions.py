@@ -126,12 +126,12 @@ def i0(x: ArrayLike) -> Value:
     1.0
     """
     (x,) = promote_inexact("i0", x)
-    # Not abs, which has a slope at zero, where this function has none.
+    # Not abs: it has a slope at zero, and the slope of this function there is 0.
     return times_exp(bessel_i0e(x), mul(x, sign(x)))
 
 
 def times_exp(x: Value, exponent: Value) -> Value:
-    """Returns x e^exponent, also where the power alone would overflow and the product does not."""
+    """Returns x e^exponent, also where the power overflows and the product does not."""
     half = exp(mul(exponent, 0.5))
     return mul(half, mul(half, x))
 

@@ -72,7 +72,7 @@ def msort(a: ArrayLike) -> Value:
 
 
 def issubsctype(arg1: UserObject, arg2: UserObject) -> bool:
-    """Tells whether a dtype, or that of an array, belongs to a category; deprecated.
+    """Tells whether a dtype, or an array's dtype, belongs to a category; deprecated.
 
     `issubdtype` is the newer function, which takes dtypes only.
 

@@ -49,7 +49,7 @@ class ufunc:
         nin: Number of arguments.
         nout: Number of results.
         nargs: Number of arguments, too.
-        identity: What leaves an argument as it is, or None.
+        identity: The identity element, or None.
 
     >>> import axir.numpy as jnp
     >>> isinstance(jnp.add, jnp.ufunc), jnp.add.nin, jnp.add.identity
@@ -80,9 +80,9 @@ class ufunc:
             func: Function of `nin` scalars.
             nin: Number of arguments.
             nout: Number of results; more than one are a tuple.
-            name: Its name; by default that of the function.
+            name: Its name; by default the function's.
             nargs: Number of arguments, too.
-            identity: What leaves an argument as it is.
+            identity: The identity element.
             call: Function of arrays that broadcast; by default `func` is vectorized.
             reduce: What `reduce` does instead of applying the function to one element after the
                 other; so do `accumulate`, `at` and `reduceat`. Each is called with the arguments
@@ -121,12 +121,12 @@ class ufunc:
 
     @property
     def nargs(self) -> int:
-        """Number of arguments; there is no `out` to count."""
+        """Number of arguments; the absent `out` is not counted."""
         return self._nin
 
     @property
     def identity(self) -> UserObject:
-        """What leaves an argument as it is, or None."""
+        """The identity element, or None."""
         return self._identity
 
     def __repr__(self) -> str:
@@ -250,7 +250,7 @@ class ufunc:
             out: Only None.
 
         Raises:
-            AxisError: if there is no such axis.
+            AxisError: if the axis does not exist.
             ParameterError: if the function has not two arguments.
 
         >>> import axir.numpy as jnp
@@ -322,7 +322,7 @@ class ufunc:
 
         Args:
             a: Array.
-            indices: An index, as in `a[indices]`. What is out of bounds is left out.
+            indices: An index, as in `a[indices]`. Positions out of bounds are ignored.
             b: Second argument of functions of two; broadcasts to the shape of `a[indices]`.
             inplace: Must be False, which says that a copy is expected: arrays are immutable.
 
@@ -353,7 +353,7 @@ class ufunc:
         from axir.lax import scan  # late: loops are loaded when a program uses one
 
         numbered = reshape(arange(array.size), array.shape)
-        # What is out of bounds gets a position that is out of bounds.
+        # A position out of bounds gets another position out of bounds.
         positions = numbered.at[indices].get(mode="fill", fill_value=array.size)
         second = None
         if b is not None:
@@ -499,7 +499,7 @@ def frompyfunc(
         func: Function of scalars, written with functions of axir.
         nin: Number of its arguments.
         nout: Number of its results; more than one are a tuple.
-        identity: What leaves an argument as it is, with which reductions begin.
+        identity: The identity element, with which reductions begin.
 
     Returns:
         Object to call with arrays that broadcast, and with the methods of NumPy's functions of this

@@ -48,7 +48,7 @@ def vectorize(
         The function. Keyword arguments must be excluded; `None` counts as excluded.
 
     Raises:
-        ParameterError: for a signature that is none, or negative positions.
+        ParameterError: for an invalid signature, or negative positions.
         TypeError: for entries of `excluded` of another type, or another number of arguments.
         SignatureError: if shapes do not fit the signature.
 
@@ -135,7 +135,7 @@ def _map(
 
 
 def _squeezed(value: Value, count: int) -> Value:
-    """Drops those of the first axes that have one element."""
+    """Drops leading axes of extent 1."""
     return squeeze(value, [axis for axis in range(count) if value.shape[axis] == 1])
 
 
@@ -158,7 +158,7 @@ def _check_core(shape: tuple[int, ...], names: Dimensions, sizes: dict[str, int]
 def _checked(
     core: UserFunction, outputs: Sequence[Dimensions], sizes: dict[str, int]
 ) -> UserFunction:
-    """Checks what a function returns against the core dimensions of the results."""
+    """Checks the results of a function against their core dimensions."""
 
     def checked(*values: ArrayLike) -> UserObject:
         result = core(*values)
@@ -174,7 +174,7 @@ def _checked(
                 f"returned {len(results)}."
             )
         for value, names in zip(results, outputs, strict=True):
-            # Also of what has a shape and is no array, such as a node of a tree.
+            # Also of an object with a shape that is no array, such as a node of a tree.
             shape = tuple(value.shape) if hasattr(value, "shape") else asarray(value).shape
             if len(shape) != len(names):
                 raise SignatureError(

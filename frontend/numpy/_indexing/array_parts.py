@@ -34,10 +34,10 @@ class Reference:
 
     | option | meaning |
     | --- | --- |
-    | `mode` | for positions out of bounds: 'drop' (the default) leaves the update out, 'clip' moves the position inside, 'promise_in_bounds' promises that there are none |
+    | `mode` | for positions out of bounds: 'drop' (the default) leaves the update out, 'clip' moves the position inside, 'promise_in_bounds' promises that all positions are in bounds |
     | `indices_are_sorted`, `unique_indices` | promises that may speed a scatter up |
     | `wrap_negative_indices` | whether negative positions count from the end |
-    | `out_sharding` | where the result is to lie: a sharding, or a `PartitionSpec` |
+    | `out_sharding` | the placement of the result: a sharding, or a `PartitionSpec` |
 
     >>> import axir.numpy as jnp
     >>> jnp.zeros(3).at[1].set(5.0)
@@ -119,9 +119,9 @@ class Reference:
     def apply(self, func: Callable[[Value], Value], **options: Options) -> Value:
         """Replaces the part by an elementwise function of it.
 
-        The function is applied as often as an element is named. Derivatives need positions that are
-        different, which is known of static ones and those in arrays whose values are known;
-        otherwise `unique_indices=True` promises it.
+        The function is applied as often as an element is named. Derivatives need distinct
+        positions. This is checked for static positions and for arrays with known values; otherwise
+        `unique_indices=True` promises it.
         """
         return apply(self._array, self._index, func, **options)
 

@@ -1,4 +1,4 @@
-"""Slices whose start is computed: `x[jax.ds(i, 4)]`, read and updated one axis at a time.
+"""Slices with a computed start: `x[jax.ds(i, 4)]`, read and updated one axis at a time.
 
 Elsewhere: indices of other kinds (`index_parsing.py`), which the part that is cut out is then
 indexed with.
@@ -53,7 +53,7 @@ def _is_known(x: UserObject) -> bool:
 class Slice:
     """The entries `start`, `start + stride`, ... along an axis, `size` of them.
 
-    As a tree its children are what is not known while tracing.
+    As a tree its children are the fields that are not known while tracing.
 
     Attributes:
         start: The first position, which may be computed.
@@ -83,7 +83,7 @@ class Slice:
         return not _is_known(self.size)
 
     def tree_flatten(self) -> tuple[tuple[UserObject, ...], tuple[UserObject, ...]]:
-        """Returns what is not known, and what is."""
+        """Returns the fields unknown while tracing (the children) and the known fields."""
         computed = (self.is_dynamic_start, self.is_dynamic_size)
         both = (self.start, self.size)
         children = tuple(x if c else None for x, c in zip(both, computed, strict=True))
@@ -117,7 +117,7 @@ class Slice:
 def dslice(
     start: UserObject, size: UserObject = None, stride: int | None = None
 ) -> builtins.slice | Slice:
-    """Makes a slice of a known size whose start may be computed, for `x[...]` and `x.at[...]`.
+    """Makes a slice of a known size and a start that may be computed, for `x[...]` and `x.at[...]`.
 
     A slice that reaches beyond the end is moved inside when it is read, and left out when it is
     updated, as whole.
@@ -161,7 +161,7 @@ class Cut(NamedTuple):
         size: How many entries it has.
         stride: The distance from one to the next.
         extent: How many entries the axis has.
-        rest: The index with `:` in its place, for the part.
+        rest: The index with `:` in its place, to be applied to the part.
     """
 
     axis: int
@@ -202,7 +202,7 @@ def cut_of(shape: tuple[int, ...], index: IndexLike, wraps: bool) -> Cut | None:
 
     Args:
         shape: Shape of the array.
-        index: What stands between the brackets.
+        index: The expression between the brackets.
         wraps: Whether a negative start counts from the end.
 
     Raises:

@@ -121,7 +121,7 @@ def compress(
         a: The array.
         axis: Along which; None flattens it first.
         size: How many entries to return, so that the condition may be traced.
-        fill_value: What follows the entries if there are fewer.
+        fill_value: The padding after the entries if there are fewer than `size`.
         out: Only None; arrays are immutable.
 
     >>> import axir.numpy as jnp

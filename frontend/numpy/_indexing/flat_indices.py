@@ -31,7 +31,7 @@ def unravel_index(indices: ArrayLike, shape: UserObject) -> tuple[Value, ...]:
     """Returns the indices into an array of a shape of positions in the flattened array.
 
     Args:
-        indices: Integers; what lies outside is brought to the nearest position.
+        indices: Integers; a position out of bounds is clipped to the nearest one.
         shape: Extents, an integer or several, or an array of them; they may be traced.
 
     >>> import axir.numpy as jnp
@@ -65,7 +65,7 @@ def ravel_multi_index(
     Args:
         multi_index: For each axis integers; their shapes broadcast.
         dims: Extents of the axes.
-        mode: 'raise' for known indices, 'wrap' or 'clip' for what lies outside.
+        mode: 'raise' for known indices, 'wrap' or 'clip' for indices out of bounds.
         order: 'C', or 'F' if the first axis runs fastest.
         dtype: Integer dtype of the result.
 

@@ -1,6 +1,6 @@
-"""NumPy's indexing syntax, understood: from `x[index]` to what happens along each axis.
+"""The parser of NumPy's indexing syntax: from `x[index]` to an operation along each axis.
 
-Elsewhere: reading (`indexing.py`) and updating (`index_update.py`) what an index names.
+Elsewhere: reading (`indexing.py`) and updating (`index_update.py`) the indexed part.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from axir.numpy._arrays.creation import array
 
 
 class DynamicSliceError(IndexTypeError, IndexError):
-    """A slice has bounds whose values are not known while tracing."""
+    """A slice has bounds with values that are not known while tracing."""
 
 
 class MaskShapeError(ShapeError, IndexError):
@@ -45,7 +45,7 @@ class MaskShapeError(ShapeError, IndexError):
 
 
 class EmptyAxisError(OutOfBoundsError, ShapeError):
-    """An entry is asked for along an axis that has none."""
+    """An entry is requested along an axis of extent 0."""
 
     def __init__(self, axis: int, shape: tuple[int, ...]):
         super().__init__(
@@ -72,7 +72,7 @@ class Position(NamedTuple):
 class Gathered(NamedTuple):
     """Entries along an axis at the positions in an integer array (of rank 0: one entry).
 
-    Without an axis (`has_axis`), what a scalar mask stands for: an array of one or no zeros.
+    Without an axis (`has_axis`), it stands for a scalar mask: an array of one or no zeros.
     """
 
     positions: Value
@@ -87,7 +87,7 @@ class Index(NamedTuple):
     """An index, one entry for each axis of the array, and for each new axis.
 
     Attributes:
-        entries: What happens along the axes, in order.
+        entries: The operations along the axes, in order.
         shape: Shape of the array that is indexed.
         arrays_are_apart: Whether something stands between positions, if only an empty ellipsis.
     """
@@ -116,16 +116,16 @@ class Index(NamedTuple):
             axis += 1
 
 
-# Reading what users write ----------------------------------------------------------------------
+# Parsing user indices -----------------------------------------------------------------------
 
 
 class Bounds(NamedTuple):
-    """What happens to positions that are known while tracing and out of bounds.
+    """The treatment of positions that are known while tracing and out of bounds.
 
     Attributes:
         is_checked: Whether they are errors under the option `jax_check_static_indices`.
-        clamps: Whether they become the nearest `Position`; otherwise they become `Gathered`, for
-            which a mode tells what happens.
+        clamps: Whether they become the nearest `Position`; otherwise they become `Gathered`, and
+            the mode decides their treatment.
         wraps: Whether negative positions count from the end.
     """
 
@@ -135,19 +135,19 @@ class Bounds(NamedTuple):
 
 
 def parse_index(shape: tuple[int, ...], index: IndexLike, bounds: Bounds) -> Index:
-    """Understands an index.
+    """Parses an index.
 
     Args:
         shape: Shape of the array.
-        index: What stands between the brackets.
-        bounds: What happens out of bounds.
+        index: The expression between the brackets.
+        bounds: Treatment of positions out of bounds.
 
     Raises:
         OutOfBoundsError: for more indices than axes, and for a static position out of bounds if
             such are errors.
         EmptyAxisError: for a position along an axis of extent 0.
         IndexTypeError: for something that is no index.
-        NonConcreteBooleanIndexError: for a mask whose values are not known.
+        NonConcreteBooleanIndexError: for a mask with unknown values.
     """
     is_tuple = type(index) is tuple
     items = [normal_item(item, is_tuple) for item in (index if is_tuple else (index,))]
@@ -271,7 +271,7 @@ def _parse_slice(item: slice, extent: int) -> Slice:
 
 
 def _parse_open_slice(item: slice, extent: Extent) -> Slice:
-    """Returns a slice whose bounds, or the axis, are symbolic dimensions."""
+    """Returns a slice with symbolic dimensions as bounds or as the extent of the axis."""
     step = 1 if item.step is None else item.step
     if not is_extent(step) or not all(x is None or is_extent(x) for x in (item.start, item.stop)):
         raise DynamicSliceError(
@@ -357,7 +357,7 @@ def _parse_mask(mask: Value, shape: tuple[int, ...], axis: int) -> list[Entry]:
 
 
 class Layout(NamedTuple):
-    """The axes of what an index with arrays names, by NumPy's rules.
+    """The axes of the result of an index with arrays, by NumPy's rules.
 
     The axes of the (broadcast) index arrays stand where the arrays stood; if something stands
     between the arrays, they come first. Positions beside arrays count as arrays.

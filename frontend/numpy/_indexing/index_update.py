@@ -1,7 +1,7 @@
 """Updated copies of arrays: `x.at[index].set(value)` and its like.
 
-What an index names is read, combined with the values, and written back: blocks by
-`dynamic_update_slice`, positions in arrays by scatters. Elsewhere: what users write
+The indexed part is read, combined with the values, and written back: blocks by
+`dynamic_update_slice`, positions in arrays by scatters. Elsewhere: the public methods
 (`array_parts.py`), the syntax of indices (`index_parsing.py`) and plain reading (`indexing.py`).
 """
 
@@ -76,7 +76,7 @@ def _replace(old: Value, new: Value) -> Value:
     return new
 
 
-# How an update combines what is there with the values, and the scatter that does so.
+# How an update combines the existing elements with the values, and the matching scatter.
 _COMBINE: dict[str, Combine] = {
     "set": _replace,
     "add": arithmetic.add,
@@ -128,7 +128,8 @@ def update(
         # As jnp.divide does; the other updates keep the dtype of the array.
         x = converted(x, arithmetic.divide(full_like(x, 1, shape=()), 1).dtype)
     if type(values) is int and dtypes.is_integer(x.dtype):
-        values = constant(values, x.dtype, weak_type=True)  # what fits the array need fit no other
+        # An integer in the range of the array's dtype need not fit another dtype.
+        values = constant(values, x.dtype, weak_type=True)
     if isinstance(values, (list, tuple)):
         values = array(values)
     values = _fitting(x, array_argument(f"ndarray.at[...].{kind}", values), kind)
@@ -162,7 +163,7 @@ def update(
 def _update_cut(
     x: Value, cut: Cut, kind: str, values: Value, options: dict[str, UserObject]
 ) -> Value:
-    """Updates what an index with a slice of computed start names; it is as `update` otherwise."""
+    """Updates the part named by an index with a slice of computed start; otherwise as `update`."""
     if not cut.is_block:
         if cut.is_all:
             return update(x, cut.places(), kind, values, **options)
@@ -271,7 +272,7 @@ def _block_values(values: Value, index: Index, shape: tuple[int, ...], kind: str
 
 
 def _write_back(x: Value, block: Value, index: Index) -> Value:
-    """Writes a block, shaped like what the slices of the index name, back to its place."""
+    """Writes a block, shaped like the part named by the slices of the index, back to its place."""
     reversed_axes, bounds = [], []
     for axis, entry in index.axes():
         extent = index.shape[axis]

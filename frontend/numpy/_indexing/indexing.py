@@ -72,7 +72,7 @@ _bind_slice, _bind_squeeze = OPS["slice"].bind, OPS["squeeze"].bind
 def getitem_array(self: ConcreteArray, index: IndexLike) -> Value:
     """`x[index]` of an `Array` with known indices: what NumPy does with its memory.
 
-    NumPy refuses what lies out of bounds; `read` then says what is wrong, or clamps.
+    NumPy refuses positions out of bounds; `read` then raises the error, or clamps.
     """
     if state.keeps_origins or (Memories.has_remote and self.remote_device is not None):
         return read(self, index)
@@ -145,7 +145,7 @@ def read(
     Args:
         x: The array.
         index: As between brackets.
-        mode: What happens out of bounds: 'clip' (the default), 'fill', 'promise_in_bounds'.
+        mode: Treatment of positions out of bounds: 'clip' (default), 'fill', 'promise_in_bounds'.
         fill_value: What 'fill' takes.
         indices_are_sorted: A promise that may speed the gather up.
         unique_indices: A promise that may speed the gather up.
@@ -291,7 +291,7 @@ def _empty(block: Value, layout: Layout) -> ConcreteArray:
 
 
 def part_shape(block: Value, layout: Layout) -> tuple[int, ...]:
-    """Returns the shape, without new axes, of what an index with arrays names."""
+    """Returns the shape, without new axes, of the part named by an index with arrays."""
     windows, start = [block.shape[axis] for axis in layout.window_axes], layout.batch_start
     return (*windows[:start], *layout.batch_shape, *windows[start:])
 
@@ -333,7 +333,7 @@ def _in_range(positions: Value, extent: int, wraps: bool) -> Value:
 
 
 def gather_numbers(layout: Layout, axes: tuple[int, ...]) -> GatherDimensionNumbers:
-    """Returns the dimension numbers of the gather that reads what a layout describes."""
+    """Returns the dimension numbers of the gather that reads the part described by a layout."""
     return GatherDimensionNumbers(window_dimensions(layout), axes, axes)
 
 
@@ -421,9 +421,9 @@ def take(
         indices: Integers of any shape, which takes the place of the axis; False is 0, True is 1.
         axis: The axis; without it `a` is flattened first.
         out: Must be None.
-        mode: What happens out of bounds: 'fill' (the default), 'clip', 'wrap' (modulo the extent)
-            or 'promise_in_bounds'. With 'fill' and 'promise_in_bounds' negative positions count
-            from the end.
+        mode: Treatment of positions out of bounds: 'fill' (the default), 'clip', 'wrap' (modulo the
+            extent) or 'promise_in_bounds'. With 'fill' and 'promise_in_bounds' negative positions
+            count from the end.
         unique_indices: The promise that no position occurs twice.
         indices_are_sorted: The promise that positions increase.
         fill_value: What 'fill' takes; by default NaN, the least signed or the largest unsigned
@@ -490,7 +490,7 @@ def take_along_axis(
         arr: The array.
         indices: Integers, of as many axes; the other axes broadcast.
         axis: The axis; None flattens `arr` first.
-        mode: What happens out of bounds: 'fill' (the default), 'clip' or 'promise_in_bounds'.
+        mode: Treatment of positions out of bounds: 'fill' (default), 'clip' or 'promise_in_bounds'.
         fill_value: What 'fill' takes.
         wrap_negative_indices: Whether negative positions count from the end; else they are out of
             bounds.

@@ -1,4 +1,4 @@
-"""Updates of small arrays whose values and positions are all known: NumPy does them at once.
+"""Updates of small arrays with known values and positions: NumPy does them at once.
 
 Elsewhere: updates by ops, which any array takes (`index_update.py`).
 """

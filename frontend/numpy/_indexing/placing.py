@@ -104,7 +104,7 @@ def put_along_axis(
 
     Args:
         arr: The array.
-        indices: Positions, for each place along the other axes; these broadcast.
+        indices: Positions along the axis. The other axes broadcast.
         values: Broadcast to the shape of the positions.
         axis: The axis; None is the flattened array.
         inplace: Must be False.
@@ -140,7 +140,7 @@ def put_along_axis(
 
 
 def choose(a: ArrayLike, choices: UserObject, out: None = None, mode: str = "raise") -> Value:
-    """Chooses, for each place, among arrays by number.
+    """Chooses each element from one of several arrays, by the array's number.
 
     Args:
         a: The numbers of the arrays.

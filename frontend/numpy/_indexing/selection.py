@@ -64,7 +64,7 @@ def where(
 
     Args:
         condition: Array of bools; numbers count as true unless they are zero.
-        x: Array or scalar; without `x` and `y` the result is that of `nonzero(condition)`.
+        x: Array or scalar; without `x` and `y` the result is `nonzero(condition)`.
         y: Array or scalar; the shapes of all three broadcast.
         size: Without `x` and `y`: as of `nonzero`.
         fill_value: Without `x` and `y`: as of `nonzero`.
@@ -178,9 +178,9 @@ def nan_to_num(
     Args:
         x: Array or scalar.
         copy: Accepted for compatibility: arrays are immutable.
-        nan: What replaces NaN.
-        posinf: What replaces infinity; by default the largest number of the dtype.
-        neginf: What replaces minus infinity; by default the smallest number of the dtype.
+        nan: The replacement of NaN.
+        posinf: The replacement of infinity; by default the largest number of the dtype.
+        neginf: The replacement of minus infinity; by default the smallest number of the dtype.
 
     >>> import axir.numpy as jnp
     >>> jnp.nan_to_num(jnp.array([1.0, jnp.nan, jnp.inf]), posinf=9.0)
@@ -211,7 +211,7 @@ def concrete_host(x: Value, use: str) -> np.ndarray:
     """Returns the elements of a value, where they are known.
 
     Raises:
-        ConcretizationTypeError: for a tracer of which only the type is known.
+        ConcretizationTypeError: for a tracer with a known type and an unknown value.
         KeyConversionError: for random keys.
     """
     while type(x) is Tracer:
@@ -297,7 +297,7 @@ def flatnonzero(
 ) -> Value:
     """Returns the indices, in row-major order, of the elements that are not zero.
 
-    Arguments and errors are those of `nonzero`.
+    Takes the arguments and raises the errors of `nonzero`.
 
     >>> import axir.numpy as jnp
     >>> jnp.flatnonzero(jnp.array([[0, 5], [7, 0]]))
@@ -312,7 +312,7 @@ def argwhere(
 ) -> Value:
     """Returns the indices of the elements that are not zero as rows of a matrix.
 
-    Arguments and errors are those of `nonzero`.
+    Takes the arguments and raises the errors of `nonzero`.
 
     >>> import axir.numpy as jnp
     >>> jnp.argwhere(jnp.array([[0, 5], [7, 0]]))

@@ -113,9 +113,9 @@ def _reflected(
 
 
 def _comparison_of_tracers(name: str) -> Callable[[UserObject, UserObject], UserObject]:
-    """Returns an operator on tracers, which as variables of jaxprs are equal to themselves alone.
+    """Returns an operator on tracers, which as variables of jaxprs are equal only to themselves.
 
-    What a trace has left behind stands for no elements any more.
+    A tracer of a finished trace has no elements any more.
     """
     elementwise, is_equality = getattr(Array, name), name == "__eq__"
 
@@ -306,7 +306,7 @@ def _install_methods() -> None:
         setattr(Array, name, property(getter))
     absent_attributes.install()
     array_placement.install()
-    # Of what arrays and tracers each have in a form of their own, the class has the names as well.
+    # The class also has the names of attributes that arrays and tracers implement separately.
     for name in vars(ConcreteArray).keys() & vars(Tracer).keys():
         if not hasattr(Array, name) and (name == "__getitem__" or not name.startswith("_")):
             setattr(Array, name, vars(ConcreteArray)[name])

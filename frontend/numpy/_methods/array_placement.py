@@ -57,7 +57,7 @@ def shards(array: ConcreteArray) -> list[Shard]:
 
 
 def global_shards(array: ConcreteArray) -> list[Shard]:
-    """Returns the parts of the array that devices hold; those of other processes have no data."""
+    """Returns the parts of the array that devices hold; parts in other processes have no data."""
     array.check_alive()
     from axir._devices.partitions import shards_of  # late: few ask for parts
 
@@ -134,7 +134,7 @@ def copy_to_host_async(array: ConcreteArray) -> None:
 
 
 def is_ready(array: ConcreteArray) -> bool:
-    """Tells whether the elements have been computed, or that has failed: nobody waits for them."""
+    """Tells whether the elements have been computed, or computing them has failed; never waits."""
     array.check_alive()
     return array._host is not None or array._buffer is None or array._buffer.is_ready
 
@@ -151,7 +151,7 @@ PROPERTIES: dict[str, Callable[[ConcreteArray], UserObject]] = {
     "is_fully_addressable": is_reachable,
     "is_fully_replicated": is_replicated,
 }
-# Programs ask with hasattr whether there is one, hence tracers have none.
+# Programs test for it with hasattr, so tracers lack it.
 UNTRACED_METHODS: dict[str, UserFunction] = {
     "copy_to_host_async": copy_to_host_async,
     "is_ready": is_ready,
@@ -162,7 +162,7 @@ UNTRACED_PROPERTIES: dict[str, Callable[[ConcreteArray], UserObject]] = {
 }
 
 
-# What a tracer passes on to its value, where that is known.
+# Attributes that a tracer forwards to its value, if the value is known.
 TRACED_METHODS = (*METHODS, "is_deleted", "delete", "__dlpack__")
 TRACED_PROPERTIES = (*PROPERTIES, "committed")
 
@@ -186,7 +186,7 @@ def _method_of_known(name: str) -> UserFunction:
 
 
 def install() -> None:
-    """Installs the attributes; those of a tracer are its value's, where that is known."""
+    """Installs the attributes; a tracer forwards them to its value, if the value is known."""
     for name, method in {**METHODS, **UNTRACED_METHODS}.items():
         setattr(ConcreteArray, name, method)
     for name, getter in {**PROPERTIES, **UNTRACED_PROPERTIES}.items():

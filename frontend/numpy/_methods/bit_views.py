@@ -1,4 +1,4 @@
-"""The bits of arrays as those of other elements: `view` and `byteswap`."""
+"""Reinterpretation of the bits of arrays: `view` and `byteswap`."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Products of arrays, and what is made of them: linear algebra, polynomials, convolutions."""
+"""Products of arrays, linear algebra, polynomials, convolutions."""

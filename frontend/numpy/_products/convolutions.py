@@ -1,6 +1,6 @@
 """Convolutions of vectors: `convolve` and `correlate`.
 
-Elsewhere: those of arrays (`axir.scipy.signal`, `axir.lax`).
+Elsewhere: convolutions of arrays (`axir.scipy.signal`, `axir.lax`).
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ def convolve(
     Args:
         a: Vector of length M.
         v: Vector of length N; integers become floats, unless an integer dtype is preferred.
-        mode: 'full' for all M + N - 1 elements that are not empty sums; 'same' for the middle
-            max(M, N) of them; 'valid' for those whose terms all exist.
+        mode: 'full' for all M + N - 1 elements with at least one term; 'same' for the middle max(M,
+            N) of them; 'valid' for the elements with all terms.
         precision: As in `lax.conv_general_dilated`.
         preferred_element_type: dtype to accumulate in, and of the result.
 
@@ -130,7 +130,7 @@ def convolve_range(
 
     Args:
         x, y: Arrays.
-        starts: Where the part begins in the full result, for each dimension.
+        starts: The start of the part in the full result, one number for each dimension.
         sizes: Its shape.
         precision, preferred_element_type: As in `lax.conv_general_dilated`.
     """

@@ -154,7 +154,7 @@ def _det_jvp(primals: PyTree, tangents: PyTree) -> tuple[Value, Value]:
 def _cofactors(a: Value) -> Value:
     """Returns the derivatives of determinants by their elements, of singular matrices too.
 
-    Of a = u s v^H these are those of s, which are products of the other singular values, times
+    For a = u s v^H they are the cofactors of s (products of the other singular values), times
     conj(u) and v^T and the determinants of u and v^H.
     """
     left, values, right = svd(a)

@@ -1,7 +1,7 @@
 """`einsum`: sums of products in Einstein's notation, with paths by opt_einsum.
 
-Each step of a path contracts a few operands: repeated indices become diagonals, indices that nobody
-else needs are summed, and pairs are multiplied by one `dot_general`.
+Each step of a path contracts a few operands: repeated indices become diagonals, indices that occur
+nowhere else are summed, and pairs are multiplied by one `dot_general`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = ["einsum", "einsum_path"]
 Shape = tuple[int, ...]
 # A step of a path: positions of the operands it takes, and the indices of its result.
 Step = tuple[tuple[int, ...], str]
-# What says how an order is found, and is no path.
+# Values of `optimize` that name a search method rather than a path.
 _CHOICES = (True, False, "auto", "optimal", "greedy")
 
 
@@ -61,9 +61,9 @@ def einsum(
         optimize: How opt_einsum chooses the order of contractions: 'auto', 'optimal', 'greedy',
             True, False (the first two each time), or a path.
         precision, preferred_element_type: As in `matmul`.
-        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
-        _dot_general: What multiplies pairs of operands, called as `axir.lax.dot_general` is:
-            libraries replace it.
+        out_sharding: Placement of the result: a sharding, or a `PartitionSpec`.
+        _dot_general: The function that multiplies pairs of operands, with the signature of
+            `axir.lax.dot_general`. Libraries replace it.
 
     Raises:
         ParameterError: if the subscripts cannot be read, or do not fit the operands.
@@ -82,7 +82,7 @@ def einsum(
     dtype, is_weak = values[0].dtype, all(x.type.weak_type for x in values)
     if preferred_element_type is not None:
         dtype, is_weak = dtypes.canonicalize_dtype(preferred_element_type), False
-    # What libraries put in its place is told the dtype of the result, and may multiply in another.
+    # A replacement by a library gets the dtype of the result, and may multiply in another dtype.
     accumulated = preferred_element_type if _dot_general is dot_general else dtype
     multiply = functools.partial(
         _dot_general, precision=precision, preferred_element_type=accumulated
@@ -170,7 +170,8 @@ def _read(subscripts: str, shapes: Sequence[Shape]) -> tuple[list[str], str]:
     """Returns the indices of each operand and of the result."""
     inputs, arrow, output = subscripts.partition("->")
     terms = inputs.split(",")
-    # What is spelled out is read without a package whose import takes longer than all else.
+    # Explicit subscripts are parsed without opt_einsum, because its import takes longer than
+    # everything else.
     is_spelled_out = arrow and "".join((*terms, output)).isalpha()
     if is_spelled_out and len(terms) == len(shapes) and set(output) <= set(inputs) - {","}:
         if len(set(output)) == len(output):
@@ -240,7 +241,7 @@ def _plan(
 
 
 def _strategy(optimize: UserObject, count: int) -> UserObject:
-    """Returns what finds the order, as opt_einsum takes it.
+    """Returns the search method in the form that opt_einsum takes.
 
     False takes the first two arrays each time; a product becomes the last.
     """

@@ -119,7 +119,7 @@ def inv(a: ArrayLike) -> Value:
 
 
 def matrix_power(a: ArrayLike, n: int) -> Value:
-    """Returns powers of square matrices, for a negative exponent of their inverses.
+    """Returns powers of square matrices; a negative exponent takes powers of the inverses.
 
     Args:
         a: Square matrices of shape (..., m, m).
@@ -281,11 +281,11 @@ def tensorinv(a: ArrayLike, ind: int = 2) -> Value:
     """Returns the inverse of an array as a map between arrays.
 
     Args:
-        a: Array whose first `ind` axes have as many elements as the others.
+        a: Array. Its first `ind` axes have as many elements as the other axes.
         ind: How many axes the results of the map have.
 
     Returns:
-        An array whose first axes are the last ones of `a`.
+        An array; its first axes are the last axes of `a`.
 
     Raises:
         ParameterError: unless ind is positive.

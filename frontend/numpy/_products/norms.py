@@ -163,7 +163,7 @@ def _matrix_norm(x: Value, ord: UserObject, axes: Axes, keepdims: bool) -> Value
 
 
 def cond(x: ArrayLike, p: ArrayLike | None = None) -> Value:
-    """Returns condition numbers: the norm of a matrix times that of its inverse.
+    """Returns condition numbers: the norm of a matrix times the norm of its inverse.
 
     Args:
         x: Matrices of shape (..., m, n), square unless p is None, 2 or -2.

@@ -77,10 +77,10 @@ def cross(
     axisc: int = -1,
     axis: int | None = None,
 ) -> Value:
-    """Returns the cross product of vectors of three elements, or of two, of which it is a number.
+    """Returns the cross product of vectors of three elements, or of two (then it is a number).
 
     Args:
-        a, b: Arrays whose vectors lie along `axisa` and `axisb`; other axes broadcast.
+        a, b: Arrays with vectors along `axisa` and `axisb`; other axes broadcast.
         axisa, axisb: Those axes; they must have 2 or 3 elements.
         axisc: Axis of the result's vectors.
         axis: All three axes.

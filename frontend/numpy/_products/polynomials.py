@@ -1,4 +1,4 @@
-"""Polynomials as vectors of coefficients, that of the highest power first."""
+"""Polynomials as coefficient vectors, highest power first."""
 
 from __future__ import annotations
 
@@ -95,8 +95,8 @@ def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -
 
     Args:
         a1, a2: The polynomials.
-        trim_leading_zeros: Whether to drop their leading zeros first, whose number must be known:
-            not under `jit`.
+        trim_leading_zeros: Whether to drop their leading zeros first. The number of zeros must be
+            known: not under `jit`.
 
     Raises:
         ParameterError: for anything but vectors.
@@ -125,9 +125,9 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> 
 
     Args:
         u: Dividend.
-        v: Divisor, whose first coefficient must not be 0.
-        trim_leading_zeros: Whether to drop the remainder's leading zeros, whose number must be
-            known; otherwise it has as many coefficients as `u`.
+        v: Divisor; its first coefficient must not be 0.
+        trim_leading_zeros: Whether to drop the remainder's leading zeros. The number of zeros must
+            be known. Otherwise the remainder has as many coefficients as `u`.
 
     Raises:
         ParameterError: for anything but vectors that are not empty.
@@ -247,7 +247,7 @@ def poly(seq_of_zeros: UserObject) -> Value:
     """Returns the polynomial with given zeros, or the characteristic one of a square matrix.
 
     Args:
-        seq_of_zeros: Vector of zeros, or a square matrix, of which they are the eigenvalues.
+        seq_of_zeros: Vector of zeros, or a square matrix; its eigenvalues are then the zeros.
 
     Raises:
         ParameterError: for an array of another shape.
@@ -282,8 +282,8 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Value:
 
     Args:
         p: Vector of coefficients.
-        strip_zeros: Whether to drop zeros at both ends first, whose number must be known: not
-            under `jit`. Otherwise leading zeros make the result nan.
+        strip_zeros: Whether to drop zeros at both ends first. The number of zeros must be known:
+            not under `jit`. Otherwise leading zeros make the result nan.
 
     Returns:
         Complex numbers, one fewer than coefficients (without leading zeros).

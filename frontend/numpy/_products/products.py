@@ -136,7 +136,7 @@ def _batched_matmul(
         tuple([b_axes.index(d) for d in shared]),
     )
     result = dot_general(a, b, (contract, batch_axes), precision, preferred_element_type)
-    # Axes of the result: shared, those of a, its rows, those of b, its columns.
+    # Axes of the result: shared axes, a's batch axes, a's rows, b's batch axes, b's columns.
     places = [*shared, *a_only, *([rank] * a_rows), *b_only, *([rank + 1] * b_columns)]
     order = tuple(sorted(range(len(places)), key=places.__getitem__))
     return result if order == tuple(range(len(places))) else transpose(result, order)
@@ -334,7 +334,7 @@ def tensordot(
         precision, preferred_element_type, out_sharding: As in `matmul`.
 
     Returns:
-        An array of the remaining axes of `a`, then those of `b`.
+        An array of the remaining axes of `a`, then of `b`.
 
     Raises:
         ShapeError: if the extents differ.

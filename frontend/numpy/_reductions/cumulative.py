@@ -58,7 +58,7 @@ def cumsum(a: ArrayLike, axis: Axes = None, dtype: DTypeLike = None, out: None =
     Args:
         a: Array of any shape and dtype.
         axis: The axis; by default the array is flattened.
-        dtype: dtype of the result; by default that of `a`, for bools the default integer dtype.
+        dtype: dtype of the result; by default `a`'s, for bools the default integer dtype.
         out: Not supported.
 
     Raises:
@@ -115,7 +115,7 @@ def cumulative_sum(
     Args:
         x: Array of at least one axis.
         axis: The axis; may be left out for vectors.
-        dtype: dtype of the result; by default that of `sum`.
+        dtype: dtype of the result; by default `sum`'s.
         include_initial: Whether the result begins with the sum of no elements.
 
     Raises:
@@ -138,7 +138,7 @@ def cumulative_prod(
 ) -> Value:
     """Returns running products, in the array API standard's form; see `cumulative_sum`.
 
-    The dtype is by default that of `cumprod`: narrow integers stay.
+    The dtype is by default `cumprod`'s: narrow integers stay.
 
     >>> import axir.numpy as jnp
     >>> jnp.cumulative_prod(jnp.array([1, 2, 3]), include_initial=True)

@@ -84,7 +84,7 @@ def logsumexp(
     if factors:
         (b,) = factors
         a, b = broadcast_arguments(name, a, b)
-        # What is not counted must not decide about the shift.
+        # Masked elements must not influence the shift.
         a = select_n(ne(b, constant(0, b.dtype)), constant(-np.inf, a.dtype), a)
     if where is not None:
         # Before the exponential: one that overflows has no derivative, even if it is not counted.
@@ -123,7 +123,7 @@ def is_narrow(x: UserObject) -> bool:
     """Tells whether an array has floats of less than 32 bits.
 
     Sums of exponentials exceed their range though the logarithm does not, and so do sums of
-    cotangents: what is made of them is computed in single precision.
+    cotangents: such sums are computed in single precision.
     """
     dtype = getattr(x, "dtype", None)
     return dtype is not None and dtypes.is_float(dtype) and dtype.itemsize < 4

@@ -127,7 +127,7 @@ def mean(
     Args:
         a: Array of any shape and dtype.
         axis: Axis or tuple of axes; all by default.
-        dtype: dtype of the result; by default that of `a`, a float dtype for integers.
+        dtype: dtype of the result; by default `a`'s, a float dtype for integers.
         out: Not supported.
         keepdims: Whether the axes stay, with extent 1.
         where: Bool array of the elements to average, broadcast against `a`.
@@ -185,7 +185,7 @@ def average(
     Args:
         a: Array.
         axis: Axis or tuple of axes; all by default.
-        weights: Array of the shape of `a`, or of the extents of `axis` alone; equal by default.
+        weights: Array of the shape of `a`, or of the extents of `axis` only; equal by default.
         returned: Whether to return the sums of the weights as well.
         keepdims: Whether the axes stay, with extent 1.
 
@@ -248,8 +248,8 @@ def var(
     Args:
         a: Array; for complex numbers the squared distance is real.
         axis: Axis or tuple of axes; all by default.
-        dtype: dtype of the result; by default that of (the real part of) `a`, a float dtype for
-            integers.
+        dtype: dtype of the result; by default the dtype of (the real part of) `a`, a float dtype
+            for integers.
         out: Not supported.
         ddof: What to subtract from the number of elements before dividing by it.
         keepdims: Whether the axes stay, with extent 1.
@@ -308,7 +308,7 @@ def _is_direct(
     ddof: UserObject,
     correction: UserObject,
 ) -> bool:
-    """Tells whether `_variance_of` computes what is asked for."""
+    """Tells whether `_variance_of` handles the given arguments."""
     if type(a) is not ConcreteArray or a.type.dtype not in _DIRECT:
         return False
     if dtype is not None or where is not None or center is not None or type(ddof) is not int:

@@ -88,9 +88,9 @@ def nanmax(
     initial: UserObject = None,
     where: UserObject = None,
 ) -> Value:
-    """Returns the largest elements along axes that are not NaN, NaN where there are none.
+    """Returns the maximum along axes, ignoring NaN; NaN if all elements are NaN.
 
-    Arguments and errors are those of `max`.
+    Takes the arguments and raises the errors of `max`.
 
     >>> import axir.numpy as jnp
     >>> jnp.nanmax(jnp.array([3.0, jnp.nan, 2.0]))
@@ -107,9 +107,9 @@ def nanmin(
     initial: UserObject = None,
     where: UserObject = None,
 ) -> Value:
-    """Returns the smallest elements along axes that are not NaN, NaN where there are none.
+    """Returns the minimum along axes, ignoring NaN; NaN if all elements are NaN.
 
-    Arguments and errors are those of `min`.
+    Takes the arguments and raises the errors of `min`.
 
     >>> import axir.numpy as jnp
     >>> jnp.nanmin(jnp.array([3.0, jnp.nan, 2.0]))

@@ -163,7 +163,7 @@ def median(
 ) -> Value:
     """Returns the middle element along axes, or the mean of the two in the middle.
 
-    Arguments and errors are those of `quantile`.
+    Takes the arguments and raises the errors of `quantile`.
 
     >>> import axir.numpy as jnp
     >>> jnp.median(jnp.array([5, 1, 2, 3]))
@@ -285,7 +285,7 @@ def _in_place(
     axes: tuple[int, ...],
     keepdims: bool,
 ) -> Value:
-    """Brings results, whose last axis is that of the fractions, into the result's shape."""
+    """Moves the last axis (the fractions) to the front, and adds the kept axes."""
     last = found.ndim - 1
     if last:
         found = transpose(found, (last, *range(last)))

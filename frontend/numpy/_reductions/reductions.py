@@ -62,11 +62,11 @@ class Reduction:
     """A reduction by one associative operation, with the arguments that all of them take.
 
     Attributes:
-        name: Of the function.
+        name: The function's name.
         reduce: The op's function of an array and axes.
         combine: The operation on two values, for `initial`.
         identity: Its neutral element by dtype, for `where`; None if `initial` must be given.
-        of_bools: What it is for truth values, if that is another operation.
+        of_bools: The operation for truth values, if it differs.
     """
 
     def __init__(
@@ -190,7 +190,7 @@ _bind_min = reduce.reduce_min.primitive.bind
 
 
 def _is_plain(a: ArrayLike) -> bool:
-    """Tells whether an argument is a non-empty array whose dtype no reduction changes."""
+    """Tells whether an argument is a non-empty array with a dtype that no reduction changes."""
     if type(a) is not ConcreteArray and type(a) is not Tracer:
         return False
     array_type = a.type
@@ -212,7 +212,7 @@ def sum(
     Args:
         a: Array of any shape and dtype.
         axis: Axis or tuple of axes; all by default.
-        dtype: dtype to add in and of the result; by default that of `a`, save that bools and narrow
+        dtype: dtype to add in and of the result; by default `a`'s, save that bools and narrow
             integers widen to the default integer dtype.
         out: Not supported.
         keepdims: Whether the axes stay, with extent 1.
@@ -257,7 +257,7 @@ def prod(
     where: UserObject = None,
     promote_integers: bool = True,
 ) -> Value:
-    """Multiplies elements along axes; arguments and errors are those of `sum`.
+    """Multiplies elements along axes; takes the arguments and raises the errors of `sum`.
 
     >>> import axir.numpy as jnp
     >>> jnp.prod(jnp.array([2.0, 3.0]), initial=10)
@@ -371,7 +371,7 @@ def all(
     *,
     where: UserObject = None,
 ) -> Value:
-    """Tells whether all elements along axes are nonzero (NaN is); True where there are none.
+    """Tells whether all elements along axes are nonzero (NaN is); True for empty axes.
 
     >>> import axir.numpy as jnp
     >>> jnp.all(jnp.array([[1, 0], [3, 2]]), axis=1)
@@ -390,7 +390,7 @@ def any(
     *,
     where: UserObject = None,
 ) -> Value:
-    """Tells whether any element along axes is nonzero (NaN is); False where there are none.
+    """Tells whether any element along axes is nonzero (NaN is); False for empty axes.
 
     >>> import axir.numpy as jnp
     >>> jnp.any(jnp.array([[0, 0], [3, 2]]), axis=1)

@@ -82,7 +82,7 @@ def concatenate(arrays: UserObject, axis: int | None = 0, dtype: DTypeLike = Non
     """Joins arrays along an axis.
 
     Args:
-        arrays: Sequence of arrays whose shapes differ at most along the axis.
+        arrays: Sequence of arrays with shapes that differ at most along the axis.
         axis: The axis; None flattens the arrays first.
         dtype: dtype of the result; by default the one that the arrays promote to.
 
@@ -420,7 +420,7 @@ def _repeat_evenly(a: Value, count: int, axis: int) -> Value:
 
 
 def _repeat_traced(a: Value, repeats: Value, axis: int, length: int) -> Value:
-    """Counts, for each place of the result, the elements whose repetitions end before it."""
+    """Counts for each position of the result the elements with repetitions that end before it."""
     extent = a.shape[axis]
     counts = convert_element_type(repeats, np.int32)
     counts = broadcast_in_dim(counts, (extent,), (0,) if counts.ndim else ())

@@ -45,7 +45,7 @@ class PaddingModeError(AxirError, NotImplementedError):
 def pad(
     array: UserObject, pad_width: UserObject, mode: UserObject = "constant", **kwargs: Options
 ) -> Value:
-    """Adds elements before and after those of an array.
+    """Adds elements before and after an array's elements.
 
     Args:
         array: Array.
@@ -57,7 +57,7 @@ def pad(
             'empty' (zeros); or a function `(row, (before, after), axis, kwargs) -> row` of each
             row along each axis.
         **kwargs: `constant_values` and `end_values`, of the form of `pad_width`, 0 by default;
-            `stat_length`, the number of elements next to the edge of which to take the maximum,
+            `stat_length`, the number of elements next to the edge to use for the maximum,
             ..., by default all; `reflect_type`, 'even' or 'odd', which mirrors at a point.
 
     Raises:

@@ -163,14 +163,14 @@ def unique(
         return_index: Whether to return where each occurs first.
         return_inverse: Whether to return the indices that rebuild `ar` from the result.
         return_counts: Whether to return how often each occurs.
-        axis: Axis whose entries are compared as wholes; by default elements are compared.
+        axis: Axis along which whole entries are compared; by default elements are compared.
         equal_nan: Whether NaNs count as equal.
         size: How many results to return; needed while tracing.
         fill_value: What to fill up with; the smallest element by default.
         sorted: Accepted for compatibility; the result is always sorted.
 
     Returns:
-        The elements, or a tuple of them and what was asked for besides.
+        The elements, or a tuple of them and the other requested results.
 
     Raises:
         ConcretizationTypeError: while tracing without `size`.
@@ -369,7 +369,7 @@ def setdiff1d(
 
     Args:
         ar1, ar2: Arrays.
-        assume_unique: Whether the elements of each differ; those of `ar1` then keep their order.
+        assume_unique: Whether the elements of each differ; `ar1`'s elements then keep their order.
         size, fill_value: As of `unique`; missing results are 0 by default.
 
     >>> import axir.numpy as jnp
@@ -419,7 +419,7 @@ def intersect1d(
         assume_unique: Accepted for compatibility; not needed.
         return_indices: Whether to return where they occur first in each array as well.
         size, fill_value: As of `unique`; missing results are the smallest one by default, or 0
-            if there is none.
+            for an empty result.
 
     >>> import axir.numpy as jnp
     >>> jnp.intersect1d(jnp.array([3, 1, 2]), jnp.array([2, 3]))
@@ -466,7 +466,7 @@ def setxor1d(
         ar1, ar2: Arrays.
         assume_unique: Accepted for compatibility; not needed.
         size, fill_value: As of `unique`; missing results are the smallest one by default, or 0
-            if there is none.
+            for an empty result.
 
     Returns:
         The elements. NaNs are equal to nothing: one that is in both arrays stands there twice.
@@ -482,7 +482,8 @@ def setxor1d(
     is_shared = and_(isin(ordered, first), isin(ordered, second))
     mask = and_(runs.is_first, not_(is_shared))
     if dtypes.is_inexact(both.dtype):
-        # NaNs are a run at the end, of which the first is chosen, and for both arrays the last.
+        # NaNs are a run at the end. The first of them is chosen, and if both arrays contain NaN,
+        # the last.
         has_nan = [reduce_or(ne(x, x), (0,)) for x in (first, second)]
         is_last = eq(iota(np.int32, both.size), constant(both.size - 1, np.dtype(np.int32)))
         mask = or_(mask, and_(is_last, and_(*has_nan)))

@@ -186,7 +186,7 @@ def top_k(
 
 
 def lexsort(keys: ArrayLike, axis: int = -1, *, batch_size: int = 16) -> Value:
-    """Returns the indices that sort by several keys, the last of which counts most.
+    """Returns the indices that sort by several keys; the last key is the primary one.
 
     Args:
         keys: Sequence of arrays of equal shape, or an array of keys along its first axis.
@@ -393,7 +393,7 @@ def _by_bisection(a: Value, v: Value, side: str) -> Value:
 
 
 def _by_sorting(a: Value, v: Value, side: str) -> Value:
-    """Ranks the values among all elements; in a stable sort, the side decides who comes first."""
+    """Ranks the values among all elements by a stable sort; the side orders equal values."""
     parts = [v, a] if side == "left" else [a, v]
     extent, count = a.shape[0], v.shape[0]
     first = 0 if side == "left" else extent
@@ -418,7 +418,7 @@ def digitize(
         method: As of `searchsorted`.
 
     Returns:
-        Integers of the shape of `x`; 0 and `len(bins)` for what lies outside.
+        Integers of the shape of `x`; 0 and `len(bins)` for values outside.
 
     Raises:
         ParameterError: if `bins` is no vector.

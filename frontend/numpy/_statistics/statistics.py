@@ -145,7 +145,7 @@ def unwrap(
 
     Raises:
         DTypeError: for complex numbers.
-        AxisError: if there is no such axis.
+        AxisError: if the axis does not exist.
 
     >>> import axir.numpy as jnp
     >>> jnp.unwrap(jnp.array([0, 3, 2, 1]), period=4)

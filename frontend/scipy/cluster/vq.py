@@ -21,7 +21,7 @@ def vq(obs: ArrayLike, code_book: ArrayLike, check_finite: bool = True) -> tuple
     Args:
         obs: Observations, of shape (m, n), or (m,) for one feature; integers become floats.
         code_book: Codes, of shape (k, n), or (k,).
-        check_finite: Of no consequence: what is not finite gives NaN.
+        check_finite: Ignored: nonfinite values give NaN.
 
     Returns:
         The numbers of the codes, int32 of shape (m,), and the Euclidean distances from them, of
@@ -29,7 +29,7 @@ def vq(obs: ArrayLike, code_book: ArrayLike, check_finite: bool = True) -> tuple
 
     Raises:
         ShapeError: if the arguments are of different ranks, of another rank than 1 or 2, have
-            different numbers of features, or there is no code.
+            different numbers of features, or if the codebook is empty.
 
     >>> import axir.numpy as jnp
     >>> vq(jnp.array([[0.0, 1.0], [5.0, 5.0]]), jnp.array([[4.0, 5.0], [0.0, 0.0]]))

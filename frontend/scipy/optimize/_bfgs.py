@@ -48,7 +48,7 @@ def minimize_bfgs(
         x0: Where to start, of shape (n,).
         maxiter: The most passes; by default 200 n.
         norm: Which norm of the gradient is compared with `gtol`, as in `jnp.linalg.norm`.
-        gtol: A gradient whose norm is smaller is that of a minimum.
+        gtol: A point counts as a minimum if the norm of its gradient is smaller.
         line_search_maxiter: How often a line search doubles its step.
     """
     most = 200 * x0.size if maxiter is None else maxiter
@@ -103,7 +103,7 @@ def minimize_bfgs(
 
 
 def _sized_for(identity: Value, moved: Value, change: Value) -> Value:
-    """Returns the identity, made so small that beside it what a move tells is not rounded away."""
+    """Returns the identity, scaled down so that rounding keeps the curvature of a move."""
     curvature, square = jnp.dot(moved, change), jnp.dot(change, change)
     is_curved = (curvature > 0) & jnp.isfinite(square)
     inverse = curvature / jnp.where(is_curved, square, 1)

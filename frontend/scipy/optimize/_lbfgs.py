@@ -18,7 +18,7 @@ class _History(NamedTuple):
 
     moves: Value
     changes: Value
-    rho: Value  # zero where there is none
+    rho: Value  # zero if absent
 
 
 class _State(NamedTuple):
@@ -49,12 +49,12 @@ def minimize_lbfgs(
     Args:
         objective: The function and its gradient.
         x0: Where to start, of shape (n,).
-        maxiter: The most passes; by default there is no limit.
+        maxiter: The most iterations; unlimited by default.
         norm: Which norm of the gradient is compared with `gtol`, as in `jnp.linalg.norm`.
         maxcor: How many moves are remembered.
         ftol: A decrease that is smaller, relative to the larger of the values and 1, is the last.
-        gtol: A gradient whose norm is smaller is that of a minimum.
-        maxfun, maxgrad: The most evaluations; by default there is no limit.
+        gtol: A point counts as a minimum if the norm of its gradient is smaller.
+        maxfun, maxgrad: The most evaluations; unlimited by default.
         maxls: How often a line search doubles its step.
     """
     endless = jnp.iinfo(jnp.int32).max

@@ -51,7 +51,7 @@ class Found(NamedTuple):
 
 class _State(NamedTuple):
     low: Point  # of the points that have decreased sufficiently the lowest
-    high: Point  # the other end of the interval, infinitely far while there is none
+    high: Point  # the other end of the interval, infinitely far until it is known
     gradient: Value  # at the low end
     is_done: Value
     passes: Value
@@ -70,9 +70,9 @@ def line_search(
 
     Steps are doubled until an interval holds such a point, and the interval is made smaller by
     interpolation: algorithms 3.5 and 3.6 of Nocedal and Wright, Numerical Optimization (2nd ed.),
-    with formula 3.59. They are one loop here, in which the interval is infinitely long at first:
-    the function stands in the program once. Where the values differ by rounding alone, slopes
-    decide (the approximate conditions of Hager and Zhang, 2005, SIAM J. Optim. 16(1)).
+    with formula 3.59. They are one loop here, with an infinitely long interval at first, so that
+    the program contains the function once. If the values differ only by rounding, slopes decide
+    (the approximate conditions of Hager and Zhang, 2005, SIAM J. Optim. 16(1)).
 
     Args:
         objective: The function and its gradient.

@@ -40,8 +40,8 @@ def minimize(
     """Looks for a local minimum of a function, by its gradient.
 
     Args:
-        fun: From an array of shape (n,), and `args`, to a real scalar. What it is made of must
-            have derivatives in reverse mode.
+        fun: From an array of shape (n,), and `args`, to a real scalar. Its operations must have
+            derivatives in reverse mode.
         x0: Where to start, of shape (n,); integers become floats. Complex numbers are for L-BFGS,
             which takes their real and imaginary parts as variables.
         args: Further arguments of `fun`.
@@ -66,7 +66,7 @@ def minimize(
         DTypeError: if `x0` is complex and the method is BFGS.
         TreeError: if `args` is no tuple.
 
-    The result has derivatives in forward mode only, those of the passes that were made.
+    The result has derivatives in forward mode only, through the iterations that were run.
 
     >>> import axir, axir.numpy as jnp
     >>> def rosenbrock(x, a):

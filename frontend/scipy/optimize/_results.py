@@ -1,4 +1,4 @@
-"""What minimizations return."""
+"""The results of minimizations."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def gmres(
         MatrixShapeError: if `A` or `M` is an array and no square matrix.
         NonArrayArgumentError: if it cannot multiply.
 
-    The algorithm is that of Saad and Schultz (1986), SIAM J. Sci. Stat. Comput. 7(3), with
+    The algorithm is from Saad and Schultz (1986), SIAM J. Sci. Stat. Comput. 7(3), with
     Gram-Schmidt orthogonalization repeated once and Givens rotations.
 
     >>> import axir.numpy as jnp
@@ -113,7 +113,7 @@ def _restarted(restart: int, stops_early: bool) -> Iteration:
 
 
 def _nearest(product: Operator, residual: PyTree, restart: int, share: Value) -> PyTree:
-    """Returns the vector of a Krylov space whose product comes nearest to a residual.
+    """Returns the vector of a Krylov space with the product nearest to a residual.
 
     Args:
         product: Multiplies by the matrix and the preconditioner.
@@ -126,7 +126,7 @@ def _nearest(product: Operator, residual: PyTree, restart: int, share: Value) ->
     first = tree.map(lambda r: r / _or_one(norm).astype(r.dtype), residual)
     basis = tree.map(lambda r: jnp.zeros((restart + 1, *r.shape), r.dtype).at[0].set(r), first)
     dtype = dot(residual, residual).dtype
-    # Columns that are not reached keep those of the identity: the equations stay solvable.
+    # Columns that are not reached stay identity columns, so that the equations stay solvable.
     triangle = jnp.eye(restart + 1, restart, dtype=dtype)
     rotations = jnp.zeros((restart, 2), dtype)
     right = jnp.zeros(restart + 1, dtype).at[0].set(norm.astype(dtype))
@@ -175,9 +175,9 @@ def _or_one(x: Value) -> Value:
 
 
 def _orthogonalized(basis: PyTree, vector: PyTree) -> tuple[PyTree, Value]:
-    """Returns what a vector has that the basis has not, and its products with the basis.
+    """Returns the part of a vector orthogonal to the basis, and its products with the basis.
 
-    Done twice, for the first time leaves errors of rounding in the order of what is taken away.
+    Done twice, because the first pass leaves rounding errors of the order of the removed part.
     """
 
     def once(vector: PyTree) -> tuple[PyTree, Value]:

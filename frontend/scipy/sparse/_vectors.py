@@ -1,4 +1,4 @@
-"""What the iterative solvers share: trees of arrays as vectors, operators, and the solved system.
+"""Shared by the iterative solvers: trees of arrays as vectors, operators, the solved system.
 
 Elsewhere: the iterations themselves (`linalg.py`, `_gmres.py`).
 """
@@ -120,7 +120,7 @@ def make_system(
 def _operators(name: str, argument: str, a: UserObject) -> tuple[Operator, Operator]:
     """Returns the functions that multiply by a matrix and by its transpose.
 
-    What is given as a function serves as both.
+    A given function serves as both.
     """
     if callable(a):
         return a, a
@@ -150,7 +150,7 @@ def solve_system(
 ) -> tuple[PyTree, Value]:
     """Solves by an iteration, and differentiates as the solution of a linear system.
 
-    Solutions of transposed systems begin at zero; the tolerances are those of each right-hand side.
+    Solutions of transposed systems begin at zero; the tolerances follow from each right-hand side.
     """
 
     def solve(product: Operator, b: PyTree) -> tuple[PyTree, Value]:

@@ -50,7 +50,7 @@ def cg(
     maxiter: UserObject = None,
     M: UserObject = None,
 ) -> tuple[PyTree, Value]:
-    """Solves A x = b by conjugate gradients, for a Hermitian and positive definite matrix.
+    """Solves A x = b by conjugate gradients; the matrix must be Hermitian and positive definite.
 
     Args:
         A: Function that multiplies a vector like `b` by the matrix, square matrix, or object with
@@ -70,7 +70,7 @@ def cg(
         MatrixShapeError: if `A` or `M` is an array and no square matrix.
         NonArrayArgumentError: if it cannot multiply.
 
-    The algorithm is that of Hestenes and Stiefel (1952) with a preconditioner: Golub and Van Loan,
+    The algorithm is from Hestenes and Stiefel (1952), with a preconditioner: Golub and Van Loan,
     Matrix Computations (4th ed.), algorithm 11.5.1.
 
     >>> import axir, axir.numpy as jnp
@@ -157,7 +157,7 @@ def bicgstab(
         MatrixShapeError: if `A` or `M` is an array and no square matrix.
         NonArrayArgumentError: if it cannot multiply.
 
-    The algorithm is that of H. van der Vorst (1992), SIAM J. Sci. Stat. Comput. 13(2).
+    The algorithm is from H. van der Vorst (1992), SIAM J. Sci. Stat. Comput. 13(2).
 
     >>> import axir.numpy as jnp
     >>> x, info = bicgstab(jnp.array([[2.0, 1.0], [0.0, 4.0]]), jnp.array([3.0, 4.0]))

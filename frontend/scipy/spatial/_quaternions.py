@@ -25,7 +25,7 @@ def normalized(quat: Value) -> Value:
 
 
 def canonical(quat: Value) -> Value:
-    """Returns the one of each quaternion and its negative whose leading number is positive."""
+    """Returns each quaternion or its negative, so that the leading number is positive."""
     x, y, z, w = (quat[..., i] for i in range(4))
     leading = jnp.where(w != 0, w, jnp.where(x != 0, x, jnp.where(y != 0, y, z)))
     return jnp.where(leading[..., None] < 0, -quat, quat)
@@ -51,7 +51,7 @@ def as_matrix(quat: Value) -> Value:
 
 
 def from_matrix(matrix: Value) -> Value:
-    """Returns quaternions: of four formulas that whose divisor is the largest."""
+    """Returns quaternions by one of four formulas: the one with the largest divisor."""
     m = [[matrix[..., i, j] for j in range(3)] for i in range(3)]
     trace = m[0][0] + m[1][1] + m[2][2]
     candidates = []
@@ -110,8 +110,7 @@ def euler_axes(seq: str) -> tuple[list[int], bool]:
     """Returns the numbers of axes, and whether they turn with the body.
 
     Raises:
-        EulerAxesError: for anything but one to three axes of one kind, of which no two equal ones
-            follow each other.
+        EulerAxesError: for anything but one to three axes of one kind without equal neighbours.
     """
     if not re.fullmatch("[xyz]{1,3}|[XYZ]{1,3}", seq) or re.search(r"(.)\1", seq):
         raise EulerAxesError(

@@ -133,8 +133,8 @@ class Rotation:
         """Returns quaternions.
 
         Args:
-            canonical: Whether of a quaternion and its negative the one is taken whose w, or else
-                first other element that is not 0, is positive.
+            canonical: Whether to negate quaternions so that w, or else the first nonzero element,
+                is positive.
             scalar_first: Whether w stands first.
         """
         quat = quaternions.canonical(self.quat) if canonical else self.quat

@@ -30,7 +30,7 @@ i1e = unary_function("i1e", bessel_i1e, "Modified Bessel function I1, times exp(
 
 @evaluated_by("i0")
 def _i0(x: Value) -> Value:
-    # Not abs, which has a slope at zero, where this function has none.
+    # Not abs: it has a slope at zero, and the slope of this function there is 0.
     return times_exp(bessel_i0e(x), mul(x, sign(x)))
 
 
@@ -93,7 +93,7 @@ def _bessel_jn(greatest: int, steps: int, x: Value) -> Value:
 def _bessel_tangent(
     greatest: int, steps: int, primals: tuple[Value], tangents: tuple[Value]
 ) -> tuple[Value, Value]:
-    # DLMF 10.6.1; the order -1 is that of 1, negated.
+    # DLMF 10.6.1; the function of order -1 is the negated function of order 1.
     values = _bessel_jn(greatest + 1, steps, *primals)
     below = jnp.concatenate([-values[1:2], values[:-2]])
     return values[:-1], 0.5 * (below - values[1:]) * tangents[0]
@@ -136,7 +136,7 @@ def _bessel_far(greatest: int, x: Value) -> Value:
     sine, cosine, scale = jnp.sin(x), jnp.cos(x), jnp.sqrt(inverse / math.pi)
     plus, minus = (sine + cosine) * scale, (sine - cosine) * scale
     first = [plus * even[0] - minus * odd[0], minus * even[1] + plus * odd[1]]
-    # At infinity there is no angle, but neither a size.
+    # At infinity the angle is undefined, but the size is 0.
     first = [jnp.where(x == math.inf, 0, value) for value in first]
 
     def step(state: tuple[Value, Value], k: Value) -> tuple[tuple[Value, Value], Value]:

@@ -1,4 +1,4 @@
-"""What the functions of `axir.scipy.special` share."""
+"""Shared by the functions of `axir.scipy.special`."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ def real_arguments(name: str, *args: Options) -> list[Value]:
 def evaluated_by(
     reference: str | Callable[..., HostArray], is_strong: bool = False
 ) -> Callable[[Callable[..., Value]], Callable[..., Value]]:
-    """Has a formula of several ops be one function of SciPy's where its values are known.
+    """Replaces a formula of several ops by one SciPy function if its values are known.
 
-    What is traced is the formula; its ops, one by one in Python, would take a hundred times as long
-    as SciPy's function. The formula agrees with it to rounding, as a test checks, but at the edges:
-    if there is a zero, an infinity or nan among the results, all of them are the formula's, so that
-    compiled programs have the same ones.
+    Traces contain the formula. Its ops, one by one in Python, would take a hundred times as long as
+    SciPy's function. The formula agrees with SciPy's function up to rounding, as a test checks,
+    except at the edges. If the results contain a zero, an infinity or nan, the formula computes all
+    of them, so that compiled programs give the same results.
 
     Args:
         reference: Name of a function in `scipy.special`, or a function of NumPy arrays.
         is_strong: Whether the formula's result has no weak type, whatever its operands have.
 
     Returns:
-        A decorator for functions of values of one dtype, which is that of the result, and of one
+        A decorator for functions of values of one dtype, also the dtype of the result, and of one
         shape, save for scalars.
     """
     by_scipy: Callable[..., HostArray] = (

@@ -99,7 +99,7 @@ def _product_of_logarithm(
 def _slope(x: Value, y: Value, lowest: int) -> Value:
     """Returns x over the distance of y from the lowest, 0 where both are 0.
 
-    Elsewhere it is the quotient also for an x of 0, whose derivative by x is not 0.
+    Elsewhere it is the quotient, also for an x of 0, because the derivative by x is not 0.
     """
     distance = sub(y, weak_constant(lowest, y))
     is_open = and_(eq(x, weak_constant(0, x)), eq(distance, weak_constant(0, y)))
@@ -110,7 +110,7 @@ def _slope(x: Value, y: Value, lowest: int) -> Value:
 def _with_partials(
     logarithm: Callable[[Value], Value], lowest: int
 ) -> Callable[[Value, Value], Value]:
-    """Returns x times a logarithm of y, differentiated without what is left out of it.
+    """Returns x times a logarithm of y, with a derivative without the masked case.
 
     The derivative by x is the logarithm also where x is 0.
     """

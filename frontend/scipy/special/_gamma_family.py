@@ -119,7 +119,7 @@ def _stirling_rest(x: Value) -> Value:
 def betaln(a: ArrayLike, b: ArrayLike) -> Value:
     """Returns the logarithm of the absolute value of the beta function.
 
-    For large arguments, whose log gammas would cancel, by Stirling's series.
+    For large arguments it uses Stirling's series, because their log gammas would cancel.
 
     >>> from axir.scipy.special import betaln
     >>> betaln(1.0, 1.0)
@@ -134,7 +134,7 @@ def _betaln(a: Value, b: Value) -> Value:
     ten, half = weak_constant(10, a), weak_constant(0.5, a)
     is_far = and_(gt(high, ten), gt(low, weak_constant(0, a)))
     direct = sub(add(lax.lgamma(a), lax.lgamma(b)), lax.lgamma(add(a, b)))
-    # Of b and a + b, both large: what is left of their Stirling formulas.
+    # The remainders of the Stirling formulas of b and a + b, both large.
     far, near = select_n(is_far, ten, high), select_n(is_far, weak_constant(1, a), low)
     both = add(near, far)
     rest = sub(_stirling_rest(far), _stirling_rest(both))
@@ -276,7 +276,7 @@ def _poch(z: Value, m: Value) -> Value:
 
 
 def comb(N: UserObject, k: UserObject, *, repetition: bool = False) -> Value:
-    """Returns the number of ways to choose k of N things, as a float; 0 where there is none.
+    """Returns the number of ways to choose k of N things, as a float; 0 if impossible.
 
     Args:
         N: Number of things.

@@ -45,13 +45,13 @@ def sph_harm_y(
         theta: Polar angles, from 0 to pi.
         phi: Azimuths, from 0 to 2 pi.
         diff_n: Must be None: derivatives are axir's own.
-        n_max: The greatest degree, static; by default that of `n`. Greater degrees become it.
+        n_max: The greatest degree, static; by default `n`'s. Greater degrees become it.
 
     Returns:
         Complex array of the shape that the arguments broadcast to.
 
     Raises:
-        DegreeError: if `n` is traced and there is no `n_max`.
+        DegreeError: if `n` is traced and `n_max` is missing.
         NotImplementedError: if `diff_n` is not None.
 
     >>> import axir.numpy as jnp
@@ -137,7 +137,7 @@ def lpmn_values(m: int, n: int, z: ArrayLike, is_normalized: bool) -> Value:
         m: The greatest order, the same as n.
         n: The greatest degree, static.
         z: Vector of floats in [-1, 1].
-        is_normalized: Whether they are those of the orthonormal spherical harmonics.
+        is_normalized: Whether they are normalized as in orthonormal spherical harmonics.
 
     Returns:
         Array of shape (n + 1, n + 1, len(z)); first the orders, then the degrees.
@@ -195,7 +195,7 @@ def lpmn(m: int, n: int, z: ArrayLike) -> tuple[Value, Value]:
         m, n, z: As of `lpmn_values`.
 
     Returns:
-        Two arrays of the shape of that of `lpmn_values`.
+        Two arrays of the same shape as the result of `lpmn_values`.
 
     Raises:
         DTypeError, ShapeError, NotImplementedError: as `lpmn_values` does.

@@ -13,7 +13,7 @@ from ._common import evaluated_by, real_arguments
 def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Value:
     """Returns Kummer's confluent hypergeometric function 1F1(a; b; x).
 
-    Derivatives in a and b are those of its series, which ends where |x| is some thousands.
+    Derivatives in a and b differentiate its series, which is limited to |x| of some thousands.
 
     Args:
         a: First parameter.
@@ -35,7 +35,7 @@ def _hyp1f1(a: Value, b: Value, x: Value) -> Value:
 def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Value:
     """Returns Gauss' hypergeometric function 2F1(a, b; c; x) of a real x.
 
-    Derivatives in a, b and c are those of its series, for x from -5000 to 0.9998.
+    Derivatives in a, b and c differentiate its series, for x from -5000 to 0.9998.
 
     Args:
         a: First parameter.

@@ -27,7 +27,7 @@ def log_ndtr(x: ArrayLike, series_order: int = 3) -> Value:
 
     Args:
         x: Array of real numbers.
-        series_order: Has no effect: there is no series of which terms could be left out.
+        series_order: Ignored, because no series is truncated.
 
     >>> from axir.scipy.special import log_ndtr
     >>> log_ndtr(100.0)
@@ -50,7 +50,7 @@ def ndtri(p: ArrayLike) -> Value:
     """Returns the quantiles of the standard normal distribution, the inverse of `ndtr`.
 
     Args:
-        p: Probabilities; 0 gives -inf, 1 gives inf, and what is not in [0, 1] nan.
+        p: Probabilities; 0 gives -inf, 1 gives inf, values outside [0, 1] give nan.
 
     >>> from axir.scipy.special import ndtri
     >>> ndtri(0.5)
@@ -63,8 +63,8 @@ def erfcinv(y: ArrayLike) -> Value:
     """Returns the inverse of the complementary error function, exact also for small `y`.
 
     Args:
-        y: Array of real numbers; 0 gives inf, 2 gives -inf, and what is not in [0, 2] nan. Compiled
-            programs take denormal numbers for 0, here as everywhere.
+        y: Array of real numbers; 0 gives inf, 2 gives -inf, values outside [0, 2] give nan.
+            Compiled programs take denormal numbers for 0, here as everywhere.
 
     >>> from axir.scipy.special import erfcinv
     >>> erfcinv(0.5)

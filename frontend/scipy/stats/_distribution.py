@@ -1,4 +1,4 @@
-"""What distributions share: arguments, location and scale, supports, ranges of parameters.
+"""Shared by distributions: arguments, location and scale, supports, ranges of parameters.
 
 A distribution gives formulas of the standardized variable y = (x - loc) / scale. Here they become
 functions of x: outside the support a formula sees a number inside it, so that no derivative of it
@@ -45,13 +45,13 @@ class Continuous:
         loc: ArrayLike = 0,
         scale: ArrayLike = 1,
     ) -> Value:
-        """Returns the logarithm of the density at x; -inf outside the support, ends included.
+        """Returns the logarithm of the density at x; -inf outside the (closed) support.
 
         Args:
             formula: Takes y and the parameters and returns the logarithm of the density of y.
             x: Where.
             *parameters: Of the distribution.
-            loc: What is subtracted from x.
+            loc: Subtracted from x.
             scale: What that is divided by.
         """
         y, values, width = self._standardized("logpdf", x, parameters, loc, scale)
@@ -61,7 +61,7 @@ class Continuous:
         if self.high is not None:
             outside.append(y > self.high if self.high < math.inf else y == math.inf)
         result = _replaced(formula, y, values, self.inner, [(t, -math.inf) for t in outside])
-        # The logarithm of a scale that is none makes the result nan.
+        # The logarithm of an invalid scale makes the result nan.
         result = result if width is None else result - jnp.log(width)
         return self._checked(result, values)
 
@@ -99,14 +99,14 @@ class Continuous:
         loc: ArrayLike = 0,
         scale: ArrayLike = 1,
     ) -> Value:
-        """Returns where a probability is reached; nan for what is not in [0, 1].
+        """Returns the quantile of a probability; nan outside [0, 1].
 
         Args:
             method: Its name, for errors.
             formula: Takes the probability and the parameters and returns y.
             q: Probabilities.
             *parameters: Of the distribution.
-            loc: What is added to the result.
+            loc: Added to the result.
             scale: What that is multiplied by before.
         """
         q, *values, shift, width = _arguments(f"{self.name}.{method}", q, *parameters, loc, scale)
@@ -164,13 +164,13 @@ class Discrete:
         *parameters: ArrayLike,
         loc: ArrayLike = 0,
     ) -> Value:
-        """Returns the logarithm of the probability of k, -inf for what is not in the support.
+        """Returns the logarithm of the probability of k, -inf outside the support.
 
         Args:
             formula: Takes y and the parameters and returns the logarithm of the probability of y.
             k: Which number.
             *parameters: Of the distribution.
-            loc: What is subtracted from k.
+            loc: Subtracted from k.
         """
         y, *values, shift = _arguments(f"{self.name}.logpmf", k, *parameters, loc)
         y = y if _is_number(loc, 0) else y - shift
@@ -186,14 +186,14 @@ class Discrete:
         *parameters: ArrayLike,
         loc: ArrayLike = 0,
     ) -> Value:
-        """Returns a function of x - loc and the parameters, nan where these are none.
+        """Returns a function of x - loc and the parameters, nan for invalid parameters.
 
         Args:
             method: Its name, for errors.
             formula: Takes y and the parameters.
             x: Where.
             *parameters: Of the distribution.
-            loc: What is subtracted from x.
+            loc: Subtracted from x.
         """
         y, *values, shift = _arguments(f"{self.name}.{method}", x, *parameters, loc)
         y = y if _is_number(loc, 0) else y - shift
@@ -239,7 +239,7 @@ def log_of_rest(y: Value) -> Value:
 
 
 def log_of_share(share: Value, rest: Value) -> Value:
-    """Returns the logarithm of a share of 1, by what it lacks where that is less."""
+    """Returns the logarithm of a share of 1, computed from the rest if the rest is smaller."""
     is_low = share < 0.5
     low = jnp.log(jnp.where(is_low, share, 0.5))
     return jnp.where(is_low, low, jnp.log1p(-jnp.where(is_low, 0.5, rest)))

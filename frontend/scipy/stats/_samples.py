@@ -47,8 +47,7 @@ def mode(
         Values of the dtype of `a` (nan of an empty array) and integers, how often they occur.
 
     Raises:
-        ParameterError: for another policy that there is none of; NotImplementedError for 'omit' and
-            'raise'.
+        ParameterError: for an unknown policy; NotImplementedError for 'omit' and 'raise'.
 
     >>> import axir.numpy as jnp
     >>> mode(jnp.array([4, 1, 4, 1, 2]))
@@ -128,7 +127,7 @@ def sem(
     Args:
         a: Array; integers become floats.
         axis: Along which axis; None for all elements.
-        ddof: What is subtracted from the size for the mean of squares.
+        ddof: Subtracted from the size for the mean of squares.
         nan_policy: 'propagate', or 'omit' to leave nan out.
         keepdims: Whether the axis stays, with extent 1.
 

@@ -46,7 +46,7 @@ def cdf(k: ArrayLike, p: ArrayLike) -> Value:
 
 
 def ppf(q: ArrayLike, p: ArrayLike) -> Value:
-    """Returns the quantiles, the inverse of `cdf`; nan for what is not in [0, 1]."""
+    """Returns the quantiles, the inverse of `cdf`; nan outside [0, 1]."""
     return _BERNOULLI.share("ppf", _quantile, q, p)
 
 

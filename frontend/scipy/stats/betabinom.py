@@ -1,4 +1,4 @@
-"""The beta-binomial distribution: the binomial one whose p is drawn from the beta distribution.
+"""The beta-binomial distribution: binomial with p drawn from the beta distribution.
 
 >>> from axir.scipy.stats import betabinom
 >>> betabinom.pmf(0, 1, 1.0, 1.0).round(6)

@@ -25,7 +25,7 @@ _LOGISTIC = Continuous("logistic")
 
 
 def _log_density(y: Value) -> Value:
-    # An even function, of which the half is taken where nothing overflows.
+    # An even function, computed on the half where nothing overflows.
     return -abs(y) - 2 * jnp.log1p(jnp.exp(-abs(y)))
 
 

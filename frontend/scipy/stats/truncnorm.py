@@ -82,7 +82,7 @@ def _log_share_below(y: Value, a: Value, b: Value) -> Value:
     lows, highs = jnp.stack([a, middle, a]), jnp.stack([middle, b, b])
     below, above, whole = _log_mass(lows, highs)
     below, above = below - whole, above - whole
-    # Where nearly everything lies below, what lies above is the more exact.
+    # Where nearly all mass lies below, the mass above is more exact.
     is_most = below > -0.1
     rest = log_of_rest(-jnp.where(is_most, above, -1.0))
     inside = jnp.where(is_most, rest, below)
@@ -94,13 +94,13 @@ def _log_share_above(y: Value, a: Value, b: Value) -> Value:
 
 
 def _inner(a: Value, b: Value) -> Value:
-    """Returns a number between two, of which either may be infinite."""
+    """Returns a number between two numbers; each may be infinite."""
     low, high = jnp.maximum(a, -1e4), jnp.minimum(b, 1e4)
     return 0.5 * (low + high)
 
 
 def _log_mass(a: Value, b: Value) -> Value:
-    """Returns the logarithm of what the standard normal distribution has between a and b.
+    """Returns the logarithm of the mass of the standard normal distribution between a and b.
 
     In the tails by the logarithms of the shares, around 0 by the error function, or by its
     complement where most lies between them.

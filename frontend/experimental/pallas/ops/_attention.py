@@ -16,7 +16,7 @@ DEFAULT_MASK_VALUE = -0.7 * float(np.finfo(np.float32).max)
 
 
 class SegmentIds(NamedTuple):
-    """Which segment each query and each key belongs to; only those of one meet.
+    """The segment of each query and each key; only queries and keys of the same segment match.
 
     Attributes:
         q: Integers, one for each query.
@@ -50,10 +50,10 @@ def attend(
         k: Keys, of shape `(..., keys, width)`.
         v: Values, of shape `(..., keys, other width)`.
         mask: Truth values: which keys a query sees.
-        bias: What is added to products.
+        bias: Added to the products.
         scale: Factor of the sums of products and bias.
         cap: Products are bent by a hyperbolic tangent to stay below.
-        mask_value: What stands for products that are not seen.
+        mask_value: The value of masked products.
     """
     if q.shape[-1] != k.shape[-1] or k.shape[-2] != v.shape[-2]:
         raise ShapeError(

@@ -64,7 +64,8 @@ def mha(
         q: Queries, of shape `(batch, queries, heads, width)`.
         k: Keys, of shape `(batch, keys, heads, width)`.
         v: Values, shaped like the keys.
-        segment_ids: Segments, of shape `(batch, length)`; only those of one meet.
+        segment_ids: Segments, of shape `(batch, length)`; only queries and keys of the same segment
+            match.
         sm_scale: Factor of the products.
         causal: Whether a query sees only the keys that are not behind it.
         block_sizes: Accepted for compatibility, as all of the next six.

@@ -1,4 +1,4 @@
-"""Names for GPUs alone, of
+"""Names that exist only for GPUs, of
 `jax.experimental.pallas.ops.gpu.hopper_mixed_type_matmul_mgpu`.
 """
 

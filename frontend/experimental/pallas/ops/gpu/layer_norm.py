@@ -25,12 +25,12 @@ def layer_norm(
     """Returns rows with mean 0 and variance 1, times a weight, plus a bias.
 
     Args:
-        x: An array whose last axis are the rows.
+        x: An array with rows along its last axis.
         weight: A factor for each column.
         bias: A term for each column.
         num_warps: Accepted for compatibility.
         num_stages: Accepted for compatibility.
-        eps: What is added to variances.
+        eps: Added to the variances.
         backward_pass_impl: Accepted for compatibility.
         interpret: Accepted for compatibility.
 

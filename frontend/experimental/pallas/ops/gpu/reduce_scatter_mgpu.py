@@ -1,4 +1,4 @@
-"""Names of `jax.experimental.pallas.ops.gpu.reduce_scatter_mgpu`, which are for GPUs alone."""
+"""Names of `jax.experimental.pallas.ops.gpu.reduce_scatter_mgpu`, which exist only for GPUs."""
 
 from __future__ import annotations
 

@@ -22,15 +22,15 @@ def rms_norm(
     backward_pass_impl: str = "triton",
     interpret: bool = False,
 ) -> Value:
-    """Returns rows whose squares have the mean 1, times a weight, plus a bias.
+    """Returns rows scaled to a mean square of 1, times a weight, plus a bias.
 
     Args:
-        x: An array whose last axis are the rows.
+        x: An array with rows along its last axis.
         weight: A factor for each column.
         bias: A term for each column.
         num_warps: Accepted for compatibility.
         num_stages: Accepted for compatibility.
-        eps: What is added to means of squares.
+        eps: Added to the means of squares.
         backward_pass_impl: Accepted for compatibility.
         interpret: Accepted for compatibility.
 

@@ -14,7 +14,7 @@ def __dir__() -> list[str]:
 
 
 def double_kernel(x_ref: AnyRef, y_ref: AnyRef) -> None:
-    """Writes twice what a ref holds."""
+    """Writes twice the contents of a ref."""
     y_ref[...] = x_ref[...] * 2
 
 

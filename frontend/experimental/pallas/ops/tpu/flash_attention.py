@@ -68,7 +68,7 @@ def flash_attention(
         q: Queries, of shape `(batch, heads, queries, width)`.
         k: Keys, of shape `(batch, heads, keys, width)`.
         v: Values, shaped like the keys.
-        ab: What is added to products.
+        ab: The attention bias, added to the products.
         segment_ids: Segments of queries and keys, of shapes `(batch, queries)`, `(batch, keys)`.
         causal: Whether a query sees only the keys that are not behind it.
         sm_scale: Factor of the products.

@@ -54,7 +54,7 @@ def matmul(
         y: A matrix.
         block_shape: Shape of the blocks of the result.
         block_k: How many terms are added up at once; it divides their number.
-        out_dtype: dtype of the result; that of the matrices by default.
+        out_dtype: dtype of the result; by default the matrices' dtype.
         debug: Whether to print the jaxpr.
 
     >>> import axir.numpy as jnp

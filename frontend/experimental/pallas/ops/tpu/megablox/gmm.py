@@ -28,13 +28,13 @@ def gmm(
     """Returns the product of each group of rows with the matrix of the group.
 
     Args:
-        lhs: A matrix whose rows are groups, one behind the other.
+        lhs: A matrix with the groups of rows one after the other.
         rhs: A matrix for each group, of shape `(groups, columns of lhs, columns)`.
         group_sizes: How many rows each group has.
         preferred_element_type: dtype of the result.
         tiling: Accepted for compatibility.
         group_offset: Groups of other devices in front cannot be left out here.
-        existing_out: What the product is added to.
+        existing_out: An array to which the product is added.
         transpose_rhs: Whether the matrices are transposed.
         interpret: Accepted for compatibility.
 

@@ -1,4 +1,4 @@
-"""Names of `jax.experimental.pallas.ops.tpu.paged_attention.util`, which are for TPUs alone."""
+"""Names of `jax.experimental.pallas.ops.tpu.paged_attention.util`, which exist only for TPUs."""
 
 from __future__ import annotations
 

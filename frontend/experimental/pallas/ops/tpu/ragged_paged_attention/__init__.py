@@ -1,4 +1,4 @@
-"""Attention to pages of keys, under names that are for TPUs alone."""
+"""Attention to pages of keys, under names that exist only for TPUs."""
 
 from __future__ import annotations
 

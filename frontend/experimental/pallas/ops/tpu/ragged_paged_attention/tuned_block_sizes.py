@@ -1,4 +1,4 @@
-"""Names for TPUs alone, of
+"""Names that exist only for TPUs, of
 `jax.experimental.pallas.ops.tpu.ragged_paged_attention.tuned_block_sizes`.
 """
 

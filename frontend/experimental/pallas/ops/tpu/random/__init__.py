@@ -1,1 +1,1 @@
-"""Generators of random numbers as kernels, under names that are for TPUs alone."""
+"""Generators of random numbers as kernels, under names that exist only for TPUs."""

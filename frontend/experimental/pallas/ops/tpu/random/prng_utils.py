@@ -1,4 +1,4 @@
-"""Names of `jax.experimental.pallas.ops.tpu.random.prng_utils`, which are for TPUs alone."""
+"""Names of `jax.experimental.pallas.ops.tpu.random.prng_utils`, which exist only for TPUs."""
 
 from __future__ import annotations
 

@@ -93,8 +93,8 @@ def attention_reference(
         k: Keys, of shape `(keys, width)`.
         v: Values.
         segment_ids: Segments of queries and keys.
-        sinks: A product with which no value stands, for the softmax.
-        mask_value: What stands for products that are not seen.
+        sinks: An extra term of the softmax's denominator, with no value.
+        mask_value: The value of masked products.
         save_residuals: Whether to return a pair, with the logarithms of the softmax's sums.
         custom_type: Accepted for compatibility.
         attn_logits_soft_cap: Products are bent to stay below.
@@ -148,7 +148,7 @@ class SplashAttentionKernel:
         return SplashAttentionKernel(sharding.spec, self.is_mqa, self.options)
 
     def tree_flatten(self) -> tuple[tuple[Value], tuple[UserObject, ...]]:
-        """Returns the mask, and what is known."""
+        """Returns the mask, and the static fields."""
         return (self.mask,), (self.is_mqa, tuple(self.options.items()))
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Masks of attention that are computed where somebody asks."""
+"""Attention masks that are computed on demand."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class MultiHeadMask(Mask):
 
 
 class _Computed(Mask):
-    """A mask by a rule; two are equal if what they are made of is."""
+    """A mask computed by a rule; two masks are equal if their fields are equal."""
 
     def __init__(self, shape: tuple[int, int], rule: Rule, *key: Hashable):
         self.shape = tuple(shape)
