@@ -206,7 +206,7 @@ class LegalizeForIree(Pass):
 
     `part` chooses a part of the sequence. "numbers" is the passes before the fusions; after it a
     program may become one kernel that runs without IREE. "rest" is the fusions and the passes
-    behind them. Between the two, many loops of one formula share a function, and
+    behind them, without step 7. Between the two, many loops of one formula share a function, and
     `write-out-formulas` inlines it into the loops that become no kernel. "blocks" is only step 7:
     programs that run without IREE keep their loops, and the tuning passes expect loops. "regions"
     is "numbers" and "rest" together.

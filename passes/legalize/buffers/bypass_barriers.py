@@ -24,9 +24,9 @@ class BypassBarriers(Pass):
     """Removes the barrier between two values if one of the two is overwritten in place.
 
     The fact: IREE keeps optimization barriers until storage is assigned, and gives a barrier's
-    result the storage of its operand. But its analysis treats the two as unrelated values. An
-    operation that works in place on the last use of one changes the other: after `y =
-    optimization_barrier(x)` and `y.at[0].set(1)`, `x` is silently wrong. The values that
+    result the storage of its operand. But its analysis treats the two as unrelated. An operation
+    that works in place on the last use of one changes the other: after
+    `y = optimization_barrier(x)` and `y.at[0].set(1)`, `x` is silently wrong. The values that
     `checkpoint` recomputes are wrong, too, because `checkpoint` hides them from the compiler by
     barriers.
 

@@ -32,7 +32,7 @@ _WAY_OUT = "Compute with float32, or run it on devices('cpu')."
 
 @dataclasses.dataclass(frozen=True)
 class RefuseUnsupported(Pass):
-    """Refuses programs that a GPU cannot run, with an error about the user's line.
+    """Refuses programs that a GPU cannot run, before IREE fails with an error in its terms.
 
     The fact: IREE compiles for types that a device does not have ("type out of range", or a device
     that is lost), and SPIR-V has most functions for numbers of up to 32 bits only.

@@ -25,9 +25,9 @@ class RoundToBfloat16(RewritePass):
     """Rounds numbers to bf16's precision before they are converted to bf16.
 
     The fact: CPUs have no arithmetic in bf16, so IREE computes in f32 within a dispatch
-    (`iree-convert-bf16-arith-to-f32`), and rounds only numbers that it writes to memory. A
-    conversion to bf16 has no effect if its result is read in the same dispatch: `x.astype(bfloat16)
-    == x` was true for all numbers.
+    (`iree-convert-bf16-arith-to-f32`), and only rounds numbers that it writes to memory. A
+    conversion to bf16 has no effect if its result is read in the same dispatch:
+    `x.astype(bfloat16) == x` was true for all numbers.
 
     1. Visit each conversion to bf16 from another float type, except if its result is only returned,
        and except in bodies of reductions and the like.
