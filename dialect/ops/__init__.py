@@ -1,4 +1,4 @@
-"""The operations of the dialect: a folder per family, all rules of an op together.
+"""The operations of the dialect: a folder per family, with all rules of an op together.
 
 Importing this package imports every file that declares an op, and so fills the op
 table `OPS`.

@@ -1,4 +1,4 @@
-"""What type checkers say of public names; `make lint` checks this file, which nothing runs."""
+"""The types of public names in type checkers; `make lint` checks this file, and no test runs it."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ UNOPTIMIZED = {
 
 
 def programs() -> list[Program]:
-    """Returns one size of each program, but the import, which is a process."""
+    """Returns one size of each program, except the import, which is a process."""
     return list({p.make: p for p in PROGRAMS.values() if p.name != "import-library"}.values())
 
 
@@ -66,7 +66,7 @@ def arrays(library: ModuleType, result: object) -> list[np.ndarray]:
 
 
 def is_compared_by_shape(program: Program) -> bool:
-    """Tells whether XLA would compile for long: values are then compared when measured only."""
+    """Tells whether XLA compiles for long: values are then compared only in measurements."""
     file = program.make.__module__.rpartition(".")[2]
     return file not in FILES_COMPARED_BY_VALUE or program.name.endswith("gradient")
 

@@ -1,4 +1,4 @@
-"""Checks the form of docstrings, and that the name of an error says which one it is."""
+"""Checks the form of docstrings, and that the name of an error is unique."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ PACKAGES = {
     "runtime": "axir.runtime",
 }
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-# How many devices there are is settled once for a process: these pages begin with that.
+# The number of devices is fixed once per process: these pages begin with it.
 IN_OWN_PROCESS = ("devices.md",)
 FENCED_EXAMPLES = re.compile(r"^```(?:python|pycon)\n(>>> .*?)^```$", re.MULTILINE | re.DOTALL)
 

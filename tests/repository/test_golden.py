@@ -31,7 +31,7 @@ def run_lit(
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Where a process listens that runs `axir` in its forks."""
+    """The address of a process that runs `axir` in its forks."""
     path = str(tmp_path_factory.mktemp("server") / "socket")
     with subprocess.Popen(
         [sys.executable, SERVER, "serve", path], stdout=subprocess.PIPE, text=True
@@ -46,7 +46,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def results(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, server: str
 ) -> dict[str, tuple[str, str]]:
-    """What one lit says of the files that are to be tested, and its output."""
+    """The results of one run of lit for the files to test, and its output."""
     tests = [item for item in request.session.items if item.path == request.path]
     files = [test.callspec.params["path"] for test in tests if hasattr(test, "callspec")]
     report = tmp_path_factory.mktemp("lit") / "report.json"

@@ -73,7 +73,7 @@ def locked_versions() -> dict[str, str]:
     assert first.startswith("# What the tests passed with on Python 3.")
     versions = {}
     for line in lines:
-        pinned = PINNED.fullmatch(line)  # a name and a version: no address that a file comes from
+        pinned = PINNED.fullmatch(line)  # a name and a version, without the address of a file
         assert pinned, line
         versions[normal(pinned[1])] = pinned[2]
     return versions

@@ -1,4 +1,4 @@
-"""What `import axir` loads: in a fresh process, only what every program needs."""
+"""The modules that `import axir` loads in a fresh process: only modules that all programs need."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-# SciPy serves evaluators and frontend functions, which import it when they are called.
+# Evaluators and frontend functions use SciPy; they import it when they are called.
 UNLOADED = (
     "scipy", "opt_einsum", "jax", "jaxlib", "rich", "click", "platformdirs", "statistics",
     "threadpoolctl", "axir.scipy.special",
@@ -33,7 +33,7 @@ def test_what_importing_makes_is_not_looked_at_for_garbage() -> None:
     program = "import gc, axir; print(len(gc.get_objects(0)) + len(gc.get_objects(1)))"
     command = [sys.executable, "-c", program]
     finished = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
-    assert int(finished.stdout) < 5000  # of some 100,000
+    assert int(finished.stdout) < 5000  # of about 100,000
 
 
 def test_importing_leaves_logging_to_the_program() -> None:

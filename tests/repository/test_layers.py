@@ -1,7 +1,7 @@
 """Proves that imports point one way: frontend -> runtime -> passes -> dialect.
 
 Every import counts: absolute and relative ones, inside functions, for type checking only, and
-`importlib.import_module` of a name that stands in the source.
+`importlib.import_module` of a literal name.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from types import ModuleType
 
 import axir
 
-# What no user imports names from: the engine, the command line, and JAX's own names for modules.
+# Modules that users do not import from: the engine, the command line, and JAX's names for modules.
 _OTHERS = ("axir.dialect", "axir.passes", "axir.runtime", "axir.cli", "axir.as_jax")
 
 

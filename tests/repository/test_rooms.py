@@ -1,4 +1,4 @@
-"""Proves that the rooms inside the rooms stand in an order, and that no import hides.
+"""Proves that the rooms inside the rooms have an order, and that no import is hidden.
 
 `test_layers.py` proves the order of the four rooms. Here every folder in them has its place: it
 imports folders before it in `ORDER`, and none after it. Modules import each other without circles.
@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from support.source_imports import ROOT, imports_of, module_name, source_files
 
-# From first to last. A folder that is not listed belongs to the nearest one above it that is.
+# From first to last. A folder that is not listed belongs to the nearest listed one above it.
 ORDER = (
     "dialect/core",
     "dialect/builders",
@@ -125,7 +125,7 @@ def room_of(module: str) -> str:
 
 @pytest.fixture(scope="module")
 def edges() -> dict[str, list[tuple[int, str]]]:
-    """Line and name of the modules that each module imports when it runs."""
+    """The line and the name of the modules that each module imports when it runs."""
     return {module: list(edges_of(module)) for module in MODULES}
 
 
@@ -165,7 +165,7 @@ def is_public(name: str) -> bool:
 
 
 def test_no_circles(edges: dict[str, list[tuple[int, str]]]) -> None:
-    """Follows the imports of each module, those inside functions too, and comes never back."""
+    """Follows the imports of each module, also inside functions, and never returns to it."""
     finished: set[str] = set()
     path: list[str] = []
 

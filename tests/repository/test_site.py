@@ -1,4 +1,4 @@
-"""The sources of the site, without running Sphinx: pages, links that hold, the reference."""
+"""The sources of the site, without running Sphinx: pages, valid links, the reference."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_a_function_shows_its_call_as_a_program(site: Path) -> None:
 
 
 def test_signatures_are_code(site: Path) -> None:
-    """What Sphinx cannot read it warns of, and a warning ends `make site`."""
+    """Sphinx warns of signatures that it cannot read, and a warning ends `make site`."""
     pages = list((site / "reference").glob("*/*.md"))
     assert len(pages) == len(NAMES)
     for page in pages:

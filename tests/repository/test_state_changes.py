@@ -15,7 +15,7 @@ MEMO = "dialect/core/memo.py"
 
 
 def found_in_rooms(find: Callable[[ast.AST], Iterator[int]], owner: str, word: str) -> list[str]:
-    """Returns the places that `find` finds in files with a word, but for the one that may."""
+    """Returns the places that `find` finds in files with a word, except the allowed file."""
     paths = sorted(path for room in ROOMS for path in (ROOT / room).rglob("*.py"))
     assert ROOT / owner in paths
     return [

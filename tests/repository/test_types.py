@@ -1,4 +1,4 @@
-"""Counts the places where a room says `Any`: they may become fewer, and never more.
+"""Counts the mentions of `Any` in each room: they may become fewer, and never more.
 
 Objects that pass through unread, and objects without a type, have specific names in
 `dialect/core/annotations.py`; rules and drivers have theirs in `dialect/program/rules.py`.
@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-# How often each room may say it. Who takes some away writes the smaller number here.
+# The allowed number of mentions in each room; it must be lowered if mentions are removed.
 ALLOWED = {
     "dialect/builders": 0,
     "dialect/core": 0,
@@ -23,12 +23,12 @@ ALLOWED = {
     "runtime": 0,
     "frontend": 1,
 }
-# Where names for types are declared.
+# The files that declare names for types.
 DECLARATIONS = ("dialect/core/annotations.py", "dialect/program/rules.py")
 
 
 def mentions(source: str) -> int:
-    """Returns how often a text says `Any`, imports aside."""
+    """Returns the number of mentions of `Any` in a text, without imports."""
     tree = ast.parse(source)
     names = sum(isinstance(node, ast.Name) and node.id == "Any" for node in ast.walk(tree))
     attributes = (node for node in ast.walk(tree) if isinstance(node, ast.Attribute))

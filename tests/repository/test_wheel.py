@@ -40,7 +40,7 @@ def run(*command: str | Path, folder: Path) -> str:
 
 
 def installed_sources() -> set[str]:
-    """Returns the paths that the sources have once installed."""
+    """Returns the paths of the installed sources."""
     return {
         f"{target}/{path.relative_to(ROOT / folder)}"
         for folder, target in INSTALLED.items()
@@ -50,7 +50,7 @@ def installed_sources() -> set[str]:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    # Built from a copy, for setuptools writes into the folder that it builds.
+    # Built from a copy, because setuptools writes into the folder that it builds.
     folder = tmp_path_factory.mktemp("wheel")
     copied = ["pyproject.toml", "setup.py", "README.md", "LICENSE", *INSTALLED]
     run("cp", "-r", *(ROOT / name for name in copied), folder, folder=ROOT)

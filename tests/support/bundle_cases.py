@@ -109,7 +109,7 @@ def cases() -> Iterator[Case]:
 
 
 def leaves(value: Any) -> list[Any]:
-    """Returns arrays as NumPy's files hold them."""
+    """Returns arrays in the form of NumPy's files."""
     found = [np.asarray(x) for x in axir.tree.leaves(value)]
     return [x.astype(np.float32) if x.dtype == jnp.bfloat16 else x for x in found]
 

@@ -52,7 +52,7 @@ def serve(path: str) -> None:
 
 
 def _answer(connection: socket.socket) -> None:
-    """Runs one command in this process, tells how it has ended, and ends."""
+    """Runs one command in this process, reports its exit status, and ends."""
     head, files, _, _ = socket.recv_fds(connection, _LENGTH_BYTES, 3)
     size, message = int.from_bytes(head, "big"), b""
     while len(message) < size:

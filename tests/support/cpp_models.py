@@ -1,7 +1,7 @@
 """C++ models in tests: built with the compiler of the system, and called through a driver.
 
-The driver reads the arguments of each method from files of raw bytes and writes its results to
-such, so that Python can compare them bit for bit.
+The driver reads the arguments of each method from files of raw bytes and writes its results to such
+files, so that Python can compare them bit for bit.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def compile_model(
 
 
 def check_syntax(source: Path, folder: Path, compiler: str = "g++") -> None:
-    """Lets a compiler look at a source that includes headers of a model."""
+    """Lets a compiler check a source that includes headers of a model."""
     _check([compiler, "-std=c++17", *WARNINGS, *_includes(folder), "-fsyntax-only", str(source)])
 
 
@@ -130,7 +130,7 @@ def driver(interface: Interface, setup: str = "", options: str = "") -> str:
     """Returns a program that calls each method on the bytes of files.
 
     Args:
-        interface: Of the model.
+        interface: The interface of the model.
         setup: Statements before the model is made.
         options: Arguments of its constructor.
     """
@@ -159,7 +159,7 @@ def driver(interface: Interface, setup: str = "", options: str = "") -> str:
     for method in interface.methods:
         lines.append("  {")
         for x in method.arguments:
-            # One element too much: nothing that a test gives is aligned.
+            # One element more, so that the arguments of tests are not aligned.
             kind = "unsigned char" if element(x.type) == "bool" else element(x.type)
             path = f"{method.name}.{x.name}.in"
             lines.append(f'    auto {x.name}_data = read<{kind}>("{path}", {x.type.size});')

@@ -71,7 +71,7 @@ def runtime(architecture: str) -> Path | None:
             (Path(unpacked) / program.relative_to(folder)).chmod(0o755)
             if not folder.exists():
                 os.rename(unpacked, folder)
-                os.mkdir(unpacked)  # which its context removes
+                os.mkdir(unpacked)  # its context removes the folder
     return program
 
 
@@ -87,8 +87,8 @@ def run_program(
     Args:
         binary: A `.vmfb`.
         architecture: The CPU that it was compiled for.
-        arguments: Of the function.
-        results: Their types.
+        arguments: The arguments of the function.
+        results: The types of its results.
         function: Its name.
     """
     command = emulator(architecture)

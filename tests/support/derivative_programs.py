@@ -1,4 +1,4 @@
-"""Programs that differentiate a function in many ways, for axir and for JAX alike."""
+"""Programs that differentiate a function in many ways, in axir and in JAX."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 _TOGETHER = "tests/gpu"
 _DEALT_BY_TEST = ("tests/dialect/table/test_compiled.py",)
-# A long file that begins late has the other workers wait: nothing but the balance depends on this.
+# A long file that begins late makes the other workers wait; only the balance depends on this.
 _LONG = (
     "tests/dialect/table/test_compositions.py",
     "tests/dialect/table/test_in_kernels.py",
@@ -40,7 +40,7 @@ _LONG = (
 
 
 class FileScheduling(LoadScopeScheduling):
-    """Deals whole files, save for one that is dealt by test and a folder that is dealt whole."""
+    """Deals whole files, except one that is dealt by test and a folder that is dealt whole."""
 
     def _split_scope(self, nodeid: str) -> str:
         file = _file(nodeid)
@@ -55,7 +55,7 @@ def _file(nodeid: str) -> str:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> FileScheduling:
-    """Has the controlling process deal files in their order, whatever `--dist` says."""
+    """Lets the controlling process deal files in their order, for any `--dist`."""
     config.option.loadscopereorder = False
     return FileScheduling(config, log)
 

@@ -1,7 +1,7 @@
 """The GPU that tests run on: `TEST_GPU` names its platform, by default Vulkan (lavapipe will do).
 
 With `TEST_GPU=any` it is the first of CUDA and Vulkan that the machine has. `GPU_TESTS=all` runs
-everything, for minutes to hours on a software device; otherwise a sample is run.
+all tests, which takes minutes to hours on a software device; by default a sample runs.
 """
 
 from __future__ import annotations

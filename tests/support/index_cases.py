@@ -23,5 +23,5 @@ def ours_of(index: Any) -> Any:
 
 
 def name_of(index: Any) -> str:
-    """How a test of an index is called."""
+    """The name of the test of an index."""
     return str(index).replace("\n", "")

@@ -130,7 +130,7 @@ def counterpart(module: str) -> str:
 
 
 def missing_names(module: str) -> list[str]:
-    """Returns the public names of a module of JAX that axir's has not."""
+    """Returns the public names of a module of JAX that axir's module lacks."""
     ours = load(counterpart(module))
     return [name for name in public_names(module) if not has(ours, name)]
 

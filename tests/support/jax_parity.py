@@ -37,7 +37,7 @@ class Missing(NamedTuple):
 
 
 def ours(module: str, name: str) -> Any:
-    """Returns what axir has under a name of a module of JAX, `ELSEWHERE` or `_NOTHING`."""
+    """Returns axir's object for a name of a module of JAX, or `ELSEWHERE`, or `_NOTHING`."""
     own = "axir" + module.removeprefix("jax")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -62,7 +62,7 @@ def keywords(parameters: list[str] | None) -> list[str]:
 
 
 def accepted(value: Any) -> set[str] | None:
-    """Returns the keywords that something of axir's takes, or None if it takes any."""
+    """Returns the keywords that an object of axir takes, or None if it takes any."""
     if isinstance(value, jnp.ufunc):
         return {"out", "where"}
     if inspect.isclass(value) or isinstance(value, property) or not callable(value):
@@ -102,14 +102,14 @@ def left_out() -> dict[str, str]:
 
 
 def reason_for_name(name: str, reasons: dict[str, str]) -> str | None:
-    """Returns the name that a name is left out by: its own, its function's, class' or module's."""
+    """Returns the entry that leaves a name out: its own, its function's, class' or module's."""
     while name and name not in reasons:
         name = name.rpartition("(" if name.endswith(")") else ".")[0]
     return name or None
 
 
 def reason_for(missing: Missing, reasons: dict[str, str]) -> str | None:
-    """Returns why something is left out."""
+    """Returns the reason for an omission."""
     name = reason_for_name(str(missing), reasons)
     return None if name is None else reasons[name]
 
@@ -118,7 +118,7 @@ class Comparison(NamedTuple):
     """The result of a comparison.
 
     Attributes:
-        version: Of the JAX.
+        version: Version of the JAX.
         total: The number of its names and keywords.
         missing: Names and keywords that axir lacks without a reason.
         on_purpose: Names and keywords that axir lacks for a reason.
@@ -134,7 +134,7 @@ class Comparison(NamedTuple):
 
     @property
     def share(self) -> float:
-        """The part that is there of all that is not left out for a reason, or of accelerators."""
+        """The share that axir has, without names left out for a reason or for accelerators."""
         left_out = len(self.on_purpose) + len(self.elsewhere)
         return 1 - len(self.missing) / (self.total - left_out)
 

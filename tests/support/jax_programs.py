@@ -22,7 +22,7 @@ class JaxProgram:
         function: From arrays to an array or a tuple of arrays.
         arguments: Its arguments.
         is_differentiable: Whether gradients are compared.
-        tolerance: By how much values may differ, relative to the largest one.
+        tolerance: The allowed difference of values, relative to the largest one.
     """
 
     function: Callable[..., Any]

@@ -23,7 +23,7 @@ ENVIRONMENT = {
     for name, value in os.environ.items()
     if not name.startswith(("PYTEST_", "AXIR_", "JAX_")) and name != "XLA_FLAGS"
 }
-# Open MPI refuses root, and more processes than cores, unless it is told; MPICH does neither.
+# Open MPI refuses root, and more processes than cores, without these options; MPICH does not.
 ENVIRONMENT |= {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",

@@ -1,12 +1,12 @@
-"""Which names of JAX's libraries use, read from their sources, and which of them axir lacks.
+"""The names of JAX's that libraries use, read from their sources, and the ones that axir lacks.
 
 `python -m support.library_names FOLDER` in `tests/` reads a folder with the sources of a library in
-each subfolder, as `pip install --no-deps --target FOLDER/NAME NAME` makes them. It collects what
-they import of `jax`, `jax._src` and `jaxlib`, and the attributes that they take of it, and looks
-for each name under `axir.as_jax`, and in the JAX that is installed: what JAX itself has not (any
-more, or yet) is no use that counts.
+each subfolder, as `pip install --no-deps --target FOLDER/NAME NAME` makes them. It collects the
+imports of `jax`, `jax._src` and `jaxlib`, and the attributes of these. It looks for each name under
+`axir.as_jax`, and in the installed JAX: names that JAX itself lacks (any more, or yet) do not
+count.
 
-A use is a library and a name, however often it stands there.
+A use is a pair of library and name, counted once.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 PACKAGES = ("jax", "jaxlib")
-# A name is found if modules and attributes lead to it. Printed are those that are not.
+# A name is found if modules and attributes lead to it. The others are printed.
 RESOLVE = """
 import importlib, json, sys, warnings
 warnings.simplefilter("ignore")
@@ -100,7 +100,7 @@ def names_of_library(folder: Path) -> set[str]:
     for path in folder.rglob("*.py"):
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of the library's own strings
+                warnings.simplefilter("ignore")  # an attribute of the library's own strings
                 used |= names_in(path.read_text())
         except (SyntaxError, UnicodeDecodeError):
             continue

@@ -16,14 +16,14 @@ _IS_LINUX = sys.platform == "linux"
 
 
 def resident_memory() -> int:
-    """Bytes of this process that are in memory; 0 where the system does not tell."""
+    """The resident bytes of this process; 0 if the system does not report them."""
     if not _IS_LINUX:
         return 0
     return int(_STATUS.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def least_growth(action: Callable[[], object], *, calls: int, rounds: int = 5) -> int:
-    """The least number of bytes by which `calls` calls of `action` grew this process, of `rounds`.
+    """The least growth of this process in bytes by `calls` calls of `action`, among `rounds`.
 
     A leak grows in each round. Other threads and the reserve of the allocator may grow in any one
     of them, whatever `action` does.

@@ -35,7 +35,7 @@ def kernel_of(function: Function) -> KernelProgram | NotNative:
 
 
 def loaded(function: Function, kernel: KernelProgram) -> NativeProgram:
-    """Loads what became of a function."""
+    """Loads the kernel of a function."""
     kinds = [(x.shape, storage(x.dtype)) for x in function.output_types]
     return NativeProgram(kernel, kinds)
 

@@ -82,7 +82,7 @@ class Case:
         return list(results) if self.primitive.multiple_results else [results]
 
     def apply(self, *operands: Any) -> list[Any]:
-        """What can be compared of the results: the sample's invariants, or the results."""
+        """The comparable values of the results: the sample's invariants, or the results."""
         results = self.bind(*operands)
         return results if self.invariants is None else self.invariants(results)
 
@@ -99,7 +99,7 @@ class Case:
         return values(self.apply(*(as_array(x) for x in (args or self.args))))
 
     def evaluate_flushed(self) -> list[list[np.ndarray]]:
-        """What compiled code may give as well, since it may take denormal arguments for zeros."""
+        """Further results allowed in compiled code, which may treat denormal arguments as zeros."""
         known = [self.evaluate()]
         choices = [(x, flushed(x)) if has_denormals(x) else (x,) for x in self.args]
         for args in list(itertools.product(*choices))[1:]:
@@ -277,8 +277,9 @@ def random_like(generator: np.random.Generator, array: Any) -> np.ndarray:
 
 # Comparison -------------------------------------------------------------------------------------
 
-# Compiled code takes denormal numbers of these for zeros, and returns zeros for them, as XLA's does
-# (docs/iree.md); the evaluator computes with them. Those of float16 are numbers of float32.
+# Compiled code treats denormal numbers of these dtypes as zeros, and returns zeros for them, like
+# XLA's (docs/iree.md). The evaluator computes with them. Denormals of float16 are normal numbers of
+# float32.
 _FLUSHED = {dtypes.bfloat16, dtypes.float32, dtypes.float64}
 
 
@@ -354,7 +355,7 @@ def _agree(
         return np.asarray(got == want)
     allowed = tolerance * resolution(want.dtype)
     pairs = [(got, want)]
-    has_open_signs = is_elementwise & np.isnan(want)  # C99 does not tell those beside nan
+    has_open_signs = is_elementwise & np.isnan(want)  # C99 does not define signs beside nan
     if dtypes.is_complex(want.dtype):
         pairs = [(got.real, want.real), (got.imag, want.imag)]
     with np.errstate(all="ignore"):

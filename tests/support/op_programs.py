@@ -36,8 +36,9 @@ from axir.runtime import (
 )
 
 LEGALIZATION = "legalize-for-iree{fuses=false}"
-# Longer modules compile no faster per function. But a function that compiles without optimizations
-# only has all of its module compiled twice, and one that does not compile has it cut in halves.
+# Longer modules compile no faster per function. But if a function compiles only without
+# optimizations, its whole module is compiled twice, and if it does not compile, the module is cut
+# in halves.
 _FUNCTIONS_PER_PROGRAM = 25
 _ALL = "all_functions"
 REFUSALS = (HostCallNeededError, UnsupportedByDeviceError)
@@ -107,7 +108,7 @@ class Programs:
             self._compile(items[start : start + _FUNCTIONS_PER_PROGRAM])
 
     def _compile(self, items: Sequence[tuple[str, Function]]) -> None:
-        """Compiles functions together; if that fails, halves find the one that is to blame."""
+        """Compiles functions together; if that fails, halves them to find the faulty one."""
         try:
             calls: list[HostCall] | None = [] if self.with_host_calls else None
             module = lower_functions(dict(items), self.device.platform, host_functions=calls)
@@ -130,11 +131,11 @@ class Programs:
             self._programs.update(dict.fromkeys((name for name, _ in items), program))
 
     def __call__(self, name: str, *args: np.ndarray) -> list[np.ndarray]:
-        """Runs a function on the device; random keys are there as their words."""
+        """Runs a function on the device; random keys appear as their words."""
         return self._run(self._programs[name], name, args)
 
     def run_all(self, arguments: Mapping[str, Sequence[np.ndarray]]) -> dict[str, list[np.ndarray]]:
-        """Returns what each function that compiles returns for its arguments."""
+        """Returns the results of each compiled function."""
         found: dict[str, list[np.ndarray]] = {}
         for program, group in itertools.groupby(self._programs.items(), lambda item: item[1]):
             names = [name for name, _ in group]
@@ -172,8 +173,8 @@ def _join(module: ir.Module, names: Sequence[str]) -> None:
 class Results:
     """The results of functions for arguments, computed by as few compiled functions as possible.
 
-    A function of a module costs the compiler as much as its body. So the functions are called by
-    one, which takes the arguments of them all.
+    A function of a module costs the compiler as much as its body. So one function calls all of
+    them, and takes the arguments of all.
 
     Args:
         applications: Functions with their arguments, by name.

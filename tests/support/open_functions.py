@@ -1,7 +1,7 @@
 """Functions with open dimensions of all kinds, for axir and for JAX: the first argument is either.
 
-Each has the texts of its arguments' shapes, and makes arguments for sizes. Dtypes are float32 but
-for names that say otherwise.
+Each has the texts of its arguments' shapes, and makes arguments for sizes. Dtypes are float32,
+unless a name gives another.
 """
 
 from __future__ import annotations

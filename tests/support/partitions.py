@@ -23,7 +23,7 @@ def on_one_device(parts: Partitioned, axes: MeshAxes, arguments: Sequence[Any]) 
 
 
 def collectives_of(function: Function) -> Counter[str]:
-    """How many collectives of each kind a function and those that it calls have."""
+    """The number of collectives of each kind in a function and its callees."""
     found = Counter(e.primitive.name for e in function.equations if e.primitive.name in COLLECTIVES)
     for callee in function.callees():
         found += collectives_of(callee)

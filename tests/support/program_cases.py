@@ -1,8 +1,8 @@
-"""Programs as users write them, with an oracle each: how they are run and compared.
+"""Programs as users write them, with an oracle for each: their runs and comparisons.
 
 A program is run eagerly and under `jit`; its oracle is computed by NumPy or SciPy in double
-precision. Where it is to be differentiated, the gradients of both runs are compared with each
-other and with the slope of the oracle along a fixed direction.
+precision. If a program is differentiated, the gradients of both runs are compared with each other
+and with the slope of the oracle along a fixed direction.
 """
 
 from __future__ import annotations

@@ -10,9 +10,9 @@ import ml_dtypes
 import numpy as np
 
 _NAMES = {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64"}
-# A number this near to the middle between two integers is rounded to either of them.
+# A number this near to the middle between two integers may be rounded to either of them.
 NEAR_A_TIE = 2e-4
-# Units in the last place of float32 that a computation may be off, of one.
+# The allowed error of a computation, in units in the last place of float32 at one.
 _UNITS = 4e-7
 
 
@@ -105,7 +105,7 @@ def tensor(shape: Sequence[int], element: Q | str) -> str:
 def assert_quantized(
     found: np.ndarray, q: Q, numbers: np.ndarray, near: float = NEAR_A_TIE
 ) -> None:
-    """Asserts that integers are those that stand for numbers."""
+    """Asserts that integers represent given numbers."""
     assert found.dtype == q.dtype
     wanted = q.before_rounding(numbers)
     assert found.shape == wanted.shape

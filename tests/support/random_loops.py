@@ -23,7 +23,7 @@ Value = Any
 Rule = tuple[Any, ...]
 
 _KINDS = ("array", "bytes", "float", "count", "flag")
-# How a carried value of any kind comes to its next one.
+# The rules for the next value of a carried value of any kind.
 _FLOWS = ("same", "swap", "constant", "captured", "copy", "chosen", "nested", "branch")
 _RULES = {
     "array": ("turned", "mixed", "scaled", "counted", "stored", "indexed", "mirrored", "rolled"),
@@ -34,7 +34,7 @@ _RULES = {
 }
 _FORMS = ("while", "while", "while", "fori", "traced_fori", "scan")
 _DEEPEST = 2
-# How many loops carry more than IREE binds to a kernel, with several loops in them.
+# The share of loops that carry more arrays than IREE binds to a kernel, with inner loops.
 _MANY = 0.1
 
 
@@ -219,7 +219,7 @@ class _Surroundings:
 
 
 def run(plan: Plan, x: Value, y: Value) -> list[Value]:
-    """Runs a loop on arrays of one shape and dtype; returns all that it carries."""
+    """Runs a loop on arrays of one shape and dtype; returns all carried values."""
     around = _Surroundings(x, y)
     init = [around.start(*kind) for kind in zip(plan.kinds, plan.starts, strict=True)]
 

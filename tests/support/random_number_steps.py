@@ -56,7 +56,7 @@ def _truths(numbers: Value, choice: int) -> Value:
 
 
 def _brain(x: Value, y: Value, choice: int) -> Value:
-    """Small whole numbers, which a bfloat16 or a half holds exactly, times another value."""
+    """Small whole numbers, exact in bfloat16 and half precision, times another value."""
     short = (indices(x) % 7 - 3).astype((jnp.bfloat16, np.float16)[choice % 2])
     longer = (short * 0.5 + jnp.max(short) - jnp.sum(short[..., None], -1)).astype(x.dtype)
     return x * longer + jnp.mean(y)

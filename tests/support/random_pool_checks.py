@@ -24,11 +24,11 @@ from .random_pool_steps import is_exact
 from .random_pools import PoolProgram
 from .random_programs import disagreement, evaluated
 
-# How far arguments are moved to see what rounding does, in roundings, to both sides: if a decision
-# hung on it, one of the two would decide otherwise.
+# The move of arguments in roundings, to both sides, to see the effect of rounding: if a decision
+# depends on rounding, one of the two moves changes it.
 _MOVED = (500, -500)
-# How far sums are moved, in roundings: another order of additions moves them by a few, which
-# decides between equal ones; more would widen what all results may be off by.
+# The move of sums in roundings. Another order of additions moves them by a few, which decides
+# between equal sums; a larger move would widen the tolerance of all results.
 _SUMS_MOVED = 8
 # The largest growth of a change, where nothing else is decided.
 _MOST_GROWTH = 200
@@ -75,7 +75,7 @@ class Expected:
                 yield f"result {index}, {want.dtype}{list(want.shape)}: {problem}"
 
     def undecided(self) -> int:
-        """How many results change by far more than the arguments, as where a decision changes."""
+        """The number of results that change far more than the arguments, as by a decision."""
         moved = max(map(abs, _MOVED))
         return sum(
             _distance(want)(near) > max(1e-3, _MOST_GROWTH * moved * rounding) * self._size
@@ -121,7 +121,7 @@ def _distance(want: np.ndarray):
 
 @contextmanager
 def inexact_sums(steps: int, seed: int) -> Iterator[None]:
-    """Has the evaluator round sums a number of roundings away.
+    """Lets the evaluator move sums by a number of roundings.
 
     The order of additions decides whether sums of the same numbers in two orders are equal. If only
     the arguments move, all these sums move alike.

@@ -50,7 +50,7 @@ def _fori_update(x: Value, y: Value, z: Value, choice: int) -> Value:
 
 
 def _fori_computed(x: Value, y: Value, z: Value, choice: int) -> Value:
-    """Updates at places that another array tells, which the loop does not change."""
+    """Updates at places from another array, which the loop does not change."""
     x = ranked(x)
     row = shaped(converted(y, x.dtype), x.shape[1:], choice)
     places = (jnp.reshape(whole(z), (-1,)) + choice) % x.shape[0]
@@ -73,7 +73,7 @@ def _traced_fori(x: Value, y: Value, z: Value, choice: int) -> Value:
 
 
 def _while_update(x: Value, y: Value, z: Value, choice: int) -> Value:
-    """Ends by a sum of whole numbers that it changes on the way."""
+    """Ends by a sum of whole numbers that the loop changes."""
     x = lax.stop_gradient(ranked(x))
     y = lax.stop_gradient(alike(x, y, choice))
     goal = jnp.max(whole(z)) % 5 + choice % 2
@@ -161,7 +161,7 @@ def _switch_update(x: Value, y: Value, z: Value, choice: int) -> Value:
         lambda a, b: lax.fori_loop(0, 2, lambda i, c: c.at[i % c.shape[0]].set(b[0]), a),
         lambda a, b: b,
     ]
-    # An index outside is the nearest one.
+    # An index out of range means the nearest one.
     return lax.switch(place(z, 6, choice) - 1, branches, x, y)
 
 

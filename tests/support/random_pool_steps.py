@@ -27,7 +27,7 @@ PoolStep = Callable[[Value, Value, Value, int], Value]
 # Exact values lie between minus this and this; sums of 16 of their products fit into 8 bits.
 _BOUND = 8
 _PERIOD = 2 * _BOUND + 1
-# Products of a matrix with its like are squares of this at most.
+# The largest extent of a product of similar matrices.
 _LONGEST_SIDE = 300
 
 
@@ -62,7 +62,7 @@ def settled(x: Value) -> Value:
 
 
 def whole(x: Value) -> Value:
-    """A value as int32, which for a real one tells only that it is not huge."""
+    """A value as int32; for a real value it only tells that it is not huge."""
     if is_exact(x):
         return x.astype(np.int32)
     return (jnp.abs(x) > 1e30).astype(np.int32) + x.size
@@ -207,7 +207,7 @@ def _scatter(x: Value, y: Value, z: Value, choice: int) -> Value:
 
 
 def _scatter_add(x: Value, y: Value, z: Value, choice: int) -> Value:
-    """Adds to elements at places that may meet."""
+    """Adds to elements at places that may coincide."""
     flat = jnp.reshape(x, (-1,))
     where = (jnp.reshape(whole(z), (-1,))[:5] + choice) % flat.size
     values = shaped(converted(y, x.dtype), where.shape, choice)
@@ -450,7 +450,7 @@ def _small(x: Value) -> Value:
 
 
 def _factor(x: Value) -> Value:
-    """A matrix that may be multiplied with one as long as it is wide, or as wide as it is long."""
+    """A matrix that may be multiplied with one of fitting length or width."""
     a = _small(matrix(x))
     return a if max(a.shape) <= _LONGEST_SIDE else a[:_LONGEST_SIDE, :_LONGEST_SIDE]
 
@@ -556,7 +556,7 @@ def _part_of_complex(x: Value, y: Value, z: Value, choice: int) -> Value:
 
 
 def _part_of_made(x: Value, y: Value, z: Value, choice: int) -> Value:
-    """A part of a number that is made of parts: equal to one of them, from another operation."""
+    """A part of a number made of parts: equal to one of them, but from another operation."""
     if is_complex(x) or is_exact(x):
         return _both(x, jnp.zeros_like(x))
     made = lax.complex(x, alike(x, y, choice))

@@ -42,12 +42,12 @@ from .random_steps import bounded
 Value = Any
 Shape = tuple[int, ...]
 # Steps of short programs that are not continuous, or that differ between devices by more than
-# rounding where they are fed with anything.
+# rounding for arbitrary inputs.
 _LEFT_OUT = {"meeting", "half", "brain", "custom_vjp", "random"}
 
 
 def _real(function: Callable[[Value, Value, int], Value]) -> PoolStep:
-    """Makes a step of one of short programs, which take real numbers of one dtype."""
+    """Makes a step from a step of short programs, which take real numbers of one dtype."""
 
     def step(x: Value, y: Value, z: Value, choice: int) -> Value:
         dtype = next((v.dtype for v in (x, y, z) if not is_exact(v)), np.float32)
@@ -156,7 +156,7 @@ class PoolProgram:
         seed: The seed of the program and its arguments.
         length: How many steps were drawn.
         kind: One of `KINDS`.
-        arguments_types: Shapes and names of dtypes.
+        argument_types: Shapes and names of dtypes.
         lines: The steps. The first one's value has the number after the last argument's.
         returns: Numbers of the values that it returns.
         donated: Numbers of arguments that it may overwrite.
@@ -308,7 +308,7 @@ def _draw_value(random: np.random.Generator, count: int) -> int:
 def _draw_returns(
     random: np.random.Generator, lines: tuple[PoolLine, ...], count: int, is_short: bool
 ) -> tuple[int, ...]:
-    """What nothing reads, or the last values, with some that were read, twice, or arguments."""
+    """Unread values, or the last values, with some that were read, or twice, or arguments."""
     used = {number for line in lines for number in line.values}
     values = range(count, count + len(lines))
     unread = [number for number in values if number not in used]
@@ -370,7 +370,7 @@ def _jvp(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _vmap(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Maps over copies of some of the arguments; of whole numbers they are turned around."""
+    """Maps over copies of some of the arguments; copies of whole numbers are reversed."""
 
     def mapped(*xs: Value) -> Any:
         stacked = [

@@ -76,7 +76,7 @@ class Spec:
         values = list(arguments)
         for step in self.steps:
             first = bounded(values[step.first % len(values)])
-            # Most of the operations want operands of one dtype, some steps give another.
+            # Most operations need operands of one dtype, but some steps return another.
             second = bounded(values[step.second % len(values)]).astype(first.dtype)
             values.append(OPERATIONS[step.op](first, second, step.choice))
         return tuple(values[-self.returns :])
@@ -188,7 +188,8 @@ _loop_steps = st.builds(
 def is_valid(spec: Spec) -> bool:
     """Tells whether no forward-mode derivative meets a function with a `custom_vjp` rule.
 
-    One of a reverse-mode derivative meets it too: the forward rule calls the function again.
+    A forward-mode derivative of a reverse-mode derivative meets it, too: the forward rule calls the
+    function again.
     """
     if all(step.op != "custom_vjp" for step in spec.steps):
         return True

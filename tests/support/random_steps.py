@@ -1,4 +1,4 @@
-"""The steps of random programs: each takes arrays of any shape, and does something sensible.
+"""The steps of random programs: each takes arrays of any shape, and computes a useful result.
 
 A step gets the values that it may use and a choice, and returns one array. It is total and smooth
 enough that rounding does not grow without bounds; its integers depend on shapes only.

@@ -73,7 +73,7 @@ class Reduction:
 
     def run(self) -> None:
         """Takes away outputs, then equations, as long as the rest is wrong."""
-        # An equation in the middle may be needed by nothing after others have gone.
+        # An equation in the middle may be unused after others have been removed.
         count = len(self.equations) + 1
         while len(self.equations) < count:
             count = len(self.equations)
@@ -107,7 +107,7 @@ class Reduction:
         return function, arguments, [self._values[v].host() for v in outputs]
 
     def _shrink(self, name: str, part: Callable[[list], tuple[list, list]]) -> None:
-        """Takes away pieces of one of the lists, half of it at first, single ones at last."""
+        """Takes away pieces of one of the lists: first half of it, in the end single entries."""
         items = getattr(self, name)
         size = (len(items) + 1) // 2
         while size and len(items) > 1:
@@ -128,7 +128,7 @@ def differs(
 ) -> bool:
     """Tells whether a compiled function returns anything else, by more than a share of its size.
 
-    One that cannot be run is wrong as well.
+    A function that cannot be run is wrong as well.
     """
     if not function.equations:
         return False
@@ -161,7 +161,7 @@ def refusal(function: Function, length: int = 100) -> str:
 
 
 def is_compiled_again(function: Function) -> bool:
-    """Tells whether the proof refuses what IREE makes of a function at first."""
+    """Tells whether the proof refuses IREE's first program of a function."""
     found = _Refusals()
     logger = logging.getLogger(compilation.__name__)
     logger.addHandler(found)

@@ -1,4 +1,4 @@
-"""Functions exported with open rows, for tests that ask whether rows are on their own."""
+"""Functions exported with open rows; tests check whether rows are independent."""
 
 from __future__ import annotations
 

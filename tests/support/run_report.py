@@ -136,7 +136,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Has this process count its compilations, if it is one that runs tests."""
+    """Lets this process count its compilations, if it runs tests."""
     config.addinivalue_line("markers", f"{_MARKER}: has the compiler make what must be refused")
     if not config.getoption("numprocesses", None):
         from axir.runtime.compiler.helpers import HelperPool
@@ -154,7 +154,7 @@ def pytest_runtest_makereport(
     """Writes the costs since the phase before on the report of a test's phase."""
     global _reported
     report = yield
-    if report.when == "teardown":  # to ask takes a third of a millisecond of a busy process
+    if report.when == "teardown":  # reading these takes a third of a millisecond in a busy process
         _used.processor = time.process_time()
         _used.memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _BYTES_PER_UNIT
     worker = os.environ.get("PYTEST_XDIST_WORKER", "main")

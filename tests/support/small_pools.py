@@ -1,8 +1,8 @@
-"""Small programs of the kind that long random ones found to be wrong, with their arguments.
+"""Small programs of a kind with a fault, found by long random programs, with their arguments.
 
-An array is read by one operation and updated in place by another one. Where the host reads what
-depends on the update, IREE cut the program there, and moved what only the end needs behind the cut:
-it read what had been overwritten.
+One operation reads an array, and another one updates it in place. If the host reads a value that
+depends on the update, IREE cut the program there. It moved operations that only the end needs
+behind the cut, so these read overwritten elements.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _RANDOM = np.random.default_rng(0)
 
 
 def _place(n: Value, *others: Value) -> Value:
-    """A place that depends on arrays, and equals `n`: they are far from being so large."""
+    """A place that depends on arrays, and equals `n`, because the arrays are small."""
     largest = sum(jnp.max(jnp.abs(x)) for x in others)
     return n + (largest > 1e30)
 
@@ -39,7 +39,7 @@ def _early(a: Value, piece: Value) -> Value:
 
 
 def updated_twice(m: Value, row: Value, piece: Value, n: Value) -> Value:
-    """The update that the result needs reads `a` late, the one that a place needs is early."""
+    """The update for the result reads `a` late, and the update for a place reads it early."""
     a = _base(m)
     late = jnp.tanh(lax.dynamic_update_slice(a, a[:3, :1], (n, jnp.ones_like(n))))
     return _with_row(late, row, _place(n, jnp.tanh(_early(a, piece))))

@@ -65,10 +65,10 @@ class Callback:
     def run(
         self, arrays: Sequence[ConcreteArray], result_types: Sequence[ShapedArray]
     ) -> list[np.ndarray]:
-        """Calls the function; returns its results after a look at their types.
+        """Calls the function; checks the types of its results, and returns the results.
 
         Raises:
-            CallbackError: if it returns other shapes or dtypes than those it was declared to.
+            CallbackError: if it returns other shapes or dtypes than it declares.
         """
         with outside_traces():
             results = self.function(*arrays)
@@ -88,7 +88,7 @@ class Callback:
 
 
 class _Looped(Callback):
-    """A callback that calls another one for each place of a batch axis, in order."""
+    """A callback that calls another one for each element of a batch axis, in order."""
 
     def __init__(
         self,
@@ -104,7 +104,7 @@ class _Looped(Callback):
     def run(
         self, arrays: Sequence[ConcreteArray], result_types: Sequence[ShapedArray]
     ) -> list[np.ndarray]:
-        """Calls the callback for each place; returns the results, stacked."""
+        """Calls the callback for each element; returns the stacked results."""
         hosts = [
             x.host() if axis is None else np.moveaxis(x.host(), axis, 0)
             for x, axis in zip(arrays, self.axes, strict=True)
@@ -202,7 +202,7 @@ def _read_only(host: np.ndarray) -> np.ndarray:
 
 
 def _no_samples() -> list[Sample]:
-    # A parameter that is a Python function has no text, which all tests of samples presume.
+    # A Python function as parameter has no text, but all tests of samples need one.
     return []
 
 
@@ -251,7 +251,7 @@ def _batch_pure(
 def _led(
     operands: Sequence[Value], axes: Sequence[int | None], size: int, method: str
 ) -> list[Value]:
-    """Returns the operands with the batch axis first, and those without one as asked for."""
+    """Returns the operands with the batch axis first; operands without one as requested."""
     led = []
     for x, axis in zip(operands, axes, strict=True):
         if axis is not None:
@@ -279,7 +279,7 @@ pure_callback_primitive = declare(
         "vmap_method": str | None,
     },
     multiple_results=True,
-    # Staged, since the function runs when the program does, not while it is traced.
+    # Staged, because the function runs with the program, not while it is traced.
     is_staged=True,
     is_memoized=False,
     infer=_infer,

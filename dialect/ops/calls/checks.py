@@ -37,7 +37,7 @@ class CheckFailedError(AxirError, ValueError):
 
 
 class UnfunctionalizedCheckError(AxirError, ValueError):
-    """A function with checks was compiled as it is, though a program cannot raise exceptions."""
+    """A function with checks was compiled directly, but a program cannot raise exceptions."""
 
 
 Signature: TypeAlias = tuple[ShapedArray, ...]
@@ -69,7 +69,7 @@ class Check:
         self._describe = describe
 
     def message(self, payload: Sequence[np.ndarray]) -> str:
-        """Returns what to say of a failure, given the values to show."""
+        """Returns the message of a failure, given the values to show."""
         return self._describe(payload)
 
     def error(self, payload: Sequence[np.ndarray]) -> CheckFailedError:
@@ -135,7 +135,7 @@ def _lower(
 
 
 def _samples() -> list[Sample]:
-    # A parameter that is a Python object has no text, which all tests of samples presume.
+    # A Python object as parameter has no text, but all tests of samples need one.
     return []
 
 

@@ -1,4 +1,4 @@
-"""`dce_sink`: keeps the computation of its operand though nothing uses the value."""
+"""`dce_sink`: keeps the computation of its operand although no op uses the value."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _batch(
 
 
 def _lower(context: LoweringContext, value: ir.Value) -> list[ir.Value]:
-    return []  # compiled code shows nothing of values that nothing uses
+    return []  # unused values are not observable in compiled code
 
 
 def _partition(

@@ -116,7 +116,7 @@ def _of_operands(
     types: tuple[ShapedArray, ...],
     *params: tuple[str, Param],
 ) -> Function:
-    """Returns the function that an op calls, as one of all operands of the op."""
+    """Returns the function that an op calls, as a function of all operands of the op."""
 
     def whole(*operands: Value) -> list[Value]:
         called, arguments = call_of(*operands, **dict(params))
@@ -259,7 +259,7 @@ def transpose_call(
 
 
 def sample_call() -> tuple[Function, tuple[np.ndarray, ...]]:
-    """Returns a function, smooth in two vectors and not in a third operand, and its arguments."""
+    """Returns a function and its arguments; it is smooth in two vectors, not in a third operand."""
     x, y = np.array([0.1, 0.2, 0.3], np.float32), np.array([1, 2, 3], np.float32)
     arguments = (x, y, np.array(4, np.int32))
 
@@ -301,7 +301,7 @@ def _parameters(function: Function) -> Params:
 
 
 def call(function: Function, *arguments: Value) -> list[Value]:
-    """Calls a function as one unit; its captures take the values captured."""
+    """Calls a function as one unit; its captures take the captured values."""
     operands = [*arguments, *function.captured]
     if is_staged(function):
         return _call_staged(function, operands)

@@ -37,7 +37,7 @@ def _evaluate(*operands: np.ndarray) -> list[np.ndarray]:
 
 
 def _held(values: Sequence[Cotangent | None]) -> Sequence[Cotangent | None]:
-    """Holds the values that are no symbolic zeros together; the others stay."""
+    """Applies one barrier to all values except symbolic zeros, which stay."""
     results = iter(optimization_barrier(*(v for v in values if _is_known(v))))
     return [next(results) if _is_known(v) else v for v in values]
 

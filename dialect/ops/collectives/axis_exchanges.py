@@ -1,6 +1,6 @@
 """Collectives that move data along a mapped axis: `ppermute`, `all_gather`, `all_to_all` ...
 
-How they are vectorized over their axis is told in `axis_reductions.py`.
+Elsewhere: their vectorization over the axis (`axis_reductions.py`).
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _ppermute_batch_named(
     x = to_front(operands[0], axes[0], frame.size)
     check_permutation(perm, frame.size)
     source_of = {destination: source for source, destination in perm}
-    # Who is sent nothing holds zeros: those stand in an additional row.
+    # A receiver without a sender gets zeros: these stand in an additional row.
     zeros = full((1, *x.shape[1:]), 0, x.dtype)
     rows = [source_of.get(destination, frame.size) for destination in range(frame.size)]
     padded = x if frame.size not in rows else concatenate([x, zeros], 0)
@@ -83,7 +83,7 @@ def _ppermute_batch_named(
 
 
 def check_permutation(perm: Sequence[tuple[int, int]], size: int) -> None:
-    """Raises `ParameterError` unless pairs send each index at most once, and to distinct ones."""
+    """Raises `ParameterError` unless all senders differ, and all receivers differ."""
     sources, destinations = [s for s, _ in perm], [d for _, d in perm]
     for what, indices in (("sources", sources), ("destinations", destinations)):
         if len(set(indices)) != len(indices):
@@ -143,7 +143,7 @@ def _all_gather_transpose(
 
 
 def _shifted(axis: int, dimension: int, is_inserted: bool) -> tuple[int, int]:
-    """Returns where a batch axis comes out, and the dimension of an operand that has one."""
+    """Returns the place of a batch axis in the result, and the shifted dimension of the operand."""
     if is_inserted:
         return (axis + 1, dimension) if dimension <= axis else (axis, dimension + 1)
     return axis, dimension + (dimension >= axis)
@@ -183,7 +183,7 @@ def _all_gather_batch_named(
 
 
 def _merge(x: Value, axis: int, dimension: int, tiled: bool) -> Value:
-    """Moves an axis to `dimension` of the others, and into the one that stands there if tiled."""
+    """Moves an axis to `dimension` of the others; if tiled, merges it into that dimension."""
     moved = moveaxis(x, axis, dimension)
     if not tiled:
         return moved

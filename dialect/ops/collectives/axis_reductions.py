@@ -211,8 +211,8 @@ _NOT_LINEAR = {"transpose": "the largest and the smallest element are no linear 
 psum_primitive = _reduction("psum", reduce_sum, jvp=_psum_jvp, transpose=_psum_transpose)
 pmax_primitive = _reduction("pmax", reduce_max, jvp=_extremum_jvp, unsupported=_NOT_LINEAR)
 pmin_primitive = _reduction("pmin", reduce_min, jvp=_extremum_jvp, unsupported=_NOT_LINEAR)
-# The sum along axes which types tell of: the operand varies along all of them, the result along
-# none. So a cotangent is the same for all places, and is theirs as it is.
+# The sum along axes that types track: the operand varies along all of them, the result along none.
+# So a cotangent is equal for all positions, and each position gets it unchanged.
 psum_invariant_primitive = _reduction(
     "psum_invariant", reduce_sum, jvp=_psum_invariant_jvp, transpose=_psum_invariant_transpose
 )
@@ -224,7 +224,7 @@ psum_invariant_primitive = _reduction(
 def pvary(x: Value, axes: Iterable[AxisName]) -> Value:
     """Returns a value of a type that varies along further axes.
 
-    Its transpose sums: what all places hold alike each of them has used.
+    Its transpose sums, because each position has used the equal value.
     """
     missing = in_order(set(axes) - x.type.varying)
     return pvary_primitive.bind(x, axes=missing) if missing else x

@@ -68,12 +68,12 @@ def lower_collective(context: LoweringContext, value: ir.Value, **params: Param)
 
 
 def lower_same(context: LoweringContext, value: ir.Value, **params: Param) -> list[ir.Value]:
-    """Gives a value as it is: nothing is communicated; a `lower` rule."""
+    """Returns a value without communication; a `lower` rule."""
     return [value]
 
 
 def lower_axis_index(context: LoweringContext, **params: Param) -> list[ir.Value]:
-    """Writes the call by which a program learns where in the mesh its device is; a `lower` rule."""
+    """Writes the call that returns the position of a program's device; a `lower` rule."""
     groups = groups_along(names_of(params), mesh_of(context, params))
     place_of = {
         position: np.int32(place) for members in groups for place, position in enumerate(members)
@@ -105,8 +105,8 @@ def mesh_of(context: LoweringContext, params: Params) -> Mesh:
     """Returns the mesh that a program is lowered for.
 
     Raises:
-        UnsupportedRuleError: for none.
-        UnboundAxisNameError: it has not the axes that a collective names.
+        UnsupportedRuleError: if it is lowered without a mesh.
+        UnboundAxisNameError: if the mesh lacks an axis that a collective names.
     """
     mesh = context.mesh_axes
     where = describe_location(ir.Location.current)

@@ -1,6 +1,6 @@
 """`joined_psum`: the sums over devices of several arrays, as one exchange.
 
-Only programs of parts have it, once they are complete (`passes/partition/joined_sums.py`).
+It occurs only in complete programs of parts (`passes/partition/joined_sums.py`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from axir.dialect.program.rules import LoweringContext
 from .axis_reductions import declare_collective
 from .communicating import groups_along, mesh_of
 
-# Devices use memory where it lies if it begins at a multiple of so many bytes.
+# Devices use memory in place if it begins at a multiple of so many bytes.
 _ALIGNMENT = 64
 _LATE = "programs are complete when sums are joined"
 
@@ -29,9 +29,9 @@ class _Parcel(NamedTuple):
     """Arrays of one dtype that are sent as one.
 
     Attributes:
-        numbers: Which arrays.
-        starts: Where each begins.
-        size: Elements in all.
+        numbers: Numbers of the arrays.
+        starts: The start of each.
+        size: The number of all elements.
         dtype: Their dtype.
     """
 

@@ -19,16 +19,16 @@ from axir.dialect.program.rules import Value
 
 @dataclass(frozen=True)
 class DotAlgorithm:
-    """How a contraction multiplies and adds, as a value of `precision`.
+    """The arithmetic of a contraction, as a value of `precision`.
 
     Attributes:
         lhs_precision_type: dtype that elements of lhs are rounded to.
-        rhs_precision_type: Likewise of rhs.
+        rhs_precision_type: dtype that elements of rhs are rounded to.
         accumulation_type: dtype that products are added in.
-        lhs_component_count: Into how many numbers of that dtype an element of lhs is split; from
-            two on elements are taken as they are, which is at least as precise.
-        rhs_component_count: Likewise of rhs.
-        num_primitive_operations: How many products of such numbers are added.
+        lhs_component_count: The number of components of that dtype that an element of lhs is split
+            into. From two on elements are not rounded, which is at least as precise.
+        rhs_component_count: The same for elements of rhs.
+        num_primitive_operations: The number of products of components that are added.
         allow_imprecise_accumulation: Whether sums may be less precise; they are not.
 
     >>> import axir.numpy as jnp
@@ -50,7 +50,7 @@ class DotAlgorithm:
 class DotAlgorithmPreset(enum.Enum):
     """Algorithms by name: dtypes of lhs, rhs and sums; `X3` and so on for elements that are split.
 
-    TF32 numbers are computed with as float32. Algorithms of any 8-bit floats round nothing.
+    TF32 numbers are computed in float32. Algorithms of any 8-bit floats do not round.
     """
 
     DEFAULT = "DEFAULT"
@@ -88,10 +88,11 @@ def algorithm_of(precision: PrecisionLike) -> DotAlgorithm | DotAlgorithmPreset 
 def rounded_operands(
     algorithm: DotAlgorithm | DotAlgorithmPreset, lhs: Value, rhs: Value
 ) -> tuple[Value, Value, np.dtype | None]:
-    """Returns operands rounded as an algorithm says, and the dtype to add in, or None.
+    """Returns operands rounded by an algorithm, and the dtype to add in, or None.
 
     Raises:
-        DTypeError: if an algorithm of 8-bit floats gets others, or the operands are no real floats.
+        DTypeError: if an algorithm of 8-bit floats gets other dtypes, or operands are not real
+            floats.
     """
     if algorithm is DotAlgorithmPreset.DEFAULT:
         return lhs, rhs, None

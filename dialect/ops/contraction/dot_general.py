@@ -56,7 +56,7 @@ from .types import (
 MATMUL: DimensionNumbers = (((1,), (0,)), ((), ()))
 # Sums of so many products are added block by block.
 _LONG = 1 << 13
-# How many are added by one call: a dot product has many running sums, others have few.
+# Products per call: a dot product has many running sums, other products have few.
 _DOT_BLOCK, _MATRIX_BLOCK = 1 << 13, 1 << 9
 
 # Evaluation ------------------------------------------------------------------------------------
@@ -172,7 +172,7 @@ def _transpose(ct: Value, lhs: Param, rhs: Param, **params: Param) -> Sequence[C
         return [_transpose_lhs(ct, lhs, rhs, **params), None]
     (contract, batch) = params.pop("dimension_numbers")
     swapped = (contract[::-1], batch[::-1])
-    # With the operands exchanged, the result's free axes are exchanged as well.
+    # Exchanging the operands exchanges the result's free axes as well.
     lhs_free = lhs.ndim - len(contract[0]) - len(batch[0])
     count = len(batch[0])
     order = (*range(count), *range(count + lhs_free, ct.ndim), *range(count, count + lhs_free))
@@ -253,12 +253,13 @@ def _lower(
     if lhs_type.size == 0 or rhs_type.size == 0:
         return hlo.full(0, out.shape, out.dtype)
     computed = computation_dtype(lhs_type.dtype, rhs_type.dtype, out.dtype)
-    # Narrow operands of one dtype stay so where they only widen: there are instructions for these.
+    # Narrow operands of one dtype that are only widened stay narrow: CPUs have instructions for
+    # them.
     kinds = {dtypes.kind(dtype) for dtype in (lhs_type.dtype, rhs_type.dtype, computed)}
     if lhs_type.dtype != rhs_type.dtype or len(kinds) > 1:
         lhs, rhs = (_convert(x, t.dtype, computed) for x, t in ((lhs, lhs_type), (rhs, rhs_type)))
     if computed == dtypes.bool_:
-        # Compilers add truth values modulo two, or refuse them: here a sum is true from one on.
+        # Compilers add truth values modulo two, or refuse them; here a sum of one or more is true.
         single = dtypes.float32
         lhs, rhs = (hlo.convert(x, single) for x in (lhs, rhs))
         sums = hlo.dot_general(lhs, rhs, contract, batch, element=single)

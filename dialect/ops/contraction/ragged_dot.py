@@ -26,12 +26,12 @@ from .dot_general import dot_general
 
 
 class RaggedDotDimensionNumbers:
-    """Which dimensions `ragged_dot_general` contracts, and along which the groups lie.
+    """The contracted dimensions of `ragged_dot_general`, and the dimensions of the groups.
 
     Attributes:
-        dot_dimension_numbers: As of `dot_general`.
+        dot_dimension_numbers: As in `dot_general`.
         lhs_ragged_dimensions: The dimension of lhs that the groups divide (one).
-        rhs_group_dimensions: The dimension of rhs that counts the groups, where it has one.
+        rhs_group_dimensions: The dimension of rhs that counts the groups, if it has one.
     """
 
     def __init__(
@@ -62,8 +62,8 @@ def ragged_dot(
         lhs: Matrix of shape (m, k).
         rhs: A matrix for each group, of shape (g, k, n).
         group_sizes: Integers of shape (g,): how many rows each group has.
-        precision: As of `dot_general`.
-        preferred_element_type: As of `dot_general`.
+        precision: As in `dot_general`.
+        preferred_element_type: As in `dot_general`.
         group_offset: Only None.
         out_sharding: Only None; there is one layout.
 
@@ -105,9 +105,9 @@ def ragged_dot_general(
         group_sizes: Integers: the sizes of the groups. With rank 1 they hold everywhere. Else
             leading dimensions precede them: lhs's batch dimensions, and lhs's dimensions before the
             ragged one that are contracted or free like it.
-        ragged_dot_dimension_numbers: What to contract, and where the groups are.
-        precision: As of `dot_general`.
-        preferred_element_type: As of `dot_general`.
+        ragged_dot_dimension_numbers: The contracted dimensions, and the dimensions of the groups.
+        precision: As in `dot_general`.
+        preferred_element_type: As in `dot_general`.
         group_offset: Only None.
         out_sharding: Only None; there is one layout.
 

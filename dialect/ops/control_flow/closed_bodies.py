@@ -50,8 +50,8 @@ def trace_body(
     Args:
         function: Called with one tracer for each type; returns a sequence of values.
         types: Types of the arguments.
-        name: What to call the result; the callable's name by default.
-        kind: Which transformation traces, shown in the `repr` of tracers.
+        name: Name of the result; the callable's name by default.
+        kind: The transformation that traces, shown in the `repr` of tracers.
         is_branch: Whether ops on values of the surroundings stay in the body.
     """
     name = name or function_name(function)
@@ -93,7 +93,7 @@ def closed(function: Function) -> Body:
 
 
 def call_function(function: Function, arguments: Sequence[Value]) -> list[Value]:
-    """Writes the ops of a function in place, its captures bound to the values captured."""
+    """Writes the ops of a function in place, with its captures bound to the captured values."""
     return function.interpret([*arguments, *function.captured])
 
 
@@ -135,7 +135,7 @@ def split(values: Sequence[_Part], *counts: int) -> list[list[_Part]]:
 
 
 def instantiated(tangents: Sequence[Tangent], is_active: Sequence[bool]) -> list[Value]:
-    """Returns the tangents that are marked, zeros made explicit."""
+    """Returns the marked tangents, with explicit zeros."""
     return [instantiate(t) for t in chosen(tangents, is_active)]
 
 
@@ -166,7 +166,7 @@ def in_front(is_batched: Marks) -> tuple[int | None, ...]:
 def moved_to_front(
     values: Sequence[Value], axes: Sequence[int | None], is_batched: Marks
 ) -> list[Value]:
-    """Brings batch axes to the front, broadcasting marked values that have none."""
+    """Brings batch axes to the front; broadcasts marked values without one."""
     size = current_frame().size
     return [
         move_batch_axis(x, axis, size, 0) if batched else x

@@ -1,7 +1,7 @@
 """`cond`: one of several branches, chosen by an index.
 
-Operands are the index, an int32 scalar that is clamped to the branches there are, and what all
-branches take.
+Operands are the index, an int32 scalar that is clamped to the number of branches, and the operands
+of all branches.
 """
 
 from __future__ import annotations
@@ -71,18 +71,18 @@ def bind_cond(index: Operand, branches: Sequence[Body], operands: Sequence[Value
 
 
 def join_captures(branches: Sequence[Body]) -> tuple[tuple[Function, ...], list[Any]]:
-    """Has all branches take the values that any of them captured, each value once."""
+    """Lets all branches take the values that any of them captured, each value once."""
     while True:
         captured = list({id(x): x for branch in branches for x in branch.captured}.values())
         joined = [_with_captures(branch, captured) for branch in branches]
         if all(a is b for a, b in zip(joined, branches, strict=True)):
             return tuple(branch.function for branch in joined), captured
-        # Tracing anew folds constants, which may be captured in turn.
+        # Tracing again folds constants, and these may be captured in turn.
         branches = joined
 
 
 def _with_captures(branch: Body, captured: list[Value]) -> Body:
-    """Returns a branch that takes given captured values, among which are its own."""
+    """Returns a branch that takes given captured values, including its own."""
     place_of = {id(x): place for place, x in enumerate(captured)}
     places = tuple(place_of[id(x)] for x in branch.captured)
     if places == tuple(range(len(captured))):
@@ -93,7 +93,7 @@ def _with_captures(branch: Body, captured: list[Value]) -> Body:
 
 @derived
 def _taking(function: Function, places: tuple[int, ...], types: tuple[ShapedArray, ...]) -> Body:
-    """Returns a branch that takes values of given types, those it captured at given places."""
+    """Returns a branch that takes values of given types; its captures stand at given places."""
 
     def choose(*arguments: Value) -> list[Value]:
         operands = arguments[len(types) :]
@@ -111,7 +111,7 @@ def _infer(*types: ShapedArray, branches: tuple[Function, ...]) -> list[ShapedAr
             f"cond: the index must be an int32 scalar, but is {index}.",
             "Convert a truth value with x.astype(numpy.int32).",
         )
-    # Where branches differ in weak types, the first one's hold, as in JAX.
+    # If branches differ in weak types, the first one's hold, as in JAX.
     first = branches[0].output_types
     for number, branch in enumerate(branches):
         check_arguments(f"cond: branch {number}", branch, operands)
@@ -344,7 +344,7 @@ def _select(
     axes: list[int | None],
     branches: tuple[Function, ...],
 ) -> tuple[list[Value], list[int | None]]:
-    """Applies all branches, and selects for each place of the batch."""
+    """Applies all branches, and selects for each element of the batch."""
     if any(map(acts, branches)):
         raise UnsupportedRuleError(
             "vmap of cond with a mapped predicate runs all branches for all of the batch, but a "
@@ -390,7 +390,7 @@ def _guarded(x: Value, axis: int | None, is_chosen: Value) -> Value:
 
 
 def _handed_on(branches: Sequence[Function]) -> dict[int, int]:
-    """Returns which results are the same operand in all branches: from place to operand."""
+    """Returns the results that are one operand in all branches: from place to operand."""
     result = {}
     for place in range(len(branches[0].outputs)):
         # By identity: variables are not compared.

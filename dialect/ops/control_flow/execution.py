@@ -1,6 +1,6 @@
-"""Control flow on concrete operands: interpreted while that is cheap, else compiled as a unit.
+"""Control flow on concrete operands: interpreted if that is cheap, else compiled as a unit.
 
-Elsewhere: how long either takes (`dialect/program/costs.py`).
+Elsewhere: the estimates of both times (`dialect/program/costs.py`).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Unit:
         self._primitive = primitive
         self._params = params
         self._types = types
-        # The options under which it has been compiled.
+        # The options with which it has been compiled.
         self._used: set[Any] = set()
 
     @property
@@ -67,7 +67,7 @@ def _traced(unit: Unit) -> Function:
 
 
 def unit_of(primitive: Primitive, params: Params, operands: Sequence[ConcreteArray]) -> Unit:
-    """Returns an op on operands of some types as a unit, kept with a function that it calls."""
+    """Returns an op on operands of some types as a unit; keeps it with a function that it calls."""
     keeper = next(functions_of(params))
     return _unit(keeper, primitive, tuple(params.items()), tuple(x.type for x in operands))
 

@@ -1,4 +1,4 @@
-"""Loops and conditionals of flat values, for rules and lowerings of other ops.
+"""Loops and conditionals of flat values; rules and lowerings of other ops use them.
 
 >>> from axir.dialect.core.array import as_array
 >>> [total] = fori_values(0, 4, lambda i, total: [add(total, i)], [as_array(0)])

@@ -1,4 +1,4 @@
-"""What of a loop's body is the same in each pass, and can be computed once before the loop."""
+"""The ops of a loop's body with equal results in each pass: they can run once before the loop."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ class Invariants:
         """Computes unchanging variables before the loop.
 
         Args:
-            values: Values of the unchanging arguments and captures; those computed are added.
-            wanted: Which variables to return the values of.
+            values: Values of the unchanging arguments and captures; computed values are added.
+            wanted: The variables with values to return.
         """
         apply_equations(backward_slice(self._candidates, wanted, given=values).equations, values)
         return values.values_of(wanted)

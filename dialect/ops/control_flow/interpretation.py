@@ -1,4 +1,4 @@
-"""Running a body many times: its ops, decoded once into steps on a list of NumPy arrays."""
+"""Repeated runs of a body: its ops are decoded once into steps on a list of NumPy arrays."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def _by_implementation(primitive: Primitive, types: Sequence[Any]) -> UserFuncti
 
 @derived
 def steps_of(function: Function) -> Steps:
-    """Returns the steps of a function, decoded when first asked for."""
+    """Returns the steps of a function; decodes them at the first request."""
     return Steps(function)
 
 

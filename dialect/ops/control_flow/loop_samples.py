@@ -202,7 +202,7 @@ def scan_samples() -> list[Sample]:
     consts, carry = [_f32(0.9, 1.1)], [_f32(0.5, -0.25), _i32(0)]
     xs = _f32([[0.1, 0.2], [-0.3, 0.4], [0.5, 0.6], [0.7, -0.8], [0.9, 1.0]])
     flags = np.array([True, False, True])
-    # The empty array is no slice but carried along.
+    # The empty array is not a slice, but carried.
     *edges, empty = _edges()
     passed = _scan(lambda e, *xs: [e, *map(neg, xs)], 2, (), [empty], edges)
     return [

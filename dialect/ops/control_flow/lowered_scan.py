@@ -24,7 +24,7 @@ from axir.dialect.program.rules import Value
 Advance = Callable[[Sequence[Any], Sequence[Any]], tuple[list[Any], list[Any]]]
 
 _INDEX = np.dtype(np.int32)
-# Stacks of more bytes, and of more passes, are built from pieces.
+# Stacks with more bytes and more passes than these are built from pieces.
 _LARGE_STACK = 16384
 _MANY_PASSES = 64
 
@@ -40,7 +40,7 @@ class LoweredScan:
         types: Types of the values that a pass adds to the stacks.
         length: Number of passes.
         reverse: Whether to go from the last slice to the first.
-        unroll: How many passes to write out in one.
+        unroll: The number of passes to write out in one.
     """
 
     advance: Advance
@@ -52,7 +52,7 @@ class LoweredScan:
     unroll: int
 
     def write(self, carry: Sequence[Value]) -> list[Value]:
-        """Writes the loop from a first carry; returns the last one, then the stacks."""
+        """Writes the loop from an initial carry; returns the last carry, then the stacks."""
         if is_symbolic_dim(self.length):
             loop = replace(self, unroll=1)
             return loop._passes(None, carry, _constant(self.length), self.length)
@@ -93,7 +93,7 @@ class LoweredScan:
         Args:
             index: Number of the pass.
             values: The carry, then the stacks.
-            place: Where in the stacks its results go.
+            place: The place of its results in the stacks.
         """
         source = hlo.subtract(_constant(self.length - 1), index) if self.reverse else index
         zero = _constant(0)

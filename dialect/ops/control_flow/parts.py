@@ -66,7 +66,7 @@ def partition_while(
 def partition_cond(
     partitioner: Partitioner, equation: Equation, operands: Sequence[Placed]
 ) -> list[Placed]:
-    """Chooses a branch for parts; each result lies as that branch gives it which cuts it most."""
+    """Chooses a branch for parts; each result gets the layout of the branch that cuts it most."""
     index, *others = operands
     branches: tuple[Function, ...] = equation.params["branches"]
     given = [x.layout for x in others]
@@ -85,7 +85,7 @@ def partition_cond(
 def varying_scan(
     given: Sequence[Axes], *, jaxpr: Function, num_consts: int, num_carry: int, **params: Param
 ) -> list[Axes]:
-    """Returns along which axes the results of a scan differ."""
+    """Returns the axes along which the results of a scan differ."""
     carried, stacked = varying_loop(jaxpr, *split(given, num_consts, num_carry))
     return [*carried, *stacked]
 
@@ -98,7 +98,7 @@ def varying_while(
     body_jaxpr: Function,
     body_nconsts: int,
 ) -> list[Axes]:
-    """Returns along which axes the results of a loop differ: if its end does, all of them."""
+    """Returns the axes along which a loop's results differ: all results if its end differs."""
     first, second, carry = split(given, cond_nconsts, body_nconsts)
     carried, _ = varying_loop(body_jaxpr, second, carry)
     (ends,) = varying_axes(cond_jaxpr, (*first, *carried))
@@ -106,7 +106,7 @@ def varying_while(
 
 
 def varying_cond(given: Sequence[Axes], *, branches: tuple[Function, ...]) -> list[Axes]:
-    """Returns along which axes the results of a choice differ: if the choice does, all of them."""
+    """Returns the axes along which a choice's results differ: all results if the choice differs."""
     index, *others = given
     found = [varying_axes(branch, tuple(others)) for branch in branches]
     return [joined([index, *axes]) for axes in zip(*found, strict=True)]
@@ -142,7 +142,7 @@ def _invariant(
         ]
         if grown == layouts:
             return layouts
-        layouts = grown  # each pass of this loop cuts a value that was not: it ends
+        layouts = grown  # ends, because each pass of this loop cuts a value that was not cut before
 
 
 def _fits(partitioner: Partitioner, x: Placed, layout: Layout) -> bool:

@@ -33,7 +33,7 @@ def _needed_inputs(function: Function, outputs: Sequence[bool]) -> Marks:
 
 
 def _restricted(function: Function, inputs: Sequence[bool], outputs: Sequence[bool]) -> Function:
-    """Returns the function of chosen inputs that gives chosen outputs."""
+    """Returns the function from chosen inputs to chosen outputs."""
     if all(inputs) and all(outputs):
         return function
     return _restrict(function, tuple(inputs), tuple(outputs))

@@ -41,7 +41,7 @@ def _active_carry(
 
 @derived
 def _tangent_body(jaxpr: Function, consts: Marks, carry: Marks, xs: Marks) -> tuple[Body, Marks]:
-    """Returns the body on values and tangents side by side, and which ys have tangents."""
+    """Returns the body on values and tangents, and marks of the ys with tangents."""
     tangent = derive(jaxpr, "jvp", (*consts, *carry, *xs))
     marks = (consts, carry, xs)
     counts = [count for marked in marks for count in (len(marked), sum(marked))]
@@ -169,7 +169,7 @@ def _split_body(
 
 
 def _stored_at(stored: list[Var], residual: Var, num_carry: int) -> int:
-    """Returns which output of the known body holds a residual, adding one if none does."""
+    """Returns the output of the known body that holds a residual; adds an output if needed."""
     for place in range(num_carry, len(stored)):
         if stored[place] is residual:
             return place

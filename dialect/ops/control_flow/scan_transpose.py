@@ -1,4 +1,4 @@
-"""Transposition of `scan`: the backward loop, which carries cotangents from last to first pass.
+"""Transposition of `scan`: the backward loop carries cotangents from the last to the first pass.
 
 Cotangents of constants are summed in the carry. Carried values that are not linear, such as a
 counter, are computed by a forward loop first.
@@ -21,7 +21,7 @@ from axir.dialect.program.walk import Environment, apply_equations, backward_sli
 from .closed_bodies import Body, call_function, fixpoint, instantiated, split, trace_body
 from .scan import Scan, bind_scan, scan_primitive, stacked
 
-# Of constants, carry and xs.
+# Marks of constants, carry and xs.
 Parts = tuple[Marks, Marks, Marks]
 
 

@@ -115,7 +115,7 @@ def _infer(
 
 
 def _iterate(loop: _While, seconds: float | None = None) -> tuple[list[np.ndarray], bool]:
-    """Interprets the loop, no longer than `seconds`; returns the carry, and whether it ended."""
+    """Interprets the loop for at most `seconds`; returns the carry, and whether it ended."""
     first, second, carry = loop.first, loop.second, loop.carry
     holds, advance = steps_of(loop.condition), steps_of(loop.body)
     end = None if seconds is None else perf_counter() + seconds
@@ -234,10 +234,10 @@ def _handed_on(loop: _While) -> Marks:
 
 
 class _NoTranspose(Unsupported):
-    """Stands for the transpose rule."""
+    """A placeholder for the transpose rule."""
 
     def __call__(self, *args: object, **params: object) -> NoReturn:
-        """Raises the error that tells users what to write instead."""
+        """Raises the error with the alternatives for users."""
         raise ReverseModeError(
             "Reverse-mode differentiation does not work for lax.while_loop, nor for lax.fori_loop "
             f"with traced bounds: {self.reason}.",
@@ -284,9 +284,9 @@ def _run_lanes(
     body_consts: list[Value],
     init: list[Value],
 ) -> list[Value]:
-    """Runs the loop until it has ended in each place of the batch, which then keeps its values.
+    """Runs the loop until it has ended for each element of the batch; ended elements stay.
 
-    The condition's values are carried along, so that they are computed once in a pass.
+    The loop carries the condition's values, so that a pass computes them once.
     """
     any_runs, advance = _lane_bodies(condition, body, len(cond_consts), len(body_consts))
     running = call_function(condition, [*cond_consts, *init])
@@ -301,7 +301,7 @@ def _lane_bodies(
     def advance(*arguments: Value) -> list[Value]:
         cond_consts, body_consts, (running, *carry) = split(arguments, cond_count, body_count)
         moved = call_function(body, [*body_consts, *carry])
-        # What no pass changes stays the loop's own: a choice would copy it in each.
+        # Unchanging carries are not selected per element: a selection would copy them in each pass.
         carry = [
             old if new is old else select_n(_aligned(running, new.type), old, new)
             for old, new in zip(carry, moved, strict=True)

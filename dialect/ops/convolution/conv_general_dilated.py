@@ -59,7 +59,7 @@ def _lower(
         lhs, rhs = (hlo.convert(x, dtypes.float32) for x in (lhs, rhs))
         result = _convolution(lhs, rhs, dimension_numbers, dtypes.float32, out.shape, **params)
         return hlo.compare(result, hlo.full_like(result, 0), "NE")
-    # Narrow operands stay so where they only widen: there are instructions for these.
+    # Narrow operands that are only widened stay narrow: CPUs have instructions for them.
     is_widening = dtypes.kind(lhs_type.dtype) == dtypes.kind(computed)
     if lhs_type.dtype != computed and not (is_widening and lhs_type.dtype.itemsize <= 2):
         lhs, rhs = hlo.convert(lhs, computed), hlo.convert(rhs, computed)
@@ -170,9 +170,9 @@ def _dimensions(
     batch_group_count: int,
     **params: Param,
 ) -> Dimensions:
-    """Returns factors of the batch, of the features that come out, and of those summed over.
+    """Returns factors of the batch, of the output features, and of the summed features.
 
-    Where windows reach over the edges of parts, spatial dimensions are cut with halos (`edges.py`).
+    If windows reach over the edges of parts, spatial dimensions are cut with halos (`edges.py`).
     """
     (lhs_spec, rhs_spec, out_spec), factors = dimension_numbers, Factors()
     lhs, rhs, out = (dict.fromkeys(range(len(spec)), WHOLE) for spec in dimension_numbers)

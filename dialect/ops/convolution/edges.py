@@ -13,13 +13,14 @@ from .types import ConvDimensionNumbers, Padding
 
 
 class Edge(NamedTuple):
-    """How a spatial dimension is cut.
+    """The cut of a spatial dimension.
 
     Attributes:
-        extent: How many parts there may be.
-        before: How many places a part needs of the one before.
-        after: How many of the one behind.
-        is_summed: Whether rhs is cut, too, and parts are to be summed. Else the result is cut.
+        extent: The largest number of parts.
+        before: Number of elements that a part needs of the preceding part.
+        after: Number of elements that a part needs of the following part.
+        is_summed: Whether rhs is cut, too, and the results of parts are summed. Else the result is
+            cut.
     """
 
     extent: int
@@ -39,13 +40,13 @@ def edges_of(
     rhs_dilation: Ints,
     **params: Param,
 ) -> list[Edge | None]:
-    """Returns for each spatial dimension how it may be cut; None if it may not.
+    """Returns the possible cut of each spatial dimension; None if it must be whole.
 
-    With n places, windows that reach over k, steps of s, and padding (l, h), there are n/s results
-    if n is a multiple of s and l + h = k - s. A part of the results then needs the same part of
-    lhs, l places before it and h behind it; beyond the ends these are the zeros of the padding. In
-    the derivative by rhs, which is a convolution with a rhs as large as lhs, the same holds of the
-    places that are summed over.
+    With n elements, windows that reach over k, steps of s, and padding (l, h), there are n/s
+    results if n is a multiple of s and l + h = k - s. A part of the results then needs the same
+    part of lhs, and l elements before it and h behind it. Beyond the ends these are the zeros of
+    the padding. The derivative by rhs is a convolution with a rhs as large as lhs; there, the same
+    holds for the summed elements.
     """
     lhs, rhs = operands
     (out,) = results

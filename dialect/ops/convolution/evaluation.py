@@ -20,8 +20,8 @@ from axir.dialect.program.op_table import OPS
 
 from .types import ConvDimensionNumbers, Padding, computed_dtype, dilate, result_dtype, result_shape
 
-# Windows are copied in pieces of this many elements: they overlap, and would take many times the
-# memory of their array.
+# Windows are copied in pieces of this many elements, because they overlap and would take many times
+# the memory of their array.
 _PIECE = 1 << 20
 # Sums of so many products of two 16-bit integers are exact in float64.
 _EXACT_TERMS = 1 << 21
@@ -132,7 +132,7 @@ def _convolve(
     window = kernel.shape[3:]
     is_vector = x.size == x.shape[-1] and kernel.size == kernel.shape[-1]
     if is_vector and window_strides == rhs_dilation == (1,):
-        # Its windows would take as many copies as products.
+        # Copying its windows would cost as much as the products.
         vectors = x.reshape(-1), kernel.reshape(-1)
         result = np.correlate(vectors[0], np.conj(vectors[1]), "valid")
         return result.reshape(plan.shape)
@@ -266,13 +266,13 @@ def _pieces(shape: tuple[int, ...], weight: int) -> Iterator[tuple[slice, ...]]:
 
 
 def _multiply_taps(windows: np.ndarray, kernel: np.ndarray) -> np.ndarray:
-    """As `_multiply`, for groups of a single feature: too few products for matrices.
+    """Multiplies as `_multiply` does, for groups of a single feature without matrix products.
 
-    Adds up the array at each place of the window, times the kernel there.
+    Sums the array at each place of the window, multiplied by the kernel's element.
     """
     outputs, window = kernel.shape[1], kernel.shape[3:]
     first = 2 + len(window)
-    # The result lies in memory as the array does, with the output features last.
+    # The result has the array's order in memory, with the output features last.
     order = sorted(range(first), key=lambda axis: -windows.strides[axis])
     total: np.ndarray | None = None
     product: np.ndarray | None = None

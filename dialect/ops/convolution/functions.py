@@ -71,7 +71,7 @@ def conv_with_general_padding(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike = None,
 ) -> Value:
-    """As `conv`, with dilations of both operands.
+    """Convolves as `conv` does, with dilations of both operands.
 
     >>> import numpy as np
     >>> x, kernel = np.ones((1, 1, 3), np.float32), np.ones((1, 1, 2), np.float32)
@@ -184,7 +184,7 @@ def _transposed_padding(
     numbers: ConvDimensionNumbers,
     is_of_adjoint: bool,
 ) -> PaddingLike:
-    """Returns the padding of the spread array; names without a meaning here stay."""
+    """Returns the padding of the spread array; other names stay."""
     name = padding.upper() if isinstance(padding, str) else None
     sizes = [rhs[axis] for axis in numbers.rhs_spec[2:]]
     dilations = [1] * len(sizes) if rhs_dilation is None else list(rhs_dilation)

@@ -86,8 +86,9 @@ def _windows(
 ) -> Value:
     """Returns (batch, feature, *window, *positions) of an array (batch, feature, *spatial).
 
-    Along one spatial dimension after the other, each element of the window is a slice, and the
-    slices stand side by side: as many as the sum of the window's extents, not their product.
+    It goes along one spatial dimension after the other: each element of the window is a slice, and
+    the slices are stacked. The number of slices is the sum of the window's extents, not their
+    product.
     """
     inner = [
         (low, high, dilation - 1)

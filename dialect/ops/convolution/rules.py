@@ -43,7 +43,7 @@ def _bind(lhs: Value, rhs: Value, **params: Param) -> Value:
 def jvp(
     primals: Sequence[Value], tangents: Sequence[Tangent], out: Value, **params: Param
 ) -> Tangents:
-    """Differentiates it, which is linear in each operand."""
+    """Differentiates the convolution, which is linear in each operand."""
     (lhs, rhs), (lhs_tangent, rhs_tangent) = primals, tangents
     if not dtypes.is_inexact(out.dtype) or not dtypes.is_inexact(lhs.dtype):
         return Zero(out.aval.to_tangent_aval())
@@ -56,7 +56,7 @@ def jvp(
 
 
 def transpose(ct: Value, lhs: Param, rhs: Param, **params: Param) -> Sequence[Cotangent | None]:
-    """Transposes it in one of the operands."""
+    """Transposes the convolution in one of the operands."""
     is_lhs = is_undefined_primal(lhs)
     operand, other = (lhs, rhs) if is_lhs else (rhs, lhs)
     if 0 in (*ct.shape, *operand.shape, *other.shape):
@@ -80,7 +80,7 @@ def _transpose_lhs(
 ) -> Value:  # fmt: skip
     """Convolves the cotangent, dilated by the stride, with the reversed kernel.
 
-    The groups of either kind are groups of the cotangent's features.
+    Groups of features and groups of the batch become groups of the cotangent's features.
     """
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     kernel = rev(rhs, rhs_spec[2:]) if rhs_spec[2:] else rhs
@@ -205,7 +205,7 @@ def _unfold(x: Value, size: int, axis: int, groups: int = 1) -> tuple[Value, int
 def batch(
     operands: Sequence[Value], axes: Sequence[int | None], **params: Param
 ) -> tuple[Results, ResultAxes]:
-    """Batches it: the new axis becomes part of the batch, of the output features, or a group.
+    """Batches the convolution: the new axis joins the batch, the output features, or the groups.
 
     A batch of both operands multiplies the number of groups.
     """
@@ -237,7 +237,7 @@ def _empty(
     operands: Sequence[Value], axes: Sequence[int | None], *, precision: PrecisionLike,
     preferred_element_type: DTypeLike, **geometry: Param,
 ) -> Value:  # fmt: skip
-    """Returns the result of no convolutions; a convolution of no groups does not exist."""
+    """Returns the result for an empty batch, because a convolution needs at least one group."""
     shapes = (
         x.shape if axis is None else x.shape[:axis] + x.shape[axis + 1 :]
         for x, axis in zip(operands, axes, strict=True)

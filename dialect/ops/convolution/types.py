@@ -25,7 +25,7 @@ _NAME = "conv_general_dilated"
 
 
 class ConvDimensionNumbers(NamedTuple):
-    """Where the dimensions of a convolution stand in its operands and its result.
+    """The places of a convolution's dimensions in its operands and its result.
 
     Attributes:
         lhs_spec: Axes of lhs: (batch, feature, *spatial).
@@ -62,7 +62,7 @@ def conv_dimension_numbers(
             throughout; `ConvDimensionNumbers` stay as they are.
 
     Raises:
-        ShapeError: for strings which do not name every dimension once.
+        ShapeError: for strings that do not name every dimension once.
 
     >>> conv_dimension_numbers((1, 8, 8, 3), (3, 3, 3, 4), ("NHWC", "HWIO", "NCHW"))
     ConvDimensionNumbers(lhs_spec=(0, 3, 1, 2), rhs_spec=(3, 2, 0, 1), out_spec=(0, 1, 2, 3))
@@ -97,10 +97,10 @@ def conv_general_permutations(
     """Returns the axes of lhs, rhs and the result that three strings name.
 
     Each permutation begins with the batch and feature (of rhs: output and input feature)
-    dimensions; the spatial ones follow in the order in which rhs has them.
+    dimensions. The spatial dimensions follow in the order of rhs.
 
     Raises:
-        ShapeError: for strings which do not name every dimension once.
+        ShapeError: for strings that do not name every dimension once.
 
     >>> conv_general_permutations(("NHWC", "HWIO", "NCHW"))
     ((0, 3, 1, 2), (3, 2, 0, 1), (0, 1, 2, 3))
@@ -160,8 +160,8 @@ def padtype_to_pads(
         in_shape: Extents of the spatial dimensions.
         window_shape: Extents of the window.
         window_strides: Steps of the window.
-        padding: 'VALID' for none; 'SAME' for as much as gives ceil(size / stride) results, with
-            the odd element behind; 'SAME_LOWER' with the odd element in front.
+        padding: 'VALID' for none; 'SAME' for ceil(size / stride) results, with the odd element
+            behind; 'SAME_LOWER' with the odd element in front.
 
     Raises:
         ParameterError: for another name.
@@ -186,7 +186,7 @@ def padtype_to_pads(
 
 
 class PaddingError(ParameterError, RuntimeError, TypeError):
-    """Padding has no such name, or not the form of pairs."""
+    """Padding has an unknown name, or does not consist of pairs."""
 
 
 def padding_pairs(name: str, padding: UserObject, count: int) -> Padding:

@@ -68,7 +68,7 @@ def reached(trace: Trace, operands: Sequence[Value], candidates: Sequence[bool])
     Args:
         trace: The trace.
         operands: Values, some of them of the trace.
-        candidates: Which of them to ask about; False for the others.
+        candidates: Marks of the operands to test; the others get False.
     """
     reach = _reaches.get(trace)
     if reach is None:

@@ -37,7 +37,7 @@ def argument_types(op: str, types: Sequence[ShapedArray], num_consts: int) -> Se
     """Returns the types of the operands before the constants.
 
     Raises:
-        ParameterError: if there are not so many.
+        ParameterError: if there are too few operands.
     """
     if not 0 <= num_consts <= len(types):
         raise ParameterError(f"{op}: {num_consts} of {len(types)} operands cannot be constants.")
@@ -107,7 +107,7 @@ def closed_over_error(kind: str, name: str) -> UnexpectedTracerError:
 
 
 def batched_in_front(function: Function, axes: Axes) -> Function:
-    """Returns a function over the axis of the running vectorization, in front of all results."""
+    """Returns a function over the current vectorization's axis, in front of all results."""
     return derive_batched(function, axes, (0,) * len(function.outputs)).function
 
 
@@ -118,7 +118,7 @@ def batched_rule(
     axes: tuple[int | None, ...],
     out_axes: tuple[int | None, ...] | None = None,
 ) -> Function:
-    """Returns a rule vectorized: its inputs and results along given axes, by default in front."""
+    """Returns a vectorized rule, with given axes of inputs and results; by default in front."""
     all_axes = (*axes, *(None for _ in rule.captures))
     wanted = (0,) * len(rule.outputs) if out_axes is None else out_axes
     key = (frame.size, all_axes, wanted, frame.name, frame.mesh_axes, frame.maps_devices)

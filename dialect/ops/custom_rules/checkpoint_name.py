@@ -1,4 +1,4 @@
-"""`name`: the identity, which gives a value a name that checkpoint policies look for."""
+"""`name`: the identity; it gives a value a name for checkpoint policies."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ def _batch(
 def _batched(
     rule: Param, axes: tuple[int | None, ...], frame: BatchFrame, everything: Marks
 ) -> Rule:
-    """Returns a rule vectorized, made once, since a rule may use itself."""
+    """Returns a vectorized rule, made once, because a rule may use itself."""
 
     def make(active: Marks) -> Function:
         return batched_rule(for_active(rule, active), frame, (*axes, *chosen(axes, active)))
@@ -164,7 +164,7 @@ def call_with_jvp(
         function: The function to call.
         rule: Its forward-mode rule; see `rules.jvp_rule`.
         arguments: Values of the inputs.
-        symbolic_zeros: Whether the rule wants to know which arguments are active.
+        symbolic_zeros: Whether the rule depends on which arguments are active.
         name: Name of the user's function.
     """
     params = {"jvp_jaxpr_fun": rule, "symbolic_zeros": symbolic_zeros, "name": name}

@@ -47,7 +47,7 @@ class Backward(Rule):
         residual_types: Types of the residuals.
         result_types: Types of the float and complex results; the rule takes their cotangents.
         argument_types: Types of the float and complex arguments; the rule returns their cotangents.
-        is_specialized: Whether it wants to know which cotangents are zero.
+        is_specialized: Whether it depends on which cotangents are zero.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Backward(Rule):
 
     @staticmethod
     def of(parameter: Param, num_res: int) -> Backward:
-        """Returns the rule that a parameter of an op is: a rule, or a function read from text."""
+        """Returns the rule of an op's parameter: a rule, or a function read from text."""
         if type(parameter) is not Function:
             return parameter
 
@@ -83,7 +83,7 @@ class Backward(Rule):
         return rule
 
     def __call__(self, residuals: Sequence[Value], cotangents: Sequence[Cotangent]) -> list[Value]:
-        """Runs the rule on values: Python code may look at those that are known."""
+        """Runs the rule on values; Python code may look at known values."""
         if not self.is_specialized:
             cotangents = list(map(instantiate, cotangents))
         with self.surroundings():
@@ -143,7 +143,7 @@ def _infer(*types: ShapedArray, bwd: Param, num_res: int, name: str) -> list[Sha
 def _varying(
     given: Sequence[VaryingAxes], *, bwd: Param, num_res: int, name: str
 ) -> list[VaryingAxes]:
-    # The rule says nothing of the tangents forward but their types.
+    # The rule gives only the types of forward tangents.
     return [t.varying for t in Backward.of(bwd, num_res).result_types]
 
 

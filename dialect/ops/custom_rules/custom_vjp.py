@@ -53,7 +53,7 @@ class Rules(DeferredFunction):
         fwd_name, bwd_name: Names of the user's rules.
         trace: Traces both.
         everything: Which arguments may be active: the float and complex ones.
-        is_specialized: Whether the rules want to know which arguments and cotangents are zero.
+        is_specialized: Whether the rules depend on which arguments and cotangents are zero.
 
     Attributes:
         fwd: From the arguments to the results and residuals.
@@ -69,7 +69,7 @@ class Rules(DeferredFunction):
 
     @property
     def is_tied(self) -> bool:
-        """Whether a traced form uses values of a trace, so that it serves there only."""
+        """Whether a traced form uses values of a trace, so that it is valid there only."""
         return self.fwd.is_tied
 
     def _traced(self, active: Marks) -> Function:
@@ -88,7 +88,7 @@ class Rules(DeferredFunction):
 
 
 def _backward_of(bwd: Param, active: Marks, num_res: int) -> Backward:
-    """Returns the backward rule that a parameter is for given active arguments."""
+    """Returns the backward rule of a parameter for given active arguments."""
     if isinstance(bwd, Rules):
         with bwd.surroundings():
             return bwd.backward_for(active)
@@ -149,10 +149,10 @@ def _batched(
     everything: Marks,
     count: int,
 ) -> Rules:
-    """Returns a pair of rules vectorized, made once, since rules may use themselves.
+    """Returns a vectorized pair of rules, made once, because rules may use themselves.
 
-    The `count` results and the residuals come along axis 0, cotangents of the arguments where these
-    have the axis.
+    The `count` results and the residuals have the axis in front; cotangents of the arguments have
+    it where the arguments do.
     """
 
     def trace(active: Marks) -> tuple[Function, Backward]:
@@ -197,7 +197,7 @@ def _samples() -> list[Sample]:
     def fwd(x: Value, y: Value) -> list[Value]:
         return [*body(x, y), add(x, y)]
 
-    # Integers, since float samples are differentiated in forward mode by the tests.
+    # Integers, because the tests differentiate float samples in forward mode.
     params = {
         "call_jaxpr": trace_function(body, [vector] * 2, name="f"),
         "fwd_jaxpr_thunk": trace_function(fwd, [vector] * 2, name="f_fwd"),
@@ -241,7 +241,7 @@ def call_with_vjp(
         function: The function to call.
         rules: Its rules.
         arguments: Values of the inputs.
-        symbolic_zeros: Whether the rules want to know which values are active.
+        symbolic_zeros: Whether the rules depend on which values are active.
         name: Name of the user's function.
     """
     params = {"symbolic_zeros": symbolic_zeros, "name": name, "bwd": rules}

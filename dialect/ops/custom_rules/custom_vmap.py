@@ -131,7 +131,7 @@ def _batch(
     flags = tuple(axis is not None for axis in axes)
     values = [x if a is None else moveaxis(x, a, 0) for x, a in zip(operands, axes, strict=True)]
     frame, asked = current_frame(), rule_of(rule, call)
-    if frame.maps_devices:  # each device runs the function; the rule waits for a user's vmap
+    if frame.maps_devices:  # each device runs the function; the rule is kept until a user's vmap
         function, batched, kept = vectorized_inside(asked, _opened(call), frame, flags)
         outs, found = call_with_vmap(function, kept, values), list(batched)
     else:

@@ -19,7 +19,7 @@ def tangents_of(function: Function, active: Sequence[bool]) -> Function:
     """Returns a function of arguments and tangents: results, and tangents of inexact ones.
 
     Args:
-        function: What to differentiate; its captures have no tangents.
+        function: The function to differentiate; its captures have no tangents.
         active: Which inputs have tangents.
     """
     flags = (*active, *(False for _ in function.captures))

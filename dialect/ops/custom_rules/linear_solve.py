@@ -1,7 +1,7 @@
 """`custom_linear_solve`: the solution of a linear system, differentiated as such.
 
 For A x = b the tangent is A dx = db - dA x, another solve with the same A; the cotangent of b is
-the solution of the transposed system. How systems are solved is the user's function, and is never
+the solution of the transposed system. The user's function solves systems, and is never
 differentiated. A is given by the function that multiplies by it (implicit differentiation; see
 Blondel et al., "Efficient and Modular Implicit Differentiation", 2022).
 """
@@ -64,7 +64,7 @@ _Part = TypeVar("_Part")
 
 
 class _Call(Generic[_Part]):
-    """The operands of an op, sorted: what each function closes over, and b."""
+    """The operands of an op in parts: the captured values of each function, and b."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class _Call(Generic[_Part]):
         const_lengths: tuple[int, ...],
         jaxprs: tuple[Function | None, ...],
     ):
-        # `_infer` has checked which of them there are.
+        # `_infer` has checked which of them exist.
         self.jaxprs = Functions(*cast("tuple[Function, ...]", jaxprs))
         self.consts: dict[str, Sequence[_Part]] = {}
         for field, length in zip(_FIELDS, const_lengths, strict=True):
@@ -80,7 +80,7 @@ class _Call(Generic[_Part]):
         self.b = operands
 
     def arguments(self, field: str, vectors: Sequence[_Part]) -> list[_Part]:
-        """Returns what one of the functions takes for vectors."""
+        """Returns the arguments of one of the functions, given vectors."""
         return [*vectors, *self.consts[field]]
 
 
@@ -231,7 +231,7 @@ def _samples() -> list[Sample]:
     constant = {"const_lengths": (0, 0, 0, 0), "jaxprs": (fixed, fixed, inverse, inverse)}
     return [
         Sample((b,), constant),
-        # Matrix and solver must move together, so differences in one operand mean nothing.
+        # Matrix and solver must change together, so differences in one operand mean nothing.
         Sample((*(diagonal,) * 4, b), full, is_smooth=False),
         Sample((diagonal, diagonal, b), partial, is_smooth=False),
     ]
@@ -255,7 +255,7 @@ def solve_linear(functions: Functions, b: Sequence[Value]) -> list[Value]:
     """Solves a linear system; the functions take their captured values as further arguments.
 
     Args:
-        functions: How to multiply and solve.
+        functions: The functions that multiply and solve.
         b: The right-hand side.
     """
     captured = [() if f is None else f.captured for f in functions]

@@ -1,8 +1,8 @@
-"""Checkpoint policies: which values a checkpointed function keeps for its derivative.
+"""Checkpoint policies: the choice of values that a checkpointed function keeps.
 
-A policy is asked for each op that computes something from known values: it gets the primitive, the
-types of the operands and the parameters. The policies made here have a textual form, a tuple of
-their name and arguments, and are kept in ops in that form.
+A policy decides about each op on known values: it gets the primitive, the types of the operands and
+the parameters. The policies of this module have a textual form, a tuple of their name and
+arguments; ops hold them in that form.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ Saveable = Answer("Saveable", True)
 
 
 class Offloadable(NamedTuple):
-    """A policy's answer: keep the results, and in another memory. Here all memory is one.
+    """A policy's answer: keep the results in another memory. Here all kinds of memory are one.
 
     Attributes:
-        src: The kind of memory in which they are.
-        dst: The kind of memory in which they are kept.
+        src: The memory that holds the results.
+        dst: The memory that keeps them.
     """
 
     src: str
@@ -97,7 +97,7 @@ def _keeps_named(kind: str, names: list[str], primitive: str, params: Params) ->
 
 
 def policy_of(parameter: Param) -> Returning[bool]:
-    """Returns the policy that a parameter of an op is, a function of primitive and types.
+    """Returns the policy of an op's parameter: a function of primitive and types.
 
     Raises:
         ParameterError: for a text that names no policy.
@@ -120,7 +120,7 @@ def policy_of(parameter: Param) -> Returning[bool]:
 
 
 def parameter_of(policy: UserObject) -> Param:
-    """Returns a policy as a parameter of an op: as text if it has such."""
+    """Returns a policy as a parameter of an op: as text if it has a text."""
     return policy.text if isinstance(policy, Policy) else policy
 
 

@@ -28,7 +28,7 @@ class Rule(DeferredFunction):
         name: Name of the user's rule.
         make: From the marks of active arguments to the function.
         everything: The marks of the rule's form in modules.
-        is_specialized: Whether the rule is traced anew for each choice of active arguments.
+        is_specialized: Whether the rule is traced separately for each choice of active arguments.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class Rule(DeferredFunction):
         self._functions: dict[Marks, Function] = {}
 
     def key_of(self, active: Marks) -> Marks:
-        """Returns the choice of active arguments for which the rule serves where these are."""
+        """Returns the choice of active arguments under which the rule is kept for given ones."""
         return active if self.is_specialized else self.everything
 
     def for_active(self, active: Marks) -> Function:
@@ -64,12 +64,12 @@ class Rule(DeferredFunction):
 
     @property
     def is_tied(self) -> bool:
-        """Whether a traced form uses values of a trace, so that it serves there only."""
+        """Whether a traced form uses values of a trace, so that it is valid there only."""
         return any(type(x) is Tracer for f in self._functions.values() for x in f.captured)
 
 
 def for_active(rule: Param, active: Marks) -> Function:
-    """Returns the function that a rule parameter is for given active arguments."""
+    """Returns the function of a rule parameter for given active arguments."""
     return rule.for_active(active) if isinstance(rule, Rule) else resolved(rule)
 
 
@@ -79,7 +79,7 @@ def wants_zeros(rule: Param) -> bool:
 
 
 def active_arguments(rule: Param, primals: Sequence[Value], tangents: Sequence[Tangent]) -> Marks:
-    """Tells which arguments a rule gets tangents of: float and complex ones, or moving ones."""
+    """Tells which arguments have tangents in a rule: float and complex ones, or moving ones."""
     return moving(tangents) if wants_zeros(rule) else inexact([x.type for x in primals])
 
 
@@ -96,7 +96,7 @@ def jvp_rule(
         rule: `(primals, tangents) -> (results, tangents of the results)` of flat values. Tangents
             are `Zero` for integers and inactive arguments; those returned may be `Zero`.
         types: Types of the arguments.
-        is_specialized: Whether the rule wants to know which arguments are active.
+        is_specialized: Whether the rule depends on which arguments are active.
 
     Returns:
         A rule. Its function takes the arguments, then the tangents of the active ones (all float

@@ -37,22 +37,22 @@ class VmapRule(str, ABC):
 
     Attributes:
         types: Types of the operands of one element.
-        wants_batch: Whether the rule is asked even where it could see one element, as in a
-            derivative at one point in many directions.
+        wants_batch: Whether the rule is used even if one element would suffice, as in a derivative
+            at one point in many directions.
     """
 
     types: list[ShapedArray]
     wants_batch = False
 
     def __new__(cls, name: str, *args: Options) -> VmapRule:
-        """Makes the text that stands in modules."""
+        """Makes the text for modules."""
         return super().__new__(cls, name)
 
     def __init__(self, name: str, types: Sequence[ShapedArray]):
         self.types = list(types)
         self._functions: dict[tuple[int, Marks], Batched] = {}
 
-    # Two rules of one name are two rules.
+    # Two rules of one name are different.
     def __eq__(self, other: object) -> bool:
         return self is other
 
@@ -83,7 +83,7 @@ class VmapRule(str, ABC):
         return found
 
     def asks(self, flags: Marks) -> bool:
-        """Tells whether the user's rule is asked for a batch axis of some operands."""
+        """Tells whether the user's rule is used for a batch axis of some operands."""
         return True
 
     @abstractmethod
@@ -151,7 +151,7 @@ class UserRule(VmapRule):
 
 
 class ExtendedRule(VmapRule):
-    """A rule with further operands: constants that the derivative of a function captured."""
+    """A rule with further operands: captured constants of a derivative."""
 
     def __init__(self, name: str, types: Sequence[ShapedArray], base: VmapRule):
         super().__init__(name, types)
@@ -159,7 +159,7 @@ class ExtendedRule(VmapRule):
         self.wants_batch = base.wants_batch
 
     def asks(self, flags: Marks) -> bool:
-        """Tells whether the user's rule is asked for a batch axis of some operands."""
+        """Tells whether the user's rule is used for a batch axis of some operands."""
         return self.base.asks(flags[: len(self.base.types)])
 
     def _make(self, size: int, flags: Marks) -> Batched:
@@ -180,7 +180,7 @@ class LostRule(VmapRule):
 
 
 def rule_of(parameter: str, function: Function) -> VmapRule:
-    """Returns the rule that a parameter of a call is, for all operands of the function."""
+    """Returns the rule of a call's parameter; it takes all operands of the function."""
     types = function.in_avals
     rule = parameter if isinstance(parameter, VmapRule) else LostRule(parameter, types)
     return rule.for_operands(types)
@@ -228,7 +228,7 @@ class TangentRule(DerivedRule):
 
     It takes the operands of the function, then the tangents of the active ones. Where only values
     or only tangents have the batch axis, a user's rule sees one element, and its derivative is
-    vectorized. A rule that is itself a derivative is asked if values have the axis; else the
+    vectorized. A rule that is itself a derivative is used if values have the axis; else the
     derivative of one element is vectorized.
 
     Args:
@@ -245,13 +245,13 @@ class TangentRule(DerivedRule):
         self.is_linear = is_linear
 
     def _pairs(self, flags: Marks) -> tuple[Marks, Marks]:
-        """Tells which operands of the function have the axis, and which of their tangents."""
+        """Tells which operands of the function have the axis, and which tangents."""
         primals, tangents = flags[: len(self.active)], iter(flags[len(self.active) :])
         moving = (next(tangents) if a else p for p, a in zip(primals, self.active, strict=True))
         return primals, tuple(moving)
 
     def asks(self, flags: Marks) -> bool:
-        """Tells whether the user's rule is asked for a batch axis of some operands."""
+        """Tells whether the user's rule is used for a batch axis of some operands."""
         primals, _ = self._pairs(flags)
         return any(primals) or self.wants_batch or isinstance(self.base, UserRule)
 
@@ -307,7 +307,7 @@ class TransposedRule(DerivedRule):
         self.linear = linear
 
     def asks(self, flags: Marks) -> bool:
-        """Tells whether the user's rule is asked for a batch axis of some operands."""
+        """Tells whether the user's rule is used for a batch axis of some operands."""
         return any(flags[: self.linear.count(False)]) or self.wants_batch
 
     def _asked(self, size: int, flags: Marks) -> Batched:
@@ -319,7 +319,7 @@ class TransposedRule(DerivedRule):
 
         def apply(*values: Value) -> list[Value]:
             batch = spread_over(size, values[count:], cotangents, [True] * len(cotangents))
-            # A result that is the same for all elements gets what all of them send back.
+            # A result that all elements share gets the sum of their cotangents.
             pulled = [
                 x if has else reduce_sum(x, (0,)) for x, has in zip(batch, out_flags, strict=True)
             ]
@@ -347,7 +347,7 @@ class InnerRule(DerivedRule):
         self.flags, self.out_flags = flags, out_flags
 
     def asks(self, flags: Marks) -> bool:
-        """Tells whether the user's rule is asked for a batch axis of some operands."""
+        """Tells whether the user's rule is used for a batch axis of some operands."""
         return self.base.asks(flags)
 
     def _asked(self, size: int, flags: Marks) -> Batched:
@@ -367,7 +367,7 @@ def _axes(flags: Marks) -> tuple[int | None, ...]:
 def spread_over(
     size: int, values: Sequence[Value], flags: Sequence[bool], wanted: Sequence[bool]
 ) -> list[Value]:
-    """Broadcasts values along a new axis in front where it is wanted and they have none."""
+    """Broadcasts values without the axis along a new axis in front, where wanted."""
     return [
         move_batch_axis(x, None, size, 0) if wants and not has else x
         for x, has, wants in zip(values, flags, wanted, strict=True)
@@ -391,7 +391,7 @@ def vectorized_inside(
     Args:
         rule: The rule of the function.
         one: The function of one element; it captures nothing.
-        frame: The axis over which it is vectorized without asking the rule.
+        frame: The axis over which it is vectorized without the user's rule.
         flags: Which operands have it, in front.
 
     Returns:

@@ -1,9 +1,9 @@
 """Elementwise ops: arithmetic and rounding.
 
-Each declaration gives all that is particular to the op: how NumPy evaluates it, how StableHLO
-spells it, which dtypes it takes, and its derivative in each operand. A derivative rule receives the
-tangent `dx`, the result `out` and the operands; a transpose rule the cotangent `ct`. Both are
-written with the functions declared here, so they can be traced, and differentiated again.
+Each declaration gives the specific parts of the op: its evaluation in NumPy, its StableHLO, its
+dtypes, and its derivative in each operand. A derivative rule receives the tangent `dx`, the result
+`out` and the operands; a transpose rule the cotangent `ct`. Both are written with the functions
+declared here, so they can be traced, and differentiated again.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ add = binary(
     is_commutative=True,
     jvp=[lambda dx, out, x, y: dx, lambda dy, out, x, y: dy],
     transpose=[lambda ct, x, y: ct, lambda ct, x, y: ct],
-    # Not x + 0.0, which turns -0.0 into 0.0.
+    # Not x + 0.0, because that turns -0.0 into 0.0.
     simplify=lambda x, y: x if is_constant(y, -0.0) else y if is_constant(x, -0.0) else None,
 )
 sub = binary(
@@ -129,8 +129,9 @@ rem = binary(
     ],
     samples=Sampling(low=0.5),
 )
-# Complex numbers compare by their real, then by their imaginary parts. As in NumPy nan wins, and of
-# zeros with unlike signs either one (IEEE 754): eagerly what NumPy takes, compiled what JAX does.
+# Complex numbers compare by their real, then by their imaginary parts. As in NumPy nan wins. Of
+# zeros with different signs either may win (IEEE 754): eager code takes NumPy's choice, compiled
+# code takes JAX's.
 max = binary(
     "max",
     bits.maximum,
@@ -175,7 +176,7 @@ square = unary(
     NUMBER,
     jvp=[lambda dx, out, x: mul(dx, mul(2, x))],
 )
-# Of equal operands the second one, as in C; NumPy's float16 gives the first.
+# Equal operands give the second one, as in C; NumPy's float16 gives the first.
 nextafter = binary(
     "nextafter",
     lambda x, y: np.where(x == y, y, np.nextafter(x, y)),
@@ -187,7 +188,7 @@ nextafter = binary(
 
 
 def _share(operand: Value, out: Value, other: Value) -> Value:
-    """Weight of an operand in a max or min: one if it is the result, one half at a tie."""
+    """Returns the weight of an operand in a max or min: one for the result, one half at a tie."""
     one, zero = full((), 1, out.dtype), full((), 0, out.dtype)
     is_result = select_n(eq(operand, out), zero, one)
     return select_n(eq(operand, other), is_result, full((), 0.5, out.dtype))
@@ -195,7 +196,7 @@ def _share(operand: Value, out: Value, other: Value) -> Value:
 
 def _abs_tangent(dx: Value, out: Value, x: Value) -> Value:
     if not dtypes.is_complex(x.dtype):
-        # One at zero, as in JAX: of the slopes on both sides the right one.
+        # One at zero, as in JAX: the slope on the right.
         return select_n(ge(x, 0), neg(dx), dx)
     # d|x| = Re(conj(x) dx) / |x|, and zero at the origin.
     safe = select_n(eq(out, 0), out, full((), 1, out.dtype))
@@ -269,7 +270,7 @@ _round = unary(
 
 
 def round(x: Value, rounding_method: int = AWAY_FROM_ZERO) -> Value:
-    """Rounds to the nearest integer; `rounding_method` tells where halves go."""
+    """Rounds to the nearest integer; `rounding_method` determines the rounding of halves."""
     if rounding_method not in (AWAY_FROM_ZERO, TO_NEAREST_EVEN):
         raise ParameterError(
             f"round: rounding_method {rounding_method!r} is neither 0 (away from zero) nor 1 "
@@ -285,11 +286,11 @@ def round_toward_zero(x: Value) -> Value:
     return select_n(lt(x, 0), floor(x), ceil(x))
 
 
-_larger, _smaller = max, min  # which the parameters of `clamp` hide
+_larger, _smaller = max, min  # the parameters of `clamp` hide these names
 
 
 def clamp(min: Operand, x: Operand, max: Operand) -> Value:
-    """Limits `x` to the interval from `min` to `max`; complex numbers as `max` and `min` do."""
+    """Limits `x` to the interval from `min` to `max`; compares complex numbers as `max` does."""
     low, x, high = match_scalars(min, x, max)
     if dtypes.is_complex(as_value(x).dtype):
         return _smaller(_larger(x, low), high)

@@ -57,7 +57,7 @@ from .operand_shapes import align, broadcast_shape, broadcast_to, unbroadcast
 
 
 def to_bool(dtype: np.dtype) -> np.dtype:
-    """Returns the dtype of an answer to a question about elements."""
+    """Returns the dtype of predicates on elements."""
     return dtypes.bool_
 
 
@@ -82,7 +82,7 @@ def _comparison(
 
 
 def _equality(name: str, compare: np.ufunc, direction: str) -> Traceable:
-    """Declares a comparison which random keys, too, have: of all their words."""
+    """Declares a comparison that random keys also have: of all their words."""
 
     def evaluate(x: np.ndarray, y: np.ndarray) -> HostArrays:
         if x.dtype.names is None:
@@ -266,7 +266,7 @@ _select_n = declare(
 def select_n(which: Operand, *cases: Operand) -> Value:
     """Chooses elementwise: case 0 where `which` is False (or 0), case 1 where it is True (or 1).
 
-    Integers outside of the cases that there are choose the first or the last one.
+    Integers out of range choose the first or the last case.
     """
     if getattr(which, "dtype", None) not in (dtypes.bool_, dtypes.int32):
         which = _as_selector(as_value(which), len(cases))
@@ -274,7 +274,7 @@ def select_n(which: Operand, *cases: Operand) -> Value:
 
 
 def _as_selector(which: Value, count: int) -> Value:
-    """Returns integers of any dtype as int32, after they are limited to the numbers of cases."""
+    """Limits integers of any dtype to the numbers of cases; returns them as int32."""
     if not dtypes.is_integer(which.dtype):
         return which
     last = np.minimum(count - 1, np.iinfo(which.dtype).max)

@@ -197,7 +197,7 @@ def convert_element_type(operand: Operand, new_dtype: DTypeLike, weak_type: bool
     if operand.dtype == dtype and operand.weak_type == weak_type:
         return operand
     if type(operand) is ConcreteArray and operand.dtype == dtype and not operand.shape:
-        # A constant by another type: nothing is computed that the debugging options could mean.
+        # Only the type of the constant changes: no result for the debugging options to check.
         known = operand.type.update(weak_type=bool(weak_type))
         return ConcreteArray(known, operand.host(), None, operand._device)
     return _convert.bind(operand, new_dtype=dtype, weak_type=bool(weak_type))
@@ -266,7 +266,7 @@ def _bitcast_samples() -> list[Sample]:
 def _bitcast_dimensions(
     operands: Sequence[ShapedArray], results: Sequence[ShapedArray], **params: Param
 ) -> Dimensions:
-    # Elements of other widths have a last dimension more or less.
+    # Other widths add or remove a last dimension.
     return leading(operands, results, min(operands[0].ndim, results[0].ndim))
 
 

@@ -1,8 +1,8 @@
 """The elementwise family: the rules that all elementwise ops share.
 
-An elementwise op needs `evaluate`, `lower`, its domain and its derivatives; shape inference,
-broadcasting, batching, and the bookkeeping of differentiation are the family's.
-The ops themselves stand in `arithmetic.py`, `comparison.py` and `transcendental.py`.
+An elementwise op needs `evaluate`, `lower`, its domain and its derivatives; the family provides
+shape inference, broadcasting, batching, and the bookkeeping of differentiation. The ops themselves
+stand in `arithmetic.py`, `comparison.py` and `transcendental.py`.
 """
 
 from __future__ import annotations
@@ -71,10 +71,10 @@ NUMBER = (*INTEGER, *INEXACT)
 ORDERED = (*BITS, *FLOAT)
 ANY = (*BITS, *INEXACT)
 
-# Operands (by number) in which an op of this name has no derivative, though they are floats.
+# Float operands (by number) in which an op of this name has no derivative.
 UNDIFFERENTIABLE: dict[str, set[int]] = {}
 
-# Values at which functions misbehave, if they do.
+# Values at which functions often go wrong.
 EDGES = (0.0, -0.0, 1.0, -1.0, 0.5, np.inf, -np.inf, np.nan)
 
 _PYTHON_SCALARS = (bool, int, float, complex)
@@ -99,7 +99,7 @@ class Signature:
 
 @dataclass(frozen=True)
 class Sampling:
-    """How the samples of an elementwise op are drawn.
+    """The distribution of an elementwise op's samples.
 
     Attributes:
         low, high: Range of the operands.
@@ -121,7 +121,7 @@ class Sampling:
     def draw(self, arity: int, domain: Sequence[np.dtype]) -> list[Sample]:
         """Returns samples of an op that takes these dtypes."""
         generator = np.random.default_rng(arity * 1000 + len(domain))
-        # Operands that stretch and empty ones take the same way through all rules for every dtype.
+        # Stretched and empty operands take the same path through all rules for every dtype.
         leader = next((d for d in (dtypes.float32, dtypes.int32) if d in domain), domain[0])
         samples = []
         for dtype in domain:
@@ -153,7 +153,7 @@ _OPERANDS = {1: ("x",), 2: ("lhs", "rhs"), 3: ("x", "y", "z"), 4: ("x", "y", "z"
 
 @functools.cache
 def _python_signature(arity: int) -> inspect.Signature:
-    """Returns what introspection should see in place of the operands that all arities share."""
+    """Returns the signature for introspection, in place of the shared `*operands`."""
     operands = [
         inspect.Parameter(name, inspect.Parameter.POSITIONAL_ONLY, annotation=ShapedArray)
         for name in _OPERANDS[arity]
@@ -219,7 +219,8 @@ def instantiate(tangent: Tangent) -> Value:
 def full(shape: tuple[int, ...], value: Operand, dtype: AnyDtype) -> Array:
     """Returns a concrete array filled with a value, taking the memory of one element.
 
-    All words of random keys get the value. With symbolic dimensions it is the op that fills one.
+    All words of random keys get the value. With symbolic dimensions the result is an op that fills
+    an array.
     """
     if is_open(shape):
         return broadcasting.broadcast_in_dim(full((), value, dtype), shape, ())
@@ -235,7 +236,7 @@ def full(shape: tuple[int, ...], value: Operand, dtype: AnyDtype) -> Array:
 def zero_tangent(
     primals: Sequence[Value], tangents: Sequence[Tangent], out: Value, **params: Param
 ) -> Tangents:
-    """Gives no tangent: the derivative is zero wherever it exists."""
+    """Returns no tangent: the derivative is zero wherever it exists."""
     return Zero(out.aval.to_tangent_aval())
 
 
@@ -346,10 +347,10 @@ def unary(
 
     Args:
         name: Its name.
-        evaluate, lower: As of `elementwise`.
-        domain, result: As of `Signature`.
+        evaluate, lower: As in `elementwise`.
+        domain, result: As in `Signature`.
         has_accuracy: Whether the function takes `accuracy`; it has a single accuracy.
-        **rules: As of `elementwise`.
+        **rules: As in `elementwise`.
     """
     primitive = elementwise(name, evaluate, lower, Signature(1, domain, result), **rules)
     bind = primitive.bind
@@ -382,11 +383,11 @@ def binary(
 
     Args:
         name: Its name.
-        evaluate, lower: As of `elementwise`.
-        domain, result: As of `Signature`.
+        evaluate, lower: As in `elementwise`.
+        domain, result: As in `Signature`.
         operands: Names of the function's parameters.
         has_out_dtype: Whether the function takes `out_dtype`, to which operands are converted.
-        **rules: As of `elementwise`.
+        **rules: As in `elementwise`.
     """
     primitive = elementwise(name, evaluate, lower, Signature(2, domain, result), **rules)
     bind = primitive.bind
@@ -440,7 +441,8 @@ def edge_values(edges: Sequence[float], dtype: np.dtype) -> np.ndarray:
     """Returns the given values that the dtype has, and extreme values.
 
     The extreme values are the limits of integers and of floats, the smallest normal and denormal
-    floats, and a float with an overflowing square.
+    floats, and a float with an overflowing square. Complex dtypes get only the given values, as
+    parts in all pairs.
     """
     if dtypes.is_complex(dtype):
         parts = np.array(edges, dtypes.real_dtype(dtype))
@@ -462,7 +464,7 @@ def edge_values(edges: Sequence[float], dtype: np.dtype) -> np.ndarray:
 
 
 def edge_array(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-    """Fills an array with edge values, first those that a few elements should hold."""
+    """Fills an array with edge values; the most important ones come first."""
     if dtypes.is_complex(dtype):
         result = np.empty(shape, dtype)
         parts = edge_array((result.size + 1,), dtypes.real_dtype(dtype))

@@ -32,7 +32,7 @@ def divide(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def _recovered(quotient: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Complex quotients that came out as nan, where C99 has a better answer (annex G.5.1)."""
+    """Replaces complex quotients that are nan by C99's results (annex G.5.1)."""
     is_lost = np.isnan(quotient.real) & np.isnan(quotient.imag)
     if not is_lost.any():
         return quotient

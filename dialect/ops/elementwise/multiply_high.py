@@ -21,7 +21,7 @@ def _evaluate(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     if bits < 64:
         wide = np.dtype(f"{x.dtype.kind}{_WIDER[bits] // 8}")
         return (x.astype(wide) * y.astype(wide) >> np.array(bits, wide)).astype(x.dtype)
-    # Python's integers have no upper half to lose.
+    # Python's integers do not lose the upper half.
     products = [a * b >> 64 for a, b in zip(x.ravel().tolist(), y.ravel().tolist(), strict=True)]
     return np.array(products, x.dtype).reshape(x.shape)
 

@@ -1,4 +1,4 @@
-"""`reduce_precision`: rounds to a float format of fewer bits, and stays in the dtype."""
+"""`reduce_precision`: rounds to a float format of fewer bits, and keeps the dtype."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ _reduce_precision = unary(
     FLOAT,
     parameters={"exponent_bits": int, "mantissa_bits": int},
     samples=_samples,
-    # As in JAX its derivative is rounded alike.
+    # As in JAX its derivative is rounded in the same way.
     jvp=[lambda dx, out, x, **params: _linear(dx, **params)],
     transpose=[lambda ct, x, **params: _linear(ct, **params)],
 )

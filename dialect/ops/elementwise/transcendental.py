@@ -4,7 +4,7 @@ At complex zeros, infinities and nan, the values follow C99 (annex G), including
 as in NumPy. JAX's signs often differ, and with them its side of a branch cut.
 
 Derivatives are the textbook ones (DLMF chapters 4 and 7). As in `arithmetic.py`, each declaration
-holds all that is particular to the op.
+holds the specific parts of the op.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from .family import (
 
 
 def _via_float32(function: UserFunction) -> UserFunction:
-    """Evaluates 16-bit floats in float32, which rounds once instead of at each step."""
+    """Evaluates 16-bit floats in float32, so that they are rounded once instead of at each step."""
 
     def evaluate(*operands: np.ndarray) -> HostArrays:
         dtype = operands[0].dtype
@@ -106,7 +106,8 @@ expm1 = unary(
 def _log1p(x: np.ndarray) -> np.ndarray:
     if x.dtype.kind != "c":
         return np.log1p(x)
-    # Where |1 + x| is near 1, its logarithm from the excess of the square, which NumPy rounds off.
+    # If |1 + x| is near 1, its logarithm comes from the excess of the square, which NumPy rounds
+    # off.
     result = np.log1p(x)
     real, imag = x.real, x.imag
     exact = 0.5 * np.log1p(imag * imag + real * (2 + real))
@@ -130,7 +131,7 @@ log1p = unary(
 def _logistic(x: np.ndarray) -> np.ndarray:
     if x.dtype.kind != "c":
         return 1 / (1 + np.exp(-x))
-    # By the exponential that does not grow, and which is the result once it vanishes.
+    # Uses the exponential that does not grow; it is the result once it vanishes.
     is_right = ~np.signbit(x.real)
     decaying = np.exp(np.where(is_right, -x, x))
     result = bits.divide(np.where(is_right, 1, decaying).astype(x.dtype), 1 + decaying)
@@ -155,7 +156,7 @@ def _lower_exp2(x: ir.Value) -> ir.Value:
         parts = (hlo.real(x), hlo.imag(x))
         scaled = [hlo.multiply(part, hlo.full_like(part, math.log(2))) for part in parts]
         return hlo.exponential(hlo.complex(*scaled))
-    # A power of two keeps the full accuracy that exp(x log 2) loses for large x.
+    # The power of two keeps the full accuracy; exp(x log 2) would lose it for large x.
     if hlo.element_type_of(x) in _narrow_types():
         wide = hlo.convert(x, dtypes.float32)
         return hlo.convert(hlo.power(hlo.full_like(wide, 2), wide), hlo.element_type_of(x))
@@ -459,7 +460,7 @@ atanh = unary(
 
 
 def scipy_special(name: str) -> UserFunction:
-    """Returns the evaluator that is SciPy's special function of a name."""
+    """Returns the evaluator of SciPy's special function of a name."""
     return _via_float32(lambda *operands: scipy_function(name)(*operands))
 
 

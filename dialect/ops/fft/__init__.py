@@ -1,4 +1,4 @@
 """Fourier transforms.
 
-How they are computed without a library stands in `axir.passes.legalize.fft.expand_fft`.
+Elsewhere: their computation without a library (`axir.passes.legalize.fft.expand_fft`).
 """

@@ -1,6 +1,6 @@
 """Fourier transforms: the op `fft` over the last axes, of complex and of real arrays.
 
-Elsewhere: norms, padding and other axes (`axir.numpy.fft`), and how compiled programs compute it
+Elsewhere: norms, padding and other axes (`axir.numpy.fft`), and the transforms in compiled programs
 (`passes/legalize/fft/expand_fft.py`).
 """
 
@@ -46,12 +46,12 @@ __all__ = ["FftType", "fft"]
 MOST_AXES = 3
 """StableHLO transforms at most so many axes at once."""
 
-# From so many elements on, several transforms are shared among the cores.
+# From this number of elements on, the cores share several transforms.
 _PARALLEL_SIZE = 1 << 15
 
 
 class FftType(enum.IntEnum):
-    """Which transform `fft` computes.
+    """The transforms of `fft`.
 
     | type | operand | result |
     | --- | --- | --- |
@@ -70,7 +70,7 @@ _COMPLEX_OPERAND = ("FFT", "IFFT", "IRFFT")
 
 
 def _halved(length: int) -> int:
-    """Returns how many elements of the transform of so many real numbers determine all others."""
+    """Returns the number of elements that determine the transform of a number of real numbers."""
     return length // 2 + 1 if length else 0
 
 
@@ -132,7 +132,7 @@ def _check_dtype(fft_type: str, dtype: np.dtype) -> None:
 
 
 class RealOperandError(DTypeError, ValueError):
-    """`RFFT` was asked of something else than real numbers of 32 or 64 bits."""
+    """The operand of `RFFT` is not an array of real numbers of 32 or 64 bits."""
 
 
 def _result_dtype(fft_type: str, dtype: np.dtype) -> np.dtype:
@@ -190,7 +190,7 @@ def _transpose(
 
 
 def _multiplicities(length: int) -> np.ndarray:
-    """Returns how many elements of a whole spectrum each element of the half of it stands for."""
+    """Returns how many elements of a spectrum each element of its half represents."""
     weights = np.full(_halved(length), 2.0)
     weights[:1] = 1
     if length % 2 == 0:
@@ -306,8 +306,8 @@ def fft(x: Operand, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Valu
         x: Array. It becomes complex for a transform of complex numbers, and for `RFFT` integers
             become floats.
         fft_type: A member of `FftType`, or its name.
-        fft_lengths: The lengths of the last axes, at most three; for `IRFFT` of the result, which
-            n // 2 + 1 elements do not tell.
+        fft_lengths: The lengths of the last axes, at most three. In `IRFFT` these are the result's
+            lengths, because n // 2 + 1 elements do not determine them.
 
     Returns:
         The transform, in the precision of `x`.
@@ -315,7 +315,7 @@ def fft(x: Operand, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Valu
     Raises:
         ParameterError: for an unknown type or too many lengths.
         ShapeError: if the operand does not have these lengths.
-        DTypeError: if `x` cannot be transformed so: complex numbers by `RFFT`.
+        DTypeError: if `x` has a dtype without this transform: complex numbers in `RFFT`.
 
     >>> fft(np.array([1.0, 0.0, 0.0, 0.0], np.float32), "rfft", (4,))
     Array([1.+0.j, 1.+0.j, 1.+0.j], dtype=complex64)

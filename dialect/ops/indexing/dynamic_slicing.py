@@ -1,8 +1,8 @@
-"""Ops that read or replace a block of an array at indices that need not be known while tracing.
+"""Ops that read or replace a block of an array at indices that may be unknown while tracing.
 
-The indices are clamped so that the block fits. Blocks at static places (`static_slicing.py`) are of
-the family and can be had from here. Elsewhere: many blocks at once (`gather.py`, `scatter.py`), and
-the indexing syntax `x[...]` (the frontend's).
+The indices are clamped so that the block fits. This module also exports blocks at static places
+(`static_slicing.py`). Elsewhere: many blocks at once (`gather.py`, `scatter.py`), and the indexing
+syntax `x[...]` (frontend).
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def _lower_dynamic_slice(
     return hlo.dynamic_slice(x, lower_starts(context, starts, slice_sizes), slice_sizes)
 
 
-# Shapes, start indices and block sizes of samples, blocks that stick out and empty ones among them.
+# Shapes, start indices and block sizes of samples, including blocks out of bounds and empty ones.
 _SAMPLE_BLOCKS: tuple[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]], ...] = (
     ((4, 5), (1, 2), (2, 3)),
     ((4, 5), (3, -2), (2, 3)),
@@ -169,7 +169,7 @@ def dynamic_slice(
     *,
     allow_negative_indices: bool | Sequence[bool] = True,
 ) -> Value:
-    """Returns a block at indices that need not be known while tracing.
+    """Returns a block at indices that may be unknown while tracing.
 
     Args:
         operand: The array.
@@ -202,7 +202,7 @@ def dynamic_slice_in_dim(
     *,
     allow_negative_indices: bool = True,
 ) -> Value:
-    """Slices along one axis at an index that need not be known while tracing."""
+    """Slices along one axis at an index that may be unknown while tracing."""
     operand = as_value(operand)
     axis = canonical_axis("dynamic_slice_in_dim", axis, operand.ndim)
     sizes = (*operand.shape[:axis], index(slice_size), *operand.shape[axis + 1 :])
@@ -224,7 +224,7 @@ def dynamic_index_in_dim(
     *,
     allow_negative_indices: bool = True,
 ) -> Value:
-    """Returns the entry along one axis at an index that need not be known while tracing.
+    """Returns the entry along one axis at an index that may be unknown while tracing.
 
     >>> from axir.dialect.core.array import as_array
     >>> dynamic_index_in_dim(as_array(np.arange(6).reshape(2, 3)), 1, keepdims=False)
@@ -346,7 +346,7 @@ def dynamic_update_slice(
     *,
     allow_negative_indices: bool | Sequence[bool] = True,
 ) -> Value:
-    """Returns an array in which a block is replaced, at indices that need not be known yet.
+    """Returns an array with a block replaced, at indices that may be unknown while tracing.
 
     Args:
         operand: The array.
@@ -379,7 +379,7 @@ def dynamic_update_slice_in_dim(
     *,
     allow_negative_indices: bool = True,
 ) -> Value:
-    """Replaces a block along one axis, at an index that need not be known while tracing."""
+    """Replaces a block along one axis, at an index that may be unknown while tracing."""
     operand = as_value(operand)
     axis = canonical_axis("dynamic_update_slice_in_dim", axis, operand.ndim)
     starts = _starts_along(operand, start_index, axis)
@@ -396,13 +396,13 @@ def dynamic_update_index_in_dim(
     *,
     allow_negative_indices: bool = True,
 ) -> Value:
-    """Replaces the entry along one axis at an index that need not be known while tracing.
+    """Replaces the entry along one axis at an index that may be unknown while tracing.
 
     Args:
         operand: The array.
         update: The entry, with or without the axis.
-        index: Where.
-        axis: Along which axis.
+        index: Its place.
+        axis: The axis.
         allow_negative_indices: Whether a negative index counts from the end.
     """
     operand, update = as_value(operand), as_value(update)

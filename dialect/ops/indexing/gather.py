@@ -68,7 +68,7 @@ from .lowered_indices import LoweredIndices
 __all__ = ["GatherDimensionNumbers", "GatherScatterMode", "gather"]
 
 
-# A fill value as a parameter: a number, a complex one as its two parts; None for the default.
+# A fill value as a parameter: a number, or the two parts of a complex one; None for the default.
 FillValue: TypeAlias = bool | int | float | tuple[float, float] | None
 
 
@@ -87,22 +87,23 @@ def gather(
 
     Args:
         operand: The array of rank n.
-        start_indices: Integers of shape `(*batch, k)`: one vector per window, which says where it
-            starts in k of the operand's dimensions.
-        dimension_numbers: Which dimension is which.
+        start_indices: Integers of shape `(*batch, k)`: one vector per window, with its start in k
+            of the operand's dimensions.
+        dimension_numbers: The roles of the dimensions.
         slice_sizes: Size of the windows in each of the n dimensions.
         unique_indices: The promise that no element is read twice.
         indices_are_sorted: The promise that the index vectors increase.
-        mode: What to do where a window does not fit: 'clip', 'fill' or 'promise_in_bounds' (by
+        mode: The treatment of windows that do not fit: 'clip', 'fill' or 'promise_in_bounds' (by
             default). Negative indices do not count from the end.
-        fill_value: For 'fill'. By default NaN, the smallest signed or the largest unsigned integer.
+        fill_value: The value for 'fill'. By default NaN, the smallest signed or the largest
+            unsigned integer.
 
     Returns:
         An array of the operand's dtype, with the batch and the window dimensions.
 
     Raises:
-        ShapeError, ParameterError: where shapes, sizes and dimension numbers do not fit.
-        DTypeError: where the indices are not integers.
+        ShapeError, ParameterError: if shapes, sizes and dimension numbers do not fit.
+        DTypeError: if the indices are not integers.
 
     >>> import numpy as np
     >>> rows = GatherDimensionNumbers((1,), (0,), (0,))
@@ -125,7 +126,7 @@ def gather(
 
 
 def _fill_parameter(value: UserObject) -> FillValue:
-    """Returns a fill value as a parameter: a Python number, a complex one as its two parts."""
+    """Returns a fill value as a parameter: a Python number, or the two parts of a complex one."""
     if value is None or type(value) in (bool, int):
         return value
     if isinstance(value, (np.ndarray, np.generic, ConcreteArray)):
@@ -135,7 +136,7 @@ def _fill_parameter(value: UserObject) -> FillValue:
             return value.real, value.imag
         value = value.real
     if isinstance(value, float) and np.isnan(value):
-        return None  # the default, and unlike NaN equal to itself
+        return None  # the default; unlike NaN, it equals itself
     if not isinstance(value, (bool, int, float)):
         raise ParameterError(
             f"gather: fill_value must be a number, not {value!r}.",
@@ -145,7 +146,7 @@ def _fill_parameter(value: UserObject) -> FillValue:
 
 
 def _fill_scalar(value: FillValue, dtype: np.dtype) -> np.ndarray:
-    """Returns the element that stands for windows that do not fit."""
+    """Returns the fill value of windows that do not fit."""
     keys: AnyDtype = dtypes.as_dtype(dtype)
     if dtypes.is_key(keys):
         word = _fill_scalar(value, dtypes.uint32)

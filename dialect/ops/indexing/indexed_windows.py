@@ -1,4 +1,4 @@
-"""Where the windows of gathers and scatters lie: what both share.
+"""Shared code of gathers and scatters: the places of their windows.
 
 A gather reads, and a scatter writes, one window of the operand per index vector. This file has the
 modes for windows that do not fit, checks of dimension numbers, and the arithmetic that turns index
@@ -24,7 +24,7 @@ from axir.dialect.core.types import ShapedArray
 
 CLIP, FILL, PROMISE_IN_BOUNDS = "clip", "fill", "promise_in_bounds"
 _LARGEST_INT64 = 2**63 - 1
-# Offsets of the elements of a window are remembered up to this many.
+# The largest number of cached offsets of a window's elements.
 _REMEMBERED_OFFSETS = 4096
 
 
@@ -116,7 +116,7 @@ def is_sorted_in_range(dimensions: Sequence[int], ndim: int) -> bool:
 
 
 class GatherDimensionNumbers(NamedTuple):
-    """How the dimensions of a gather's operand, indices and result correspond.
+    """The correspondence of a gather's operand, index and result dimensions.
 
     Attributes:
         offset_dims: Result dimensions that run over the windows.
@@ -142,7 +142,7 @@ class Windows:
     Attributes:
         limits: For each entry of an index vector, the largest start where the window fits.
         strides: For each entry of an index vector, the stride of its axis in the position.
-        permutation: Canonical axis for each result axis, or None where they agree.
+        permutation: Canonical axis for each result axis, or None if they agree.
         take_axis: The operand axis if a plain `numpy.take` along it suffices, else None.
         take_permutation: For each result axis the axis in the result of `take`, or None if they
             agree.
@@ -215,7 +215,7 @@ class Windows:
         return offsets
 
     def batch_positions(self, starts: np.ndarray) -> np.ndarray:
-        """Returns, in the batch shape, where the windows start, from index vectors that fit."""
+        """Returns the starts of windows as positions in the batch shape, if all windows fit."""
         positions = np.asarray(starts @ self.strides)
         for d, axis in self._batching:
             shape = [1] * self.batch_rank
@@ -250,7 +250,7 @@ def _unless_identity(permutation: tuple[int, ...]) -> tuple[int, ...] | None:
 
 
 def as_int64(indices: np.ndarray) -> np.ndarray:
-    """Returns indices as int64; unsigned ones too large for it stay out of every array's bounds."""
+    """Returns indices as int64; unsigned ones beyond int64 stay out of bounds of every array."""
     if indices.dtype == np.uint64:
         indices = np.minimum(indices, _LARGEST_INT64)
     return indices.astype(np.int64, copy=False)
@@ -262,8 +262,8 @@ def check_index_type(name: str, indices: ShapedArray, count: int, batch_rank: in
     Args:
         name: The op.
         indices: Type of the index vectors; the vectors lie along the last axis.
-        count: How many entries each vector must have.
-        batch_rank: How many further axes there must be; None for any number.
+        count: The required number of entries of each vector.
+        batch_rank: The required number of further axes; None for any number.
     """
     if not dtypes.is_integer(indices.dtype):
         raise DTypeError(

@@ -21,12 +21,12 @@ _LARGEST_INT32 = 2**31 - 1
 
 
 class LoweredIndices:
-    """Index vectors in StableHLO: signed integers wide enough, and which of their windows fit.
+    """Index vectors in StableHLO: wide enough signed integers, and marks of windows that fit.
 
     Args:
         indices: The index vectors, along the last axis.
         indices_type: Their type.
-        limits: For each entry, the largest start at which the window fits.
+        limits: For each entry, the largest start where the window fits.
     """
 
     def __init__(self, indices: ir.Value, indices_type: ShapedArray, limits: Sequence[int]):
@@ -62,7 +62,7 @@ class LoweredIndices:
         return hlo.reduce([inside], [true], [len(batch_shape)], hlo.and_)[0]
 
     def for_gather(self) -> ir.Value:
-        """Returns the indices in a signed type, where a gather clamps them as before."""
+        """Returns the indices in a signed type; a gather clamps them as in their own type."""
         if self._given_type.dtype == self._dtype:
             return self._given
         return self.clipped()
@@ -74,7 +74,7 @@ class LoweredIndices:
         return hlo.convert(hlo.select(self.inside(), self._given, self._row(1)), self._dtype)
 
     def clipped(self) -> ir.Value:
-        """Returns the indices moved to where the windows fit."""
+        """Returns the indices, moved so that the windows fit."""
         clipped = hlo.clamp(self._zeros(), self._given, self._row())
         return hlo.convert(clipped, self._dtype)
 

@@ -1,8 +1,8 @@
 """The scatter family: windows written, or combined, into an array at computed positions.
 
-The ops behind `x.at[indices].set(y)` and its relatives. Elsewhere: `gather` (`gather.py`), updates
-at one computed position (`dynamic_slicing.py`), segment sums and NumPy's indexing syntax
-(frontend).
+These are the ops behind `x.at[indices].set(y)` and its relatives. Elsewhere: `gather`
+(`gather.py`), updates at one computed position (`dynamic_slicing.py`), segment sums and NumPy's
+indexing syntax (frontend).
 """
 
 from __future__ import annotations
@@ -109,16 +109,16 @@ def _evaluate(
     return result
 
 
-# What so many updates lose one after the other is little.
+# The rounding error of so many updates one after the other is small.
 _FEW = 1024
-# So many updates are widened at a time.
+# Number of updates that are widened at a time.
 _CHUNK = 1 << 16
 
 
 def _combine_at(
     combine: np.ufunc, flat: np.ndarray, positions: np.ndarray, updates: np.ndarray
 ) -> None:
-    """Combines elements with updates one after the other, many of them in double precision."""
+    """Combines elements with updates one after the other; many updates in double precision."""
     wide = dtypes.complex128 if dtypes.is_complex(flat.dtype) else dtypes.float64
     is_rounded = combine in (np.add, np.multiply) and dtypes.is_inexact(flat.dtype)
     if positions.size <= max(_FEW, 2 * flat.size) or not is_rounded or flat.dtype == wide:
@@ -133,7 +133,7 @@ def _combine_at(
 
 
 def placed(geometry: Windows, indices: np.ndarray, mode: str) -> tuple[np.ndarray, Any]:
-    """Returns index vectors as the mode wants them, and which fit (None if all do)."""
+    """Returns index vectors adapted to the mode, and marks of those that fit (None if all do)."""
     indices = as_int64(indices)
     if mode == CLIP:
         return geometry.clip(indices), None
@@ -147,7 +147,7 @@ def placed(geometry: Windows, indices: np.ndarray, mode: str) -> tuple[np.ndarra
 def _gather_like(
     source: Value, indices: Value, updates_shape: tuple[int, ...], params: Params
 ) -> Value:
-    """Reads where the scatter writes; zeros for windows that it drops."""
+    """Reads at the positions that the scatter writes; zeros for windows that it drops."""
     numbers = params["dimension_numbers"]
     return gather(
         source,
@@ -166,7 +166,7 @@ def _has_unique_windows(indices_shape: tuple[int, ...], params: Params) -> bool:
 
 
 def _winners(operand: ShapedArray, indices: Value, updates: ShapedArray, params: Params) -> Value:
-    """Tells for each update whether its value stays, where several windows hit one element."""
+    """Tells for each update whether its value stays, if several windows hit one element."""
     batch_shape = indices.shape[:-1]
     count = math.prod(batch_shape)
     numbers = params["dimension_numbers"]
@@ -186,7 +186,7 @@ def _zero_like(out: Value) -> Zero:
 def _scatter_jvp(
     primals: Sequence[Value], tangents: Sequence[Tangent], out: Value, **params: Param
 ) -> Tangents:
-    # The tangents meet the same indices, so the update that stays is the same as of the primals.
+    # The tangents use the same indices, so the same updates stay as in the primals.
     operand_tangent, _, updates_tangent = tangents
     if type(operand_tangent) is Zero and type(updates_tangent) is Zero:
         return _zero_like(out)
@@ -366,14 +366,14 @@ def lower_scatter(
     numbers = dimension_numbers
     sizes = window_sizes(operand_type.shape, updates_type.shape, numbers)
     if indices_type.shape == (0,) and sizes == operand_type.shape:
-        # One window, which is the whole operand.
+        # One window: the whole operand.
         return body(operand, hlo.reshape(updates, sizes))
     limits = [operand_type.shape[d] - sizes[d] for d in numbers.scatter_dims_to_operand_dims]
     lowered = LoweredIndices(indices, indices_type, limits)
     if mode == CLIP:
         vectors = lowered.clipped()
     elif any(sizes[d] > 1 for d in numbers.scatter_dims_to_operand_dims):
-        # StableHLO drops single elements that are outside; a window goes as a whole.
+        # StableHLO drops single elements out of bounds; here a window is dropped as a whole.
         extents = [operand_type.shape[d] for d in numbers.scatter_dims_to_operand_dims]
         vectors = lowered.outside_unless(lowered.fits(), extents)
     else:
@@ -585,7 +585,7 @@ def scatter_sub(
     unique_indices: bool = False,
     mode: UserObject = None,
 ) -> Value:
-    """Subtracts windows from an array; arguments as of `scatter_add`."""
+    """Subtracts windows from an array; takes the arguments of `scatter_add`."""
     operand, updates = match_scalars(operand, updates)
     return scatter_add(
         operand, scatter_indices, neg(updates), dimension_numbers,

@@ -112,7 +112,7 @@ def _jvp(
     jaxpr: Function,
     **params: Param,
 ) -> Tangents:
-    """Applies the function's tangent to the elements, which are named once each."""
+    """Applies the function's tangent to the elements; each must occur only once."""
     operand, indices = primals
     if type(tangents[0]) is Zero:
         return Zero(out.aval.to_tangent_aval())
@@ -170,9 +170,9 @@ def _lower(
     update_shape: tuple[int, ...],
     **params: Param,
 ) -> MlirValues:
-    """Counts how often each element is named, and applies the function in as many rounds.
+    """Counts the occurrences of each element, and applies the function in as many rounds.
 
-    The computation of a `stablehlo.scatter` may be any, but backends know the usual ones only.
+    A `stablehlo.scatter` may have any computation, but backends support only the usual ones.
     """
     array, index_type = context.types_in
     int32 = np.dtype(np.int32)
@@ -318,19 +318,19 @@ def scatter_apply(
 
     Args:
         operand: The array.
-        scatter_indices: As of `scatter`.
-        func: Elementwise function of one scalar. It is applied as often as an element is named.
-        dimension_numbers: As of `scatter`.
-        update_shape: The shape that updates would have: the batch and the window dimensions.
+        scatter_indices: As in `scatter`.
+        func: Elementwise function of one scalar. It is applied once per occurrence of an element.
+        dimension_numbers: As in `scatter`.
+        update_shape: The shape of updates in `scatter`: the batch and the window dimensions.
         indices_are_sorted: The promise that the index vectors increase.
         unique_indices: The promise that no two windows overlap, which derivatives need.
-        mode: As of `scatter`.
+        mode: As in `scatter`.
 
     Returns:
         The updated array, of the operand's type.
 
     Raises:
-        ShapeError, ParameterError: where shapes and dimension numbers do not fit.
+        ShapeError, ParameterError: if shapes and dimension numbers do not fit.
         DTypeError: if the function returns another type than it got.
 
     >>> from axir.dialect.ops.elementwise.arithmetic import neg

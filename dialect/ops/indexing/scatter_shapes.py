@@ -1,4 +1,4 @@
-"""Shapes of scatters: dimension numbers, inference, windows. The ops stand in `scatter.py`."""
+"""Shapes of scatters: dimension numbers, inference, windows. Elsewhere: the ops (`scatter.py`)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .indexed_windows import (
 
 
 class ScatterDimensionNumbers(NamedTuple):
-    """How the dimensions of a scatter's operand, indices and updates correspond.
+    """The correspondence of a scatter's operand, index and update dimensions.
 
     Attributes:
         update_window_dims: Dimensions of the updates that run over the windows.

@@ -32,11 +32,11 @@ _INDEX_LIMIT = np.iinfo(np.int32).max
 
 
 class NegativeStartError(OutOfBoundsError, ValueError):
-    """A start index is negative where that does not mean to count from the end."""
+    """A start index is negative, but negative indices do not count from the end here."""
 
 
 def check_number(name: str, what: str, count: int, operand: ShapedArray) -> None:
-    """Raises the user's error unless there is one of something for each dimension."""
+    """Raises the user's error unless a sequence has one entry for each dimension."""
     if count != operand.ndim:
         raise ParameterError(
             f"{name}: {count} {what} were given for the {operand.ndim} dimensions of {operand}."
@@ -89,7 +89,7 @@ def block(
 def lower_starts(
     context: LoweringContext, starts: Sequence[ir.Value], sizes: Sequence[int]
 ) -> list[ir.Value]:
-    """Start indices in a signed dtype wide enough for the extents."""
+    """Returns start indices in a signed dtype wide enough for the extents."""
     dtype = context.types_in[-1].dtype
     if dtype in (dtypes.int32, dtypes.int64):
         return list(starts)
@@ -161,7 +161,7 @@ def _wrap(start: Operand, extent: int) -> Operand:
         return start + extent if start < 0 else start
     start = as_value(start)
     if start.shape or start.dtype not in dtypes.SIGNED:
-        return start  # unsigned, or not an index: for `infer` to judge
+        return start  # unsigned, or not an index: `infer` checks it
     if is_symbolic_dim(extent):
         start = start if start.dtype.itemsize > 2 else convert_element_type(start, dtypes.int32)
         wrapped = add(start, convert_element_type(as_traced(extent), start.dtype))
@@ -192,7 +192,7 @@ def one_dtype(starts: Sequence[UserObject]) -> list[Operand]:
         return match_scalars(*starts)
     common, _ = dtypes.promote((dtype, False) for dtype in kinds)
     if not dtypes.is_integer(common):
-        return match_scalars(*starts)  # unequal dtypes: for `infer` to refuse
+        return match_scalars(*starts)  # unequal dtypes: `infer` refuses them
     return [
         start
         if type(start) is not int and start.dtype == common
@@ -202,7 +202,7 @@ def one_dtype(starts: Sequence[UserObject]) -> list[Operand]:
 
 
 def stack_starts(starts: Sequence[Value], axes: Sequence[int | None], size: int) -> Value:
-    """Joins start indices, each with a batch axis or without, into rows of one index each."""
+    """Joins start indices, with or without a batch axis, into rows with one vector each."""
     columns = [
         broadcast_in_dim(start, (size, 1), () if axis is None else (0,))
         for start, axis in zip(starts, axes, strict=True)

@@ -210,8 +210,8 @@ def index_in_dim(operand: Operand, index: int, axis: int = 0, keepdims: bool = T
 
     Args:
         operand: The array.
-        index: Which entry; negative ones count from the end.
-        axis: Along which axis.
+        index: The index of the entry; negative ones count from the end.
+        axis: The axis.
         keepdims: Whether the axis stays, with extent 1.
 
     Raises:

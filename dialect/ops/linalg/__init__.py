@@ -1,9 +1,9 @@
-"""Linear algebra: decompositions of matrices, and equations with triangular ones.
+"""Linear algebra: decompositions of matrices, and triangular equations.
 
-An op per decomposition, with LAPACK as the evaluator and, where the code runs in the calling
-process, as the lowering. Elsewhere the portable algorithms of `blocked`, `householder` and `jacobi`
-stand in, written with elementary ops and loops. Elsewhere: solving, inverses, determinants and
-functions of matrices, which the frontend makes of these ops.
+Each decomposition is an op. LAPACK evaluates it, and is also its lowering if the code runs in the
+calling process. In other programs the portable algorithms of `blocked`, `householder` and `jacobi`
+replace LAPACK; they are written with elementary ops and loops. Elsewhere: solving, inverses,
+determinants and functions of matrices, which the frontend builds from these ops.
 """
 
 from __future__ import annotations

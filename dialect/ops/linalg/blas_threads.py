@@ -22,15 +22,15 @@ import numpy as np
 
 from axir.dialect.core.annotations import Param, Returning
 
-# From 32 x 32 numbers on OpenBLAS makes parts of a triangular system, and from 96 x 96 on of a
-# product of a matrix and a vector. A second thread pays from about 512 x 512 on, where both have a
-# core; where one has not, a system of 32 x 32 took 4 ms instead of 4 us.
+# OpenBLAS divides a triangular system from 32 x 32 numbers on, and a product of a matrix and a
+# vector from 96 x 96 on. A second thread pays from about 512 x 512 on, if both threads have a core.
+# If one has no core, a system of 32 x 32 took 4 ms instead of 4 us.
 _FEWEST, _MANY = 32 * 32, 512 * 512
 _AFFIXES = list(itertools.product(("", "scipy_"), ("", "64_", "_64")))
 
 
 class _Library:
-    """A copy of OpenBLAS in this process: NumPy and SciPy each bring one."""
+    """A copy of OpenBLAS in this process; NumPy and SciPy have one each."""
 
     def __init__(self, library: ctypes.CDLL):
         self.get = _symbol(library, "openblas_get_num_threads")
@@ -96,7 +96,7 @@ _one_thread = _OneThread()
 
 
 def in_fitting_threads(evaluate: Returning[object]) -> Returning[object]:
-    """Returns a function of arrays of matrices that takes one thread where more do not pay."""
+    """Returns a function of arrays of matrices that uses one thread where more do not pay."""
 
     @functools.wraps(evaluate)
     def run(*operands: np.ndarray, **params: Param) -> object:

@@ -1,4 +1,4 @@
-"""Cholesky, triangular solution and LU of elementary ops: blocks within loops.
+"""Cholesky, triangular solution and LU, written with elementary ops: blocks within loops.
 
 A loop over blocks of columns holds a loop over the columns of a block, so that the program does not
 grow with the matrix, while most of the arithmetic is in matrix products. Golub & Van Loan (2013),
@@ -202,7 +202,7 @@ def _first_largest(weight: Value) -> Value:
 
 def _lu_column(panel: Value, j: Value, place: Value) -> Value:
     column, row = columns_at(panel, j, 1), rows_at(panel, place, 1)
-    below = div(column, nonzero(columns_at(row, j, 1)))  # a singular matrix is not scaled there
+    below = div(column, nonzero(columns_at(row, j, 1)))  # zero pivots do not scale
     columns = columns_of(panel)
     changed = where(gt(columns, j), sub(panel, mul(below, row)), panel)
     return where(gt(rows_of(panel), place), where(eq(columns, j), below, changed), panel)
@@ -229,7 +229,7 @@ def _eliminate(a: Value, panel: Value, start: Value) -> Value:
 
 
 def apply_pivots(pivots: Value, size: int) -> Value:
-    """Returns the permutation of `size` rows that a sequence of exchanges amounts to."""
+    """Returns the permutation of `size` rows that equals a sequence of exchanges."""
     batch, count = pivots.shape[:-1], pivots.shape[-1]
     flat = reshape(pivots, (int(np.prod(batch)), count, 1))
     order = positions(flat, (flat.shape[0], size, 1), 1)

@@ -21,7 +21,7 @@ from .matrices import adjoint, hermitian_of, lower_part, matmul, on_diagonal
 from .rules import check_matrix, declare_decomposition, drawn_samples, random_hermitian
 from .triangular_solve import triangular_solve
 
-# Up to this extent sums along rows, in vectors, are as fast as LAPACK's blocks.
+# Up to this extent vectorized sums along rows are as fast as LAPACK's blocks.
 _SMALL = 256
 
 

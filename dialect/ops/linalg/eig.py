@@ -61,13 +61,13 @@ def eig(
         x: Matrices of shape (..., n, n).
         compute_left_eigenvectors: Whether to return u with u^H x = w u^H.
         compute_right_eigenvectors: Whether to return v with x v = v w.
-        enable_eigvec_derivs: Of no consequence: eigenvectors always have derivatives.
-        implementation, use_magma: Of no consequence: there is one implementation.
+        enable_eigvec_derivs: Has no effect: eigenvectors always have derivatives.
+        implementation, use_magma: Have no effect: there is one implementation.
 
     Returns:
-        A list of complex arrays: eigenvalues (..., n) in LAPACK's order, and the eigenvectors asked
-        for as columns (..., n, n), of length one and with a real largest component. NaN where x
-        holds NaN or infinities.
+        A list of complex arrays: eigenvalues (..., n) in LAPACK's order, and the requested
+        eigenvectors as columns (..., n, n), of length one and with a real largest component. NaN
+        where x holds NaN or infinities.
 
     Raises:
         ShapeError: unless the matrices are square.
@@ -123,14 +123,14 @@ def _eigen(x: np.ndarray, has_left: bool, has_right: bool) -> list[np.ndarray] |
         numbers = values[0]
     else:
         numbers = values[0] + 1j * values[1]
-        is_paired = values[1] > 0  # the first one of each conjugate pair
+        is_paired = values[1] > 0  # the first eigenvalue of each conjugate pair
         left, right = (_complex_columns(vectors, is_paired) for vectors in (left, right))
     chosen = [v for v, is_wanted in ((left, has_left), (right, has_right)) if is_wanted]
     return [numbers, *chosen]
 
 
 def _complex_columns(vectors: np.ndarray, is_paired: np.ndarray) -> np.ndarray:
-    """Combines real and imaginary parts, which LAPACK stores in two columns for each pair."""
+    """Combines real and imaginary parts; LAPACK stores them in two columns per pair."""
     if vectors.shape[0] != is_paired.shape[0]:
         return vectors
     result = vectors.astype(_COMPLEX[vectors.dtype])

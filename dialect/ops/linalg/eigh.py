@@ -152,14 +152,14 @@ def gaps_between(values: Value) -> Value:
 
 
 def weighted_projector(vectors: Value, others: Value) -> Value:
-    """Returns the sum of k v_k u_k^H over columns k = 1, 2, ..., blind to their common phases."""
+    """Returns the sum of k v_k u_k^H over columns k = 1, 2, ..., independent of common phases."""
     columns = positions(vectors, vectors.shape, vectors.ndim - 1)
     weights = add(convert_element_type(columns, vectors.dtype), 1)
     return matmul(mul(vectors, weights), adjoint(others))
 
 
 def off_zero(x: Value) -> Value:
-    """Moves numbers away from zero, next to which no difference is small."""
+    """Moves numbers away from zero, because near zero no relative difference is small."""
     return add(x, 1 + 1j if dtypes.is_complex(x.dtype) else 1)
 
 

@@ -1,4 +1,4 @@
-"""`geqrf`: QR as LAPACK packs it, the reflections below the triangle."""
+"""`geqrf`: QR in LAPACK's packed form, with the reflections below the triangle."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ from .stacks import (
 
 
 def factor_qr(x: Value, is_pivoting: bool = False) -> list[Value]:
-    """Returns the packed reflections above which r stands, their factors tau, and column pivots."""
+    """Returns r with the packed reflections below it, their factors tau, and column pivots."""
     batch, (height, width) = x.shape[:-2], x.shape[-2:]
     size = min(height, width)
     a = stacked(x)
@@ -105,7 +105,7 @@ def _side_by_side(*values: Value) -> Value:
 
 
 def _largest_column(a: Value, j: Value) -> Value:
-    """Returns which column from j on is longest below the diagonal, as (batch, 1, 1)."""
+    """Returns the number of the longest column from j on, below the diagonal, as (batch, 1, 1)."""
     lengths = sum_over(where(ge(rows_of(a), j), squared(a), 0), 1)
     lengths = where(ge(columns_of(lengths), j), lengths, -1)
     return reshape(argmax(lengths, 2, np.int32), (a.shape[0], 1, 1))
@@ -130,7 +130,7 @@ def multiply_reflections(packed: Value, taus: Value, width: int | None = None) -
 def orthonormal_and_triangle(
     x: Value, *, full_matrices: bool, pivoting: bool = False
 ) -> list[Value]:
-    """Returns q and r as the op `qr` does, and the pivots if asked for."""
+    """Returns q and r as the op `qr` does, and the pivots if requested."""
     height, width = x.shape[-2:]
     size = min(height, width)
     packed, taus, order = factor_qr(x, pivoting)

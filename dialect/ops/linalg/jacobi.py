@@ -122,7 +122,7 @@ def _sweep_until(
 
 
 def _scaled(a: Value) -> tuple[Value, Value]:
-    """Returns the largest modulus in each matrix (batch, 1), or one, and the matrices by it."""
+    """Returns the largest modulus in each matrix (batch, 1), or one, and the scaled matrices."""
     scale = nonzero(reduce_max(modulus(a), (1, 2)))
     divisor = reshape(scale, (a.shape[0], 1, 1))
     return reshape(scale, (a.shape[0], 1)), div(a, to_dtype(divisor, a.dtype))
@@ -178,7 +178,7 @@ def _hermitian_sweep(a: Value, vectors: Value) -> list[Value]:
 
 
 def _sorted(values: Value) -> tuple[Value, Value]:
-    """Returns numbers (batch, n) in ascending order, and where they stood."""
+    """Returns numbers (batch, n) in ascending order, and their former places."""
     places = positions(values, values.shape, 1)
     values, places = sort((values, places), dimension=1, num_keys=1)
     return values, places
@@ -244,7 +244,7 @@ def _tall_singular_vectors(a: Value, full_matrices: bool) -> tuple[Value, Value,
 
 
 def _directions(rows: Value) -> Value:
-    """Returns orthogonal columns at length one, and some further direction for zeros."""
+    """Returns orthogonal columns scaled to length one; zero columns become other directions."""
     packed, taus, _ = factor_qr(rows)
     signs = real_part(diagonal(upper_part(packed)))
     signs = where(lt(signs, 0), filled(signs, signs.shape, -1), 1)

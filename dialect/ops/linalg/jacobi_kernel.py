@@ -1,7 +1,7 @@
 """Eigenvalues of small real symmetric matrices as a kernel, by Jacobi's rotations.
 
 Golub, Van Loan, Matrix Computations, 4th edition, 8.5: row by row, each rotation makes one element
-off the diagonal zero, until all of them together are small. The matrix is divided by its largest
+off the diagonal zero, until the sum of all of them is small. The matrix is divided by its largest
 element first, so that nothing overflows or vanishes.
 """
 
@@ -119,7 +119,7 @@ def _rotation(first: Scalar, second: Scalar, between: Scalar) -> tuple[Scalar, S
 
 
 def _sort_in(vectors: Memory, values: Memory, i: Scalar) -> None:
-    """Brings the least value from number i on to place i, and its vector with it."""
+    """Brings the least value from number i on to place i, together with its vector."""
     size = values.shape[0]
 
     def smaller(j: Scalar, least: Scalar, place: Scalar) -> tuple[Scalar, Scalar]:

@@ -1,9 +1,9 @@
 """Decompositions of small real matrices as kernels: one dispatch for a whole stack of them.
 
 A call of LAPACK costs more than the arithmetic of a small matrix, and the portable forms loop over
-blocks, a dispatch each. The kernels are the textbook algorithms (Golub, Van Loan, Matrix
+blocks, with a dispatch for each. The kernels are the textbook algorithms (Golub, Van Loan, Matrix
 Computations, 4th edition: 3.1 triangular systems, 3.4.1 partial pivoting, 4.2 Cholesky), element by
-element. Elsewhere: when they are used (`rules.py`).
+element. Elsewhere: the choice of a kernel (`rules.py`).
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def cholesky(a: Memory, factor: Memory) -> None:
 
         factor[j, j] = pivot
 
-    # A pivot that is no number makes none of all that follow: the last one tells.
+    # A pivot of nan makes all later pivots nan, so the last one shows the failure.
     is_bad = is_nan(factor[size - 1, size - 1])
 
     @when(is_bad)
@@ -127,7 +127,7 @@ def _clear(x: Memory) -> None:
 
 
 def _product_of_rows(x: Memory, i: Scalar, j: Scalar, count: Scalar) -> Scalar:
-    """Returns the sum of the products of the first elements of two rows, behind which are zeros."""
+    """Returns the sum of the products of two rows' first elements; zeros follow them."""
     lanes = _VECTOR_BITS // x.element.width
     nothing, whole = x.constant(0.0), x.shape[1] // lanes * lanes
     end = index(0)
@@ -179,9 +179,9 @@ def substitute(
     entry: Entry, x: Memory, at: Callable[[Scalar, Scalar], Position], size: int, columns: int, *,
     is_forward: bool, is_unit: bool,
 ) -> None:  # fmt: skip
-    """Solves for the rows of x, where the right-hand sides are, one after the other.
+    """Solves for the rows of x one after the other, in place of the right-hand sides.
 
-    `at(i, c)` is where row i of column c lies.
+    `at(i, c)` is the position of row i of column c.
     """
 
     @each(0, size)
@@ -209,7 +209,7 @@ def substitute(
 
 
 def lu(a: Memory, packed: Memory, pivots: Memory, order: Memory) -> None:
-    """Computes the factors, packed, the pivots, and the permutation that these make."""
+    """Computes the packed factors, the pivots, and their permutation."""
     height, width = a.shape
     fill(packed, lambda i, j: a[i, j])
 
@@ -227,7 +227,7 @@ def lu(a: Memory, packed: Memory, pivots: Memory, order: Memory) -> None:
 
 
 def exchanges(pivots: Memory, order: Memory) -> None:
-    """Computes the permutation that a sequence of exchanges makes."""
+    """Computes the permutation that equals a sequence of exchanges."""
 
     @each(0, order.shape[0])
     def start(i: Scalar) -> None:
@@ -265,7 +265,7 @@ def _eliminate(x: Memory, k: Scalar) -> None:
 
     @each(k + 1, height)
     def row(i: Scalar) -> None:
-        # Below a pivot of zero all is zero, and stays so.
+        # Below a pivot of zero all elements are zero, and stay zero.
         factor = select(is_zero, x[i, k], x[i, k] / pivot)
         x[i, k] = factor
 
@@ -285,7 +285,7 @@ def lu_substitution(*, is_transposed: bool) -> Kernel:
 
     def kernel(packed: Memory, order: Memory, b: Memory, x: Memory) -> None:
         size, columns = x.shape
-        # Transposed, the solutions come in the order of the permutation.
+        # In the transposed case, the solutions have the order of the permutation.
         z = scratch(x.shape, x) if is_transposed else x
 
         @each(0, size)

@@ -33,7 +33,7 @@ from .triangular_solve import triangular_solve
 
 
 def lu(x: Operand) -> tuple[Value, Value, Value]:
-    """Factors matrices, their rows in another order, into l u by partial pivoting.
+    """Factors matrices with permuted rows into l u, by partial pivoting.
 
     Args:
         x: Matrices of shape (..., m, n).
@@ -93,13 +93,13 @@ def _evaluate(x: np.ndarray) -> list[np.ndarray]:
     return [factors, pivots, _permutation(pivots, height)]
 
 
-# From so many matrices on their exchanges are done side by side.
+# From this number of matrices on, their exchanges run side by side.
 _MANY = 64
 
 
 def _permutation(pivots: np.ndarray, size: int) -> np.ndarray:
     batch = pivots.shape[:-1]
-    # A row is exchanged with none that is not there.
+    # A row out of range is not exchanged.
     is_row = (pivots >= 0) & (pivots < size)
     pivots = np.where(is_row, pivots, np.arange(pivots.shape[-1], dtype=np.int32))
     order = np.empty((*batch, size), np.int32)
@@ -188,7 +188,7 @@ _lu: Primitive = declare_decomposition(
 
 
 def lu_pivots_to_permutation(pivots: Operand, permutation_size: int) -> Value:
-    """Returns the permutation of rows that a sequence of exchanges amounts to.
+    """Returns the permutation of rows that equals a sequence of exchanges.
 
     Args:
         pivots: int32 array of shape (..., k): row i was exchanged with row pivots[i].

@@ -86,8 +86,8 @@ def _evaluate(
     result = np.zeros(b.shape, b.dtype)
     if not b.size:
         return result
-    # Two calls of trsm: getrs wakes all threads of the library even for the smallest matrices. What
-    # lies in rows is the transposed matrix to BLAS, which solves from the other side.
+    # Two calls of trsm: getrs wakes all threads of the library even for the smallest matrices. BLAS
+    # reads a row-major matrix as its transpose, so it solves from the other side.
     trsm = routine("trsm", b.dtype)
     for place in np.ndindex(*b.shape[:-2]):
         order, packed = permutation[place], factors[place].T
@@ -142,7 +142,7 @@ def _batch(
     size = batch_size(operands, axes)
     a, factors, permutation, b = operands
     if axes[3] is not None and all(axis is None for axis in axes[:3]) and a.ndim == 2:
-        # One matrix for all: the batch becomes further right-hand sides.
+        # All elements share one matrix: the batch becomes further right-hand sides.
         b = moveaxis(b, axes[3], 2)
         x = _lu_solve.bind(
             a, factors, permutation, reshape(b, (b.shape[0], b.shape[1] * size)), **params
@@ -160,7 +160,7 @@ def _samples() -> list[Sample]:
         a = random_matrix(generator, (*shape[:-1], shape[-2]), dtype)
         b = random_matrix(generator, shape, dtype)
         args = (a, *_known_factors(a), b)
-        # Differences would take the factors for independent of the matrix.
+        # Finite differences would treat the factors as independent of the matrix.
         params = {"is_transposed": index % 2 == 1}
         samples.append(Sample(args, params, is_smooth=False, tolerance=256.0))
     return samples

@@ -1,7 +1,7 @@
-"""Small functions of matrices, in the last two axes of arrays, that rules and lowerings share.
+"""Small functions of matrices in the last two axes of arrays; rules and lowerings share them.
 
-They are traceable, take any batch axes in front, and write their masks as ops instead of as
-constants, so that a program over large matrices stays small.
+They are traceable, and take any batch axes in front. Their masks are ops instead of constants, so
+that a program over large matrices stays small.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from axir.dialect.program.tracer import Tracer
 
 
 def positions(like: Value, shape: tuple[int, ...], dimension: int) -> Value:
-    """Returns int32 numbers that count along a dimension, as an op where `like` is traced."""
+    """Returns int32 numbers that count along a dimension, as an op if `like` is traced."""
     iota = OPS["iota"]
     params = {"dtype": dtypes.int32, "shape": shape, "dimension": dimension}
     if type(like) is Tracer:
@@ -34,7 +34,7 @@ def positions(like: Value, shape: tuple[int, ...], dimension: int) -> Value:
 
 
 def filled(like: Value, shape: tuple[int, ...], value: complex, dtype: AnyDtype = None) -> Value:
-    """Returns an array of equal elements, as an op where `like` is traced; dtype of `like`."""
+    """Returns an array of equal elements with the dtype of `like`, as an op if `like` is traced."""
     one = scalar(value, like.dtype if dtype is None else dtype, weak_type=False)
     broadcast = OPS["broadcast_in_dim"]
     params = {"shape": shape, "broadcast_dimensions": ()}
@@ -44,7 +44,7 @@ def filled(like: Value, shape: tuple[int, ...], value: complex, dtype: AnyDtype 
 
 
 def diagonal_mask(like: Value, shape: tuple[int, ...]) -> Value:
-    """Returns where the row is the column."""
+    """Returns a mask that is true where the row number equals the column number."""
     rank = len(shape)
     return eq(positions(like, shape, rank - 2), positions(like, shape, rank - 1))
 
@@ -73,7 +73,7 @@ def upper_part(x: Value, offset: int = 0) -> Value:
 
 
 def _below_main(x: Value) -> Value:
-    """Returns how far below the main diagonal each element stands."""
+    """Returns the distance of each element below the main diagonal."""
     return sub(positions(x, x.shape, x.ndim - 2), positions(x, x.shape, x.ndim - 1))
 
 
@@ -104,7 +104,7 @@ def imaginary_only(x: Value) -> Value:
 
 
 def to_dtype(x: Value, dtype: np.dtype) -> Value:
-    """Turns real numbers into complex ones where the dtype asks for it."""
+    """Turns real numbers into complex ones if the dtype is complex."""
     if dtypes.is_complex(dtype) and not dtypes.is_complex(x.dtype):
         return complex_(x, filled(x, x.shape, 0))
     return x
@@ -129,7 +129,7 @@ def on_diagonal(x: Value) -> Value:
 
 
 def inverse_gaps(gaps: Value) -> Value:
-    """Returns 1 / gaps, and 0 on the diagonal, where the gaps are zero."""
+    """Returns 1 / gaps, and 0 on the diagonal, because the gaps are zero there."""
     is_diagonal = diagonal_mask(gaps, gaps.shape)
     return select_n(is_diagonal, div(1, select_n(is_diagonal, gaps, 1)), 0)
 

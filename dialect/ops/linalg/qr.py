@@ -49,7 +49,7 @@ from .rules import (
 )
 from .triangular_solve import triangular_solve
 
-# A few long columns are a kernel's work, too: so long, and with so many products.
+# Limits of the kernel for a few long columns: their length, and the number of products.
 _TALL_EXTENT = 512
 _WORK_OF_TALL = 1 << 14
 
@@ -63,7 +63,7 @@ def qr(
         x: Matrices of shape (..., m, n).
         pivoting: Whether columns are exchanged so that the diagonal of r descends.
         full_matrices: Whether q has m columns, else min(m, n).
-        use_magma: Of no consequence: there is one implementation.
+        use_magma: Has no effect: there is one implementation.
 
     Returns:
         q, r, and if pivoting the int32 permutation p with x[:, p] = q r. The diagonal of r is real,
@@ -123,8 +123,8 @@ def _jvp(
     """Walter & Lehmann (2010), Algorithmic differentiation of linear algebra functions.
 
     With m = q^H dx r^-1, dq = q w + (1 - q q^H) dx r^-1, where w is skew-Hermitian: below the
-    diagonal it is m, and on it i Im m, for r keeps a real diagonal. Columns behind the square part
-    of a wide r follow from r = q^H x.
+    diagonal it is m, and on it i Im m, because r keeps a real diagonal. Columns behind the square
+    part of a wide r follow from r = q^H x.
     """
     q, r, *order = outs
     fixed = [Zero(x.aval.to_tangent_aval()) for x in order]

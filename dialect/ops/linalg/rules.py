@@ -1,7 +1,7 @@
-"""What all decompositions share: their declaration, checks, batching, lowering, and samples.
+"""Shared code of all decompositions: declaration, checks, batching, lowering, and samples.
 
 The ops take any batch axes in front, so batching only moves an axis there. They are lowered to
-LAPACK in the calling process where that is possible, and else to a function of elementary ops.
+LAPACK in the calling process if possible, else to a function of elementary ops.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def declare_decomposition(
             absent.
         small: From MLIR values, the types of the results and the parameters to the results of a
             kernel for small real matrices on CPUs. Returns None for parameters without a kernel.
-        small_extent: The largest extent of these.
+        small_extent: The largest extent of small matrices.
         public_name: The name for users, if it differs.
         unsupported: For missing rules, the reason why they cannot exist.
         **rules: Further rules.
@@ -92,7 +92,7 @@ def declare_decomposition(
 
 
 def check_dtype(name: str, *types: ShapedArray) -> None:
-    """Raises `DTypeError` unless all operands have one dtype that LAPACK has.
+    """Raises `DTypeError` unless all operands have one dtype of LAPACK.
 
     Raises:
         DTypeError: so.
@@ -251,7 +251,7 @@ def decomposed_or_nan(
     x: np.ndarray,
     infer: Callable[[ShapedArray], Sequence[ShapedArray]],
 ) -> list[np.ndarray]:
-    """Decomposes a stack of matrices at once; NaN for those for which that fails."""
+    """Decomposes a stack of matrices at once; matrices with a failure get NaN."""
     try:
         return decompose(x)
     except np.linalg.LinAlgError:
@@ -266,7 +266,7 @@ def decomposed_or_nan(
 
 
 def _with_stack_beside_nan(samples: list[Sample]) -> list[Sample]:
-    """Adds the first sample in a stack of rank 6, beside one in which all numbers are nan."""
+    """Adds the first sample in a stack of rank 6, beside a matrix of nan."""
 
     def stack(x: np.ndarray) -> np.ndarray:
         other = np.full_like(x, np.nan) if dtypes.is_inexact(x.dtype) else x
@@ -289,7 +289,7 @@ def drawn_samples(
     """Returns samples of one operand, in each dtype in turn.
 
     Args:
-        seed: Of the random numbers.
+        seed: Seed of the random numbers.
         shapes: Shapes of the operand.
         draw: Draws it.
         params: From the number of a sample to its parameters.

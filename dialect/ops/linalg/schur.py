@@ -50,7 +50,7 @@ def schur(
         select_callable: Must be None.
 
     Returns:
-        t, and z if asked for. Of real matrices t is real, with a 2 by 2 block on the diagonal for
+        t, and z if requested. For real matrices t is real, with a 2 by 2 block on the diagonal for
         each pair of complex eigenvalues.
 
     Raises:
@@ -178,8 +178,8 @@ def tridiagonal(a: Operand, *, lower: bool = True) -> tuple[Value, Value, Value,
         lower: Whether the lower triangle is read, else the upper one.
 
     Returns:
-        The vectors of the Householder reflections that make up q, in the triangle read; the
-        diagonal (..., n) and the other one (..., n - 1) of t; and the factors tau (..., n - 1).
+        The vectors of q's Householder reflections, in the triangle that is read; the diagonal (...,
+        n) and the second diagonal (..., n - 1) of t; and the factors tau (..., n - 1).
 
     Raises:
         ShapeError: unless the matrices are square and not empty.

@@ -1,4 +1,4 @@
-"""Matrices as stacks of one batch axis, and blocks of them at places known only at run time.
+"""Matrices as stacks with one batch axis, and blocks of them at places known at run time.
 
 The portable algorithms use these functions on operands of shape (batch, rows, columns).
 """
@@ -54,7 +54,7 @@ def spread(x: Value, shape: tuple[int, ...]) -> Value:
 
 
 def where(is_chosen: Value, chosen: Any, other: Any) -> Value:
-    """Returns one of two values for each element, at least one an array; extents of 1 stretch."""
+    """Returns one of two values per element; at least one is an array, and extents of 1 stretch."""
     arrays = [x for x in (is_chosen, chosen, other) if np.ndim(x)]
     shape = np.broadcast_shapes(*(x.shape for x in arrays))
     mask, *cases = (spread(x, shape) if np.ndim(x) else x for x in (is_chosen, other, chosen))
@@ -62,12 +62,12 @@ def where(is_chosen: Value, chosen: Any, other: Any) -> Value:
 
 
 def rows_at(x: Value, start: Value, count: int) -> Value:
-    """Returns some rows, from one on that need not be known."""
+    """Returns some rows, from one on that may be unknown."""
     return _block(x, start, count, 1)
 
 
 def columns_at(x: Value, start: Value, count: int) -> Value:
-    """Returns some columns, from one on that need not be known."""
+    """Returns some columns, from one on that may be unknown."""
     return _block(x, start, count, 2)
 
 
@@ -77,12 +77,12 @@ def _block(x: Value, start: Value, count: int, axis: int) -> Value:
 
 
 def with_rows(x: Value, rows: Value, start: Value) -> Value:
-    """Returns x in which some rows are replaced."""
+    """Returns x with some rows replaced."""
     return dynamic_update_slice(x, rows, _starts(start, 1), allow_negative_indices=False)
 
 
 def with_columns(x: Value, columns: Value, start: Value) -> Value:
-    """Returns x in which some columns are replaced."""
+    """Returns x with some columns replaced."""
     return dynamic_update_slice(x, columns, _starts(start, 2), allow_negative_indices=False)
 
 
@@ -92,17 +92,17 @@ def _starts(start: Operand, axis: int) -> list[Operand]:
 
 
 def rows_of(x: Value) -> Value:
-    """Returns the row of each element, as an op where x is traced."""
+    """Returns the row of each element, as an op if x is traced."""
     return positions(x, x.shape, 1)
 
 
 def columns_of(x: Value) -> Value:
-    """Returns the column of each element, as an op where x is traced."""
+    """Returns the column of each element, as an op if x is traced."""
     return positions(x, x.shape, 2)
 
 
 def exchanged(x: Value, first: Value, second: Value, axis: int) -> Value:
-    """Exchanges two rows (axis 1) or columns: the first the same, the second its own in each."""
+    """Exchanges two rows (axis 1) or columns: all matrices share the first, not the second."""
     places = positions(x, x.shape, axis)
     is_second = eq(places, second)
     other = sum_over(where(is_second, x, 0), axis)
@@ -111,7 +111,7 @@ def exchanged(x: Value, first: Value, second: Value, axis: int) -> Value:
 
 
 def padded(x: Value, rows: int, columns: int) -> Value:
-    """Adds rows and columns of zeros behind."""
+    """Adds rows and columns of zeros at the end."""
     if (rows, columns) == tuple(x.shape[1:]):
         return x
     extra = (0, rows - x.shape[1], 0), (0, columns - x.shape[2], 0)
@@ -134,7 +134,7 @@ def sum_over(x: Value, axis: int) -> Value:
 
 
 def largest_over(x: Value, axis: int) -> Value:
-    """Returns the largest along an axis, which stays with extent 1."""
+    """Returns the largest elements along an axis, which stays with extent 1."""
     return reshape(reduce_max(x, (axis,)), _kept(x, axis))
 
 
@@ -155,7 +155,7 @@ def norm_over(x: Value, axis: int) -> Value:
 
 
 def nonzero(x: Value) -> Value:
-    """Returns x with ones for zeros, to divide by."""
+    """Returns x with ones in place of zeros, to divide by."""
     return where(is_zero(x), 1, x)
 
 
@@ -174,5 +174,5 @@ def taxicab(x: Value) -> Value:
 
 
 def is_zero(x: Value) -> Value:
-    """Returns where x is zero."""
+    """Returns a mask that is true where x is zero."""
     return eq(x, 0)

@@ -116,9 +116,9 @@ def _jvp(
     full_matrices: bool,
     compute_uv: bool,
 ) -> Sequence[Tangent]:
-    """Giles (2008), 3.2, for complex matrices Wan & Zhang (2019), arXiv:1909.02659.
+    """Giles (2008), 3.2; complex matrices: Wan & Zhang (2019), arXiv:1909.02659.
 
-    The common phase of columns of u and v that remains free is attributed to u.
+    The free common phase of columns of u and v is attributed to u.
     """
     zeros = zero_tangents(tangents[0], outs)
     if zeros is not None:
@@ -164,7 +164,7 @@ def _factors(values: Value, like: Value) -> tuple[tuple[Value, Value], Value]:
 
 
 def _outside(basis: Value, moved: Value, values: Value) -> Value:
-    """Returns the part of moved / s that is orthogonal to a basis; zero where s is."""
+    """Returns the part of moved / s that is orthogonal to a basis; zero where s is zero."""
     rest = sub(moved, matmul(basis, matmul(adjoint(basis), moved)))
     divisors = to_dtype(along_rows(values, moved.shape), moved.dtype)
     is_null = eq(divisors, 0)

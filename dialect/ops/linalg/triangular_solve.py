@@ -33,7 +33,7 @@ from .matrices import conjugated, lower_part, matmul, transposed, upper_part
 from .routines import routine
 from .rules import DOMAIN, check_dtype, declare_decomposition, random_matrix
 
-# A kernel, which takes rows^2 columns steps, is faster up to these than a call of LAPACK.
+# Up to these, a kernel with rows^2 columns steps is faster than a call of LAPACK.
 _MOST_ROWS = 128
 _MOST_STEPS = 40**3
 
@@ -174,7 +174,7 @@ def _batch(
     a, b = operands
     size = batch_size(operands, axes)
     if axes[0] is None and axes[1] is not None and a.ndim == 2:
-        # One matrix for all: the batch becomes further right-hand sides.
+        # All elements share one matrix: the batch becomes further right-hand sides.
         place = 2 if left_side else 0
         b = moveaxis(b, axes[1], place)
         first, second, third = b.shape

@@ -141,7 +141,7 @@ def _product(dl: Tangent, d: Tangent, du: Tangent, x: Value) -> Value | None:
 
 
 def _shifted(x: Value, step: int, axis: int = -2) -> Value:
-    """Returns x[..., i + step, :], going around at the ends."""
+    """Returns x[..., i + step, :], with wrap-around at the ends."""
     axis += x.ndim
     size = x.shape[axis]
     cut = step % max(size, 1)

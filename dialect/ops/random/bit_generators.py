@@ -63,7 +63,7 @@ _STATES = ((dtypes.uint32, (4,)), (dtypes.uint64, (2,)))
 
 
 class RandomAlgorithm(enum.IntEnum):
-    """How `rng_bit_generator` makes bits; the default is Philox."""
+    """The algorithms of `rng_bit_generator`; the default is Philox."""
 
     RNG_DEFAULT = 0
     RNG_THREE_FRY = 1
@@ -258,7 +258,7 @@ def _advanced(low: Value, high: Value, by: Value) -> tuple[Value, Value]:
 
 
 def _carry(total: Value, addend: Value) -> Value:
-    """Tells by 1 and 0 where a sum has wrapped around."""
+    """Returns 1 where a sum has wrapped around, else 0."""
     return select_n(lt(total, addend), full((), 0, _WORD), full((), 1, _WORD))
 
 
@@ -266,7 +266,7 @@ def _carry(total: Value, addend: Value) -> Value:
 
 
 def _threefry(state: Sequence[Value], shape: tuple[int, ...], dtype: np.dtype) -> tuple[Value, int]:
-    """Returns bits, and how many counts they took."""
+    """Returns bits, and the number of used counts."""
     size = math.prod(shape)
     if dtype.itemsize == 8:
         first, second = _encrypted(state, size)
@@ -301,7 +301,7 @@ def _encrypted(state: Sequence[Value], count: int) -> list[Value]:
 
 
 def _philox(state: Sequence[Value], shape: tuple[int, ...], dtype: np.dtype) -> tuple[Value, int]:
-    """Returns bits, and how many counts they took."""
+    """Returns bits, and the number of used counts."""
     size = math.prod(shape)
     per_count = 2 if dtype.itemsize == 8 else 4
     count = -(-size // per_count)

@@ -1,7 +1,7 @@
 """Random bits: `threefry2x32`, the counter-based generator behind all random numbers.
 
 Threefry with two 32-bit words and 20 rounds, as in Salmon, Moraes, Dror and Shaw, "Parallel Random
-Numbers: As Easy as 1, 2, 3", SC 2011. Keys, splitting and distributions are the frontend's.
+Numbers: As Easy as 1, 2, 3", SC 2011. Elsewhere: keys, splitting and distributions (frontend).
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from axir.dialect.program.rules import BatchAxes, LoweringContext, Operand, Tang
 ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 PARITY = 0x1BD11BDA
 _MASK = 0xFFFFFFFF
-# (left, right) shift amounts of the 20 rounds, as the arrays that NumPy's shifts take fastest.
+# (left, right) shift amounts of the 20 rounds, as arrays: the fastest form for NumPy's shifts.
 _SHIFTS = tuple(
     tuple((np.array(r, np.uint32), np.array(32 - r, np.uint32)) for r in ROTATIONS[group % 2])
     for group in range(5)
 )
-# Up to this many elements Python's integers beat NumPy's 120 passes.
+# Up to this number of elements, Python's integers are faster than NumPy's 120 passes.
 _FEW = 64
 # Elements per pass: few enough for the working set to stay in the second-level cache.
 _CHUNK = 16384

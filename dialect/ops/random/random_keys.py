@@ -51,7 +51,7 @@ from .threefry import THREEFRY, UNSIGNED
 FRY = register(THREEFRY)
 _RBG = register(RBG)
 register(UNSAFE_RBG)
-_RANK_6 = (1, 2, 1, 1, 2, 1)  # of samples
+_RANK_6 = (1, 2, 1, 1, 2, 1)  # a shape of samples
 _TRANSPOSE = {"transpose": "random bits are integers; no cotangent reaches them."}
 # `(types, *words, **params) -> words or bits`: an op as a function of words in place of keys.
 OnWords = Callable[..., Value]
@@ -86,7 +86,7 @@ def _of_each_key(
     """Applies a function of one element to the elements of arrays.
 
     Args:
-        function: What `_of_one_key` returned.
+        function: A result of `_of_one_key`.
         shape: Shape of the arrays of elements.
         *operands: Each with the number of axes that one element has; arrays of a single element are
             combined with every element of the others.
@@ -125,7 +125,7 @@ def _declare(
 
     Args:
         name: Its name.
-        infer: As of any op.
+        infer: As in any op.
         on_words: `(types, *words, **params)`: the op as a function of words in place of keys.
         gives_keys: Whether the results are keys. Their generator is the one that `impl` names, or
             the operand's generator.
@@ -166,10 +166,10 @@ def _declare(
 
 
 def _of_words(missing: int) -> DimensionsRule:
-    """Returns the rule of ops that do the same for each key, or for the words of each.
+    """Returns the rule of ops that treat each key, or its words, separately.
 
     Args:
-        missing: How many dimensions of operands are no dimensions of keys, negated.
+        missing: Minus the number of operand dimensions that are not dimensions of keys.
     """
 
     def rule(

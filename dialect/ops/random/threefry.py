@@ -1,11 +1,11 @@
-"""The generator `threefry2x32`: how counters are laid out, encrypted, and cut into integers.
+"""The generator `threefry2x32`: layout and encryption of counters, and their cut into integers.
 
 There are two streams. The *original* one numbers 32-bit words: word `i` of `n` comes from the
 counter pair `(i, i + n/2)`, so numbers depend on how many are drawn. The *partitionable* one
 numbers the elements: the 64-bit counter `i` determines element `i`.
 
-Where the key is known, NumPy computes the bits in one go, without the cost of going op by op; both
-ways give the same bits. Keys are arrays of two words here. Elsewhere: the encryption itself
+If the key is known, NumPy computes the bits at once, without the cost of separate ops; both ways
+give the same bits. Keys are arrays of two words here. Elsewhere: the encryption itself
 (`random_bits.py`) and the ops that take typed keys (`random_keys.py`).
 """
 
@@ -45,15 +45,15 @@ from axir.dialect.program.tracer import Tracer
 from .random_bits import threefry2x32
 
 UNSIGNED = {8: dtypes.uint8, 16: dtypes.uint16, 32: dtypes.uint32, 64: dtypes.uint64}
-# Words that one key of the original stream yields: its counters have 32 bits.
+# The number of words of one key in the original stream: its counters have 32 bits.
 MAX_WORDS = 2**32 - 1
-# Up to this many words the counters are kept for the next draw.
+# Up to this number of words, the counters are kept for the next draw.
 _FEW = 256
 _encrypt_known: Foreign = OPS["threefry2x32"].evaluate
 
 
 def seed(number: Value) -> Value:
-    """Makes the words of a key from an integer scalar: its upper and its lower 32 bits."""
+    """Makes the words of a key from the upper and the lower 32 bits of an integer scalar."""
     if type(number) is ConcreteArray:
         known = int(number.host())
         high = known >> 32 & 0xFFFFFFFF if number.dtype.itemsize == 8 else 0
@@ -115,7 +115,7 @@ def random_bits(key: Value, bit_width: int, shape: tuple[int, ...]) -> Value:
 
 
 def wrap(host: HostArray, like: Value) -> ConcreteArray:
-    """Wraps samples computed by NumPy; they live where the key lives."""
+    """Wraps samples computed by NumPy; they are on the key's device."""
     host = np.asarray(host)
     device = place_of_part(like, host.shape) if type(like) is ConcreteArray else None
     made = ConcreteArray(ShapedArray(host.shape, host.dtype), host, None, device)
@@ -144,7 +144,7 @@ def _cut(words: Value, bit_width: int, size: int) -> Value:
 def count_up(like: Value, dtype: np.dtype, size: int) -> Tracer:
     """Records the numbers 0, 1, ... beside a tracer.
 
-    The function `iota` would evaluate them at once, and the program would carry them around.
+    The function `iota` would evaluate them at once, as a constant of the program.
     """
     params = {"dtype": dtype, "shape": (size,), "dimension": 0}
     assert isinstance(like, Tracer)

@@ -76,7 +76,7 @@ def _lowering(direction: str, identity: Callable[[np.dtype], Scalar | np.ndarray
         context: LoweringContext, x: ir.Value, *, axes: tuple[int, ...], index_dtype: np.dtype
     ) -> MlirValues:
         (operand,) = context.types_in
-        # Positions are compared, so they must not wrap while they are.
+        # Positions are compared, so they must not wrap before the comparison.
         most = symbolic_dim_bounds(operand.shape[axes[0]])[1]
         fits = most - 1 <= np.iinfo(index_dtype).max
         dtype = index_dtype if fits else dtypes.int64

@@ -33,7 +33,7 @@ def reduce_in_blocks(
 
     Args:
         ufunc: `np.add`, or `np.multiply`, which multiplies in double precision.
-        x: Of any shape and dtype.
+        x: An array of any shape and dtype.
         axes: Different axes, counted from the first one.
         keepdims: Whether the axes stay, with an extent of 1.
     """
@@ -132,7 +132,7 @@ def accumulate_in_blocks(ufunc: np.ufunc, x: np.ndarray, axis: int) -> np.ndarra
 
 
 def _accumulate_wide(ufunc: np.ufunc, x: np.ndarray, axis: int) -> np.ndarray:
-    """Does so in double precision, for some elements at a time."""
+    """Accumulates in double precision, some elements at a time."""
     result = np.empty(x.shape, x.dtype)
     rows = x.shape[axis]
     count = max(1, _WIDE * rows // x.size)

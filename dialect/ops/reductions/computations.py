@@ -36,7 +36,7 @@ class Computation:
     """The arguments of a reduction by a function: arrays, initial values and the function.
 
     Args:
-        name: The op, for messages.
+        name: The op, as named in messages.
         operands: An array, or a tuple or list of arrays.
         init_values: A scalar for each array; Python numbers take the dtype of the array.
         computation: Combines accumulators and elements: two scalars, or two tuples of scalars.
@@ -49,8 +49,8 @@ class Computation:
     Raises:
         ShapeError: for operands of different shapes, or initial values that are not scalars.
         DTypeError: for initial values or results of other dtypes than the operands.
-        ParameterError: for numbers of operands and initial values that differ, and for a
-            computation that uses traced values from around it.
+        ParameterError: for different numbers of operands and initial values, and for a computation
+            that uses traced values from outside.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class Computation:
         return results[0] if self._is_single else self._container(results)
 
     def monoid(self) -> str | None:
-        """Returns the name of the one op that the computation is, if it starts from its identity.
+        """Returns the name of the computation's only op, if it starts from the op's identity.
 
         The names are the keys of `IDENTITIES`.
         """
@@ -135,7 +135,7 @@ def check_equal_shapes(name: str, operands: Sequence[ShapedArray]) -> None:
 
 
 def check_captures(name: str, function: Function) -> None:
-    """Raises `ParameterError` if a computation uses traced values from around it."""
+    """Raises `ParameterError` if a computation uses traced values from outside."""
     if function.captures:
         raise ParameterError(
             f"{name}: the computation {function.name!r} uses values from around it "
@@ -206,7 +206,7 @@ IDENTITIES: dict[str, Callable[[np.dtype], Any]] = {
 
 
 def single_op(function: Function) -> str | None:
-    """Returns the name of the op that a function of two scalars applies to them, if it is one."""
+    """Returns the name of the only op of a function of two scalars, or None."""
     if len(function.equations) != 1:
         return None
     (equation,) = function.equations
@@ -217,7 +217,7 @@ def single_op(function: Function) -> str | None:
 
 
 def _starts_from_identity(name: str | None, init: Value) -> bool:
-    """Tells whether an op has an identity, and an initial value is known to be it."""
+    """Tells whether an initial value is known to be the identity of an op."""
     if name not in IDENTITIES or type(init) is not ConcreteArray:
         return False
     return bool(init.host() == IDENTITIES[name](init.dtype))

@@ -63,7 +63,7 @@ from .linear_recurrence import linear_recurrence, neighbours
 
 Pair = tuple[Value, Value]
 INEXACT = (*FLOAT, *COMPLEX)
-# Elements of an axis from which on running sums of exponentials are no tree of a few operations.
+# The extent from which on a running sum of exponentials is not a small tree of operations.
 _LONG = 64
 
 
@@ -167,7 +167,7 @@ def _log_add_exp(a: Value, b: Value) -> Value:
     result = add(log(add(exp(sub(a, shift)), exp(sub(b, shift)))), shift)
     if dtypes.is_complex(a.dtype):
         return result
-    # Infinite or NaN: the larger one is the result, and the logarithm of it may not be.
+    # Infinite or NaN: the larger one is the result, but its logarithm may be wrong.
     return select_n(is_finite(largest), largest, result)
 
 
@@ -206,7 +206,7 @@ def _product_weights(previous: Value, x: Value, out: Value) -> Pair:
 
 def _log_add_exp_weights(previous: Value, x: Value, out: Value) -> Pair:
     def share(part: Value) -> Value:
-        # Equal infinities differ by nothing, which subtraction does not know.
+        # Equal infinities have no difference, but subtraction gives nan.
         return exp(select_n(eq(part, out), sub(part, out), full((), 0, out.dtype)))
 
     return share(previous), share(x)
@@ -249,14 +249,14 @@ def _build_log_add_exp(a: ir.Value, b: ir.Value) -> ir.Value:
     logarithm = hlo.divide(hlo.multiply(hlo.log(whole), part), kept)
     is_forgotten = hlo.compare(whole, one, "EQ")
     summed = hlo.add(largest, hlo.select(is_forgotten, part, logarithm))
-    # Infinite or NaN: the distance of equal infinities is not known.
+    # Infinite or NaN: the difference of equal infinities is nan.
     return hlo.select(hlo.is_finite(largest), summed, largest)
 
 
 def _lower_cumlogsumexp(
     context: LoweringContext, x: ir.Value, *, axis: int, reverse: bool
 ) -> MlirValues:
-    """Lowers to one window for a long axis; the tree of a scan would be slices by the hundred."""
+    """Lowers to one window on a long axis; the tree of a scan would have hundreds of slices."""
     (operand,) = context.types_in
     extent = operand.shape[axis]
     if not is_symbolic_dim(extent) and extent > _LONG and not dtypes.is_complex(operand.dtype):

@@ -32,12 +32,12 @@ Combine = Callable[[list[Value], list[Value]], list[Value]]
 # Axes ------------------------------------------------------------------------------------------
 
 
-# The same axes come again and again: a look-up is faster than checking them anew.
+# The same axes repeat: a look-up is faster than checking them again.
 canonical_axes = functools.lru_cache(maxsize=4096)(movement.canonical_axes)
 
 
 def check_axes(name: str, axes: tuple[int, ...], ndim: int) -> None:
-    """Raises `AxisError` unless the parameter names different axes by non-negative numbers."""
+    """Raises `AxisError` unless the parameter has distinct, non-negative axes."""
     if canonical_axes(name, axes, ndim) != axes:
         raise AxisError(
             f"{name}: parameter axes={axes} has negative axes.", "Count from the first axis."
@@ -45,7 +45,7 @@ def check_axes(name: str, axes: tuple[int, ...], ndim: int) -> None:
 
 
 def without(shape: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
-    """Returns a shape less some of its axes."""
+    """Returns a shape without some of its axes."""
     return tuple(extent for axis, extent in enumerate(shape) if axis not in axes)
 
 
@@ -56,7 +56,7 @@ def spread(value: Value, shape: tuple[int, ...], axes: Sequence[int]) -> Value:
 
 
 def gather_axes(x: Value, axes: Sequence[int]) -> Value:
-    """Merges `axes` into one, the last; a reduction over `axes` is one over that."""
+    """Merges `axes` into one last axis; a reduction over `axes` is a reduction over that axis."""
     kept = tuple(axis for axis in range(x.ndim) if axis not in axes)
     merged = math.prod(x.shape[axis] for axis in axes)
     permutation = (*kept, *axes)
@@ -65,7 +65,7 @@ def gather_axes(x: Value, axes: Sequence[int]) -> Value:
 
 
 def batch_axes(axis: int, axes: Sequence[int]) -> tuple[tuple[int, ...], int]:
-    """Returns the reduced axes of a batched operand, and where its batch axis ends up."""
+    """Returns the reduced axes of a batched operand, and the batch axis of the result."""
     shifted = tuple(a + (a >= axis) for a in axes)
     return shifted, axis - sum(a < axis for a in shifted)
 
@@ -172,12 +172,12 @@ def scan(combine: Combine, values: Sequence[Value], axis: int) -> list[Value]:
 
 
 def scan_in_order(combine: Combine, values: Sequence[Value], axes: Sequence[int]) -> list[Value]:
-    """Returns what `scan` does, one element after the other: for extents that are not known.
+    """Returns the results of `scan`, one element after the other; used for unknown extents.
 
     Args:
-        combine: As for `scan`; the lists that it gets are of one element along the axis.
+        combine: As in `scan`; its arrays have one element along the axis.
         values: Arrays.
-        axes: Along which axis of each to scan.
+        axes: The axis to scan along in each array.
     """
     places = list(zip(values, axes, strict=True))
     first = [static_slicing.slice_in_dim(x, 0, 1, 1, axis) for x, axis in places]

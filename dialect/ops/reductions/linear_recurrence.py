@@ -1,8 +1,8 @@
 """`linear_recurrence`: h[k] = a[k] h[k-1] + b[k] along an axis, from h[-1] = 0.
 
-Derivatives of running products and their like are such sequences. A scan of pairs, which combines
-neighbours in a tree, takes as many operations, but in programs of thousands of lines; a loop is a
-kernel of a few.
+Derivatives of running products and similar ops are such sequences. A scan of pairs combines
+neighbours in a tree: it needs as many operations, but a program of thousands of lines. A loop is a
+kernel of a few lines.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _evaluate(a: np.ndarray, b: np.ndarray, *, axis: int, reverse: bool) -> np.n
     if reverse:
         factors, terms = factors[::-1], terms[::-1]
     result = np.empty(terms.shape, wide)
-    if terms.ndim == 1:  # numbers of Python are added sooner than arrays of one element
+    if terms.ndim == 1:  # additions of Python's numbers are faster than of arrays of one element
         pairs = zip(factors.tolist(), terms.tolist(), strict=True)
         sequence = itertools.accumulate(pairs, lambda h, ab: ab[0] * h + ab[1], initial=0.0)
         result[:] = list(itertools.islice(sequence, 1, None))
@@ -194,7 +194,7 @@ def linear_recurrence(a: Operand, b: Operand, axis: int = 0, reverse: bool = Fal
 
     Args:
         a: Factors, of shape S.
-        b: Terms, of shape S; the first h is the first of them.
+        b: Terms, of shape S; the first h is the first term.
         axis: The axis to run along.
         reverse: Whether to run from its end to its start, with h[k+1] in place of h[k-1].
 

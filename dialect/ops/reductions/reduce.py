@@ -126,7 +126,7 @@ def _dimensions(
     if combined in _OF_BITS:
         combined = _OF_BITS[combined] if dtype == dtypes.bool_ else None
     elif combined != "sum" and dtypes.is_complex(dtype):
-        combined = None  # devices know no order of complex numbers
+        combined = None  # devices have no order of complex numbers
     return reduced_along(operands, results, axes, combined)
 
 
@@ -145,7 +145,7 @@ def _declare(
     """Declares the reduction by `ufunc`, and returns its traceable function.
 
     Args:
-        name: Of the primitive.
+        name: Name of the primitive.
         ufunc: The operation in NumPy.
         build: The operation in StableHLO.
         identity: Its neutral element by dtype, the result for no elements.

@@ -67,8 +67,8 @@ def _reduce_by_fold(
 ) -> list[Value]:
     """Reduces by halving; initial values may have the shape of the result.
 
-    `function` combines accumulators, then elements. Along no axes there is nothing to combine:
-    the operands are the results, without the initial values, as in StableHLO.
+    `function` combines accumulators, then elements. Without axes nothing is combined: the operands
+    are the results, without the initial values, as in StableHLO.
     """
     if not axes:
         return list(operands)
@@ -172,7 +172,7 @@ def _lower(
 
 
 def sample_computations() -> tuple[Function, Function, Function]:
-    """Returns log(e^x + e^y), the larger of labelled numbers, and a sum beside a product."""
+    """Returns log(e^x + e^y), the larger of labelled numbers, and a pair of sum and product."""
     float32, int32 = ShapedArray((), np.float32), ShapedArray((), np.int32)
 
     def sum_of_exponentials(x: Operand, y: Operand) -> list[Value]:
@@ -281,8 +281,8 @@ def reduce(
     Raises:
         ShapeError: for operands of different shapes, or initial values that are not scalars.
         DTypeError: for initial values or results of other dtypes than the operands.
-        ParameterError: for numbers of operands and initial values that differ, and for a
-            computation that uses traced values from around it.
+        ParameterError: for different numbers of operands and initial values, and for a computation
+            that uses traced values from outside.
         AxisError: for an axis out of range or named twice.
 
     >>> from axir.dialect.ops.elementwise.arithmetic import mul

@@ -92,7 +92,7 @@ def _batch_broadcast(
     broadcast_dimensions: tuple[int, ...],
 ) -> tuple[Value, int]:
     (x,), (axis,) = operands, axes
-    # Just behind the dimension that precedes it: there the dimensions keep their order.
+    # Just behind the preceding dimension, so that the dimensions keep their order.
     position = broadcast_dimensions[axis - 1] + 1 if axis else 0
     shifted = tuple(d + (d >= position) for d in broadcast_dimensions)
     result_shape = insert(shape, position, x.shape[axis])
@@ -164,14 +164,14 @@ def broadcast_in_dim(
     *,
     out_sharding: None = None,
 ) -> Value:
-    """Stretches an array to a shape, telling where its dimensions go.
+    """Stretches an array to a shape, with given places of its dimensions.
 
     Args:
         operand: The array.
         shape: Shape of the result.
         broadcast_dimensions: For each dimension of the operand, in increasing order, the dimension
             of the result that it becomes. Dimensions of extent 1 stretch.
-        out_sharding: Where the result of `axir.lax`'s function is to lie; here None.
+        out_sharding: None here; in `axir.lax`'s function, the sharding of the result.
 
     Raises:
         ShapeError: if the dimensions do not fit.
@@ -204,7 +204,7 @@ def broadcast(operand: Operand, sizes: Sequence[int], *, out_sharding: None = No
 
 
 def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
-    """Returns the shape that NumPy's broadcasting of these shapes gives.
+    """Returns the shape of NumPy's broadcasting of these shapes.
 
     Raises:
         ParameterError: if two extents along a dimension differ and neither is 1.
@@ -237,7 +237,7 @@ def expand_dims(array: Operand, dimensions: Sequence[int]) -> Value:
 
     Args:
         array: The array.
-        dimensions: Where they stand in the result; negative ones count from the back.
+        dimensions: Their places in the result; negative ones count from the back.
 
     Raises:
         AxisError: for a dimension that the result does not have, or named twice.

@@ -110,11 +110,11 @@ def concatenate(operands: Sequence[Value], dimension: int) -> Value:
 
     Args:
         operands: At least one array; equal dtypes, and equal shapes apart from the dimension.
-        dimension: Along which; negative ones count from the back.
+        dimension: The dimension to join along; a negative one counts from the back.
 
     Raises:
         ShapeError, DTypeError: if the operands do not fit together.
-        AxisError: if they have no such dimension, as scalars have none.
+        AxisError: if the dimension is out of range, as for scalars.
 
     >>> concatenate([np.arange(2), np.arange(3)], 0)
     Array([0, 1, 0, 1, 2], dtype=int32)

@@ -1,7 +1,7 @@
-"""Arrays from nothing: constants, counting numbers, filled arrays; and the copy of an array.
+"""Arrays without operands: constants, counting numbers, filled arrays; and copies of arrays.
 
-Ops without operands are evaluated at once, also while tracing: only a parsed module or a lowering
-meets them as ops.
+Ops without operands are evaluated at once, also while tracing. They occur as ops only in parsed
+modules and in lowerings.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def _infer_iota(*, dtype: np.dtype, shape: tuple[int, ...], dimension: int) -> S
 
 
 def _evaluate_iota(*, dtype: np.dtype, shape: tuple[int, ...], dimension: int) -> np.ndarray:
-    # Counted in 64 bits and cast: a narrow integer dtype wraps around.
+    # Counts in 64 bits and casts, so that a narrow integer dtype wraps around.
     counted = np.arange(shape[dimension]).astype(dtype)
     if len(shape) == 1:
         return counted
@@ -160,9 +160,9 @@ def iota(dtype: DTypeLike, size: int) -> ConcreteArray:
 
 
 def iota_beside(x: Value, shape: tuple[int, ...], dimension: int) -> Value:
-    """Returns int32 counts along a dimension, traced if an array is.
+    """Returns int32 counts along a dimension, traced if an array is traced.
 
-    Beside a traced array they are an op of its trace, which compiles into their users; known counts
+    With a traced array they are an op of its trace, which compiles into its users; known counts
     would be an argument.
 
     >>> iota_beside(np.zeros(2), (2, 2), 1)
@@ -234,7 +234,7 @@ def full(shape: Sequence[int], fill_value: Operand, dtype: DTypeLike = None) -> 
 def _repeat(value: ConcreteArray, shape: tuple[int, ...]) -> Value:
     if is_open(shape):
         return broadcast(value, shape)
-    # A view: takes the memory of one element however large the shape.
+    # A view: a shape of any size takes the memory of one element.
     repeated = np.broadcast_to(value.host(), shape)
     kind = ShapedArray(shape, value.dtype, value.weak_type)
     return note_computed(ConcreteArray(kind, repeated))

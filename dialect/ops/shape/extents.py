@@ -1,7 +1,7 @@
-"""Extents as values: `dim_as_value`, by which programs compute with how large an array is.
+"""Extents as values: `dim_as_value` lets programs compute with the extents of arrays.
 
-An extent that is known is a number of Python's. One that is not is an op wherever an array meets
-it: `x.sum() / x.shape[0]`.
+A known extent is a Python number. An unknown extent becomes an op where it is combined with an
+array: `x.sum() / x.shape[0]`.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def dim_as_value(extent: SymbolicDim) -> Value:
     """Returns an extent as an integer of the program that is being traced.
 
     Raises:
-        SymbolicDimError: if nothing is traced that could hold it.
+        SymbolicDimError: if no trace is open that could hold it.
     """
     if state.ambient is None:
         raise SymbolicDimError(

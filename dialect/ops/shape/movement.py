@@ -19,12 +19,12 @@ from axir.dialect.ops.elementwise.family import edge_array, random_values
 from axir.dialect.program.primitive import Sample
 from axir.dialect.program.rules import Tangent, Tangents, Value
 
-# dtypes in which samples of ops that move elements are differentiated; in others they hold edges.
+# dtypes of differentiated samples of ops that move elements; samples of others hold edge values.
 SMOOTH = (dtypes.float32, dtypes.complex128)
 
 _Entry = TypeVar("_Entry")
 
-# Of a sample: shapes of the operands, and parameters.
+# A sample: shapes of the operands, and parameters.
 Variant: TypeAlias = tuple[tuple[tuple[int, ...], ...], Params]
 
 
@@ -33,7 +33,7 @@ def integers(name: str, what: str, values: ShapeLike) -> tuple[int, ...]:
     if type(values) is int or type(values) is SymbolicDim:
         return (values,)
     try:
-        # Most are integers: these are asked nothing.
+        # Most are integers already, and need no conversion.
         return tuple([x if type(x) is int else as_extent(x) for x in values])  # type: ignore[union-attr]
     except ConcretizationTypeError:
         raise
@@ -78,10 +78,10 @@ def spread_samples(variants: Sequence[Variant], seed: int = 0) -> list[Sample]:
 
     Args:
         variants: Shapes of the operands and parameters.
-        seed: Of the random operands.
+        seed: Seed of the random operands.
     """
     generator = np.random.default_rng(seed)
-    # Edge values need some room.
+    # Edge values need several elements.
     roomy = [variant for variant in variants if variant[0] and math.prod(variant[0][0]) > 2]
     others = zip((d for d in dtypes.ALL if d != dtypes.float32), cycle(roomy), strict=False)
     cases = [(dtypes.float32, variant) for variant in variants] + list(others)

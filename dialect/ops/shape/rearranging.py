@@ -1,9 +1,9 @@
 """Ops that rearrange elements: reshaping, transposing, squeezing, reversing.
 
-All are linear in their array operands, so a tangent goes the way of its primal and a cotangent goes
-back. Broadcasting (`broadcasting.py`) and padding (`padding.py`) are of the family and can be had
-from here. Elsewhere: joining arrays (`concatenation.py`), parts of arrays
-(`dialect/ops/indexing/dynamic_slicing.py`), and arrays from nothing (`constants.py`).
+All are linear in their array operands, so a tangent is rearranged like its primal, and a cotangent
+inversely. This module also exports broadcasting (`broadcasting.py`) and padding (`padding.py`).
+Elsewhere: joining arrays (`concatenation.py`), parts of arrays
+(`dialect/ops/indexing/dynamic_slicing.py`), and arrays without operands (`constants.py`).
 """
 
 from __future__ import annotations
@@ -207,7 +207,7 @@ def reshape(
         operand: The array.
         new_sizes: Shape of the result, of as many elements.
         dimensions: A permutation of the dimensions to apply first.
-        out_sharding: Where the result of `axir.lax`'s function is to lie; here None.
+        out_sharding: None here; in `axir.lax`'s function, the sharding of the result.
 
     Raises:
         ShapeError: if the number of elements differs, or `dimensions` is no permutation.
@@ -326,7 +326,7 @@ def moveaxis(operand: Value, source: int, destination: int) -> Value:
 
 
 def move_batch_axis(value: Value, axis: int | None, size: int, destination: int) -> Value:
-    """Brings a batch axis to a place; a value without one is repeated along a new axis there."""
+    """Brings a batch axis to a place; repeats a value without one along a new axis there."""
     if axis is not None:
         return moveaxis(value, axis, destination)
     shape = (*value.shape[:destination], size, *value.shape[destination:])
@@ -396,7 +396,7 @@ def squeeze(array: Operand, dimensions: Sequence[int]) -> Value:
 
     Args:
         array: The array.
-        dimensions: Which; negative ones count from the back.
+        dimensions: The dimensions to drop; negative ones count from the back.
 
     Raises:
         AxisError: for a dimension that the array does not have, or named twice.
@@ -445,7 +445,7 @@ _rev: Primitive = declare(
     transpose=lambda ct, x, **params: [_rev.bind(ct, **params)],
     dimensions=_rev_dimensions,
     batch=_batch_rev,
-    # IREE does not take a reversal along no dimension.
+    # IREE does not accept a reversal without dimensions.
     lower=lambda context, x, *, dimensions: hlo.reverse(x, dimensions) if dimensions else x,
     samples=lambda: spread_samples(
         [

@@ -229,7 +229,7 @@ def stack(operands: Sequence[Value], axis: int = 0) -> Value:
 
     Args:
         operands: At least one array.
-        axis: Where the new axis stands in the result; negative ones count from the back.
+        axis: Place of the new axis in the result; a negative one counts from the back.
 
     Raises:
         ShapeError, DTypeError: if the arrays differ in shape or dtype.
@@ -304,10 +304,10 @@ def unstack(x: Operand, axis: int = 0) -> tuple[Value, ...]:
 
     Args:
         x: The array.
-        axis: Which axis; negative ones count from the back.
+        axis: The axis; a negative one counts from the back.
 
     Returns:
-        As many arrays without the axis as its extent.
+        Arrays without the axis, one for each entry.
 
     >>> unstack(np.arange(4).reshape(2, 2))
     (Array([0, 1], dtype=int32), Array([2, 3], dtype=int32))

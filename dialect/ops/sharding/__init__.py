@@ -1,5 +1,4 @@
-"""Where values of a program lie on a mesh, and functions of the parts that its devices hold.
+"""Layouts of a program's values on a mesh, and functions of the parts that devices hold.
 
-Elsewhere: how a program is cut into the parts of the devices (`passes/partition/`), and what
-devices there are.
+Elsewhere: the cut of a program into devices' parts (`passes/partition/`), and the devices.
 """

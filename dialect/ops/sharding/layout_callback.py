@@ -1,6 +1,6 @@
-"""`layout_callback`: tells a Python function how a value lies, when that is decided.
+"""`layout_callback`: tells a Python function the layout of a value, once it is decided.
 
-That is while a program is partitioned or compiled, not while it runs.
+It calls the function while a program is partitioned or compiled, not while it runs.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ def _layout(ndim: int, axis: int | None, name: AxisName) -> Layout:
 def _of_rows(
     function: Function, in_axes: tuple[int | None, ...], out_axes: tuple[int | None, ...]
 ) -> Function:
-    """Returns a function of one element, captures included, as one of parts with an axis of 1."""
+    """Returns a function of one element, including captures, as a function of parts of extent 1."""
 
     def of_rows(*parts: Value) -> list[Value]:
         elements = [

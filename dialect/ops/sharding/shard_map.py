@@ -92,7 +92,7 @@ def apply_to_parts(
         in_layouts: How each argument is cut.
         out_layouts: How each result is cut. Along axes that a layout does not name, all devices
             hold the same.
-        devices: The devices in the order of the mesh; none if it is abstract.
+        devices: The devices in the order of the mesh; empty if it is abstract.
         auto: Names of the axes along which the function takes whole arrays. Layouts, and
             collectives in the function, may name the other axes.
         check_vma: Whether the types in the function say along which axes values vary.
@@ -170,7 +170,7 @@ def _implement(*operands: Operand, **params: Param) -> list[Value]:
     values = [as_value(x) for x in operands]
     types = tuple(x.type for x in values)
     _infer(*types, **params)
-    # Without jit, calls are evaluated op by op: this one would come back for ever.
+    # Without jit, calls are evaluated op by op: this call would recurse for ever.
     is_run = bool(params["devices"]) and call.has_executor() and not config.jax_disable_jit
     if is_run:
         # Each call traces the body, because users expect to see it run; it is compiled once.
@@ -307,7 +307,7 @@ def _with_own_dimension(known: Function, count: int) -> Function:
 
 @derived
 def _of_own_dimension(linear: Function, marks: Marks) -> Function:
-    """Returns a linear function that takes its residuals, marked ones with a first dimension."""
+    """Returns a linear function that takes its marked residuals with a first dimension."""
 
     def unstacked(*arguments: Value) -> list[Value]:
         tangents, residuals = arguments[: len(linear.inputs)], arguments[len(linear.inputs) :]
@@ -363,10 +363,10 @@ def _transposed(
     in_layouts: Layouts,
     out_layouts: Layouts,
 ) -> TransposedFunction:
-    """Returns the transpose of a function of parts, as one of the parts of whole cotangents.
+    """Returns the transpose of a function of parts, as a function of parts of whole cotangents.
 
-    A result that n devices hold is what each of them made, so each gets an n-th of its cotangent.
-    The cotangent of an operand that several hold is the sum of what these find.
+    If n devices hold a result, each of them computed it, so each gets an n-th of its cotangent. If
+    several devices hold an operand, its cotangent is the sum of theirs.
     """
     plain = derive(function, "transpose", is_linear, active)
     layouts = chosen(chosen(in_layouts, is_linear), plain.active_arguments)
@@ -419,9 +419,9 @@ def _batch(
     names = tuple(name for name in frame.mesh_axes if name in own and name not in used)
     size = frame.size // device_count(names, axes)
     if names and check_vma:
-        # Values of the batch vary along axes that the types in the function know nothing of.
+        # Values of the batch vary along axes that the types in the function do not have.
         jaxpr, check_vma = unmarked(jaxpr), False
-    # Within the map a name of the mesh hides one outside.
+    # Within the map a name of the mesh hides an outer name.
     name = None if frame.name in own else frame.name
     mesh_axes = tuple(n for n in frame.mesh_axes if n not in own)
     key = (size, tuple(batch_axes), None, name, mesh_axes, frame.maps_devices)
@@ -448,7 +448,7 @@ def _varying(
     jaxpr: Function,
     **params: Param,
 ) -> list[Axes]:
-    # Along the own axes results differ, which are joined: outside, the arrays are whole.
+    # Results differ along the op's own axes and are joined: outside, the arrays are whole.
     own = dict(without(axes, auto))
     return [found.difference(own) for found in varying_axes(jaxpr, tuple(given))]
 
@@ -467,7 +467,7 @@ def _partition(
         partitioner.moved(x, _with_rest(layout, x, rest))
         for x, layout in zip(operands, params["in_layouts"], strict=True)
     ]
-    # Along the axes that are left the body is a program of whole arrays.
+    # Along the remaining axes the body is a program of whole arrays.
     inner = [_only(x.layout, rest) for x in placed]
     found = partitioner.function(body, inner, None, rest)
     results = call.call(found.local, *(x.value for x in placed))
@@ -482,7 +482,7 @@ def _partition(
 
 
 def _with_rest(layout: Layout, x: Placed, rest: MeshAxes) -> Layout:
-    """Returns a layout that keeps the cuts along other axes which do not disturb its own."""
+    """Returns a layout that keeps cuts along other axes if they do not conflict with its own."""
     kept, own = [], _only(x.layout, rest)
     for names, current, others in zip(layout, x.layout, own, strict=True):
         kept.append((*names, *others) if current == (*names, *others) else names)

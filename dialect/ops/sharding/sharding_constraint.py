@@ -70,7 +70,7 @@ def _batch(
     **params: Param,
 ) -> tuple[Value, int]:
     (axis,) = batch_axes
-    frame = state.batching  # none where the batch are the words of random keys
+    frame = state.batching  # absent if the batch consists of the words of random keys
     # None leaves the new dimension open.
     names = (frame.mesh_axes if frame is not None else ()) or None
     batched = (*layout[:axis], names, *layout[axis:])
@@ -149,13 +149,13 @@ constraint_primitive = declare(
 def sharding_constraint(
     x: Operand, axes: MeshAxes, layout: OpenLayout, devices: DeviceNames = ()
 ) -> Value:
-    """Returns a value, having said how it is to be spread over the devices of a mesh.
+    """Returns a value, and states its wanted layout on the devices of a mesh.
 
     Args:
         x: The value.
         axes: Names and extents of the axes of the mesh.
         layout: For each dimension the axes along which it is cut, or None to leave that open.
-        devices: The devices in the order of the mesh; none if it is abstract.
+        devices: The devices in the order of the mesh; empty if it is abstract.
 
     Raises:
         LayoutError: if the layout does not fit the mesh or the rank.

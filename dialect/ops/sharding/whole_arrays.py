@@ -55,11 +55,11 @@ def on_whole_arrays(
                 for x, names, layout in zip(results, present, out_layouts, strict=True)
             ]
         )
-    return embed_captures(joined)  # positions along the axes: operands are all that it takes
+    return embed_captures(joined)  # positions along the axes: the function takes only operands
 
 
 def split(x: Value, layout: Layout, axes: MeshAxes) -> Value:
-    """Returns an array with a leading axis for each axis that its layout names, as in the mesh."""
+    """Returns an array with a leading axis for each axis of its layout, in the mesh's order."""
     sizes, shape, kept = dict(axes), list[int](), list[int]()
     places: dict[Hashable, int] = {}
     for extent, names in zip(x.shape, layout, strict=True):
@@ -78,7 +78,7 @@ def join(x: Value, present: Sequence[Hashable], layout: Layout) -> Value:
 
     Args:
         x: Its parts, with leading axes.
-        present: The names of these, which include those that the layout names.
+        present: The names of the leading axes; they include the names in the layout.
         layout: How it was cut.
     """
     named = axes_in(layout)
@@ -104,7 +104,7 @@ def _mapped(
     in_layouts: tuple[Layout, ...],
     out_layouts: tuple[Layout, ...],
 ) -> tuple[Function, list[Value], list[list[Hashable]]]:
-    """Vectorizes a function over the axes of a mesh, those in front that a value depends on.
+    """Vectorizes a function over the axes of a mesh; values have the axes that they depend on.
 
     Returns:
         The function, values of its further inputs and captures, and for each result the names of

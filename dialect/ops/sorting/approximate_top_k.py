@@ -37,8 +37,8 @@ def approx_max_k(
 
     Args:
         operand: Array of floating-point numbers.
-        k: How many.
-        reduction_dimension: Along which dimension.
+        k: The number of elements.
+        reduction_dimension: The dimension to search along.
         recall_target: The least share of the elements to find; here, all of them are found.
         reduction_input_size_override: Has no effect on an exact result.
         aggregate_to_topk: Has no effect: the result has `k` elements in any case.
@@ -48,7 +48,7 @@ def approx_max_k(
 
     Raises:
         DTypeError: for integers and complex numbers.
-        ParameterError: if there are not that many elements.
+        ParameterError: if there are fewer than `k` elements.
 
     >>> import numpy as np
     >>> approx_max_k(np.array([3, 1, 2], np.float32), 2)[1]
@@ -68,7 +68,7 @@ def approx_min_k(
 ) -> tuple[Value, Value]:
     """Returns the `k` smallest elements along a dimension, and their indices.
 
-    Arguments and errors as of `approx_max_k`; the smallest element comes first.
+    Arguments and errors are as in `approx_max_k`; the smallest element comes first.
 
     >>> import numpy as np
     >>> approx_min_k(np.array([3, 1, 2], np.float32), 2)[1]

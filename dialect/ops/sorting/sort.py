@@ -89,7 +89,7 @@ def sort(
 
     Args:
         operand: The array, or a sequence of arrays of equal shape that are permuted alike.
-        dimension: Along which dimension.
+        dimension: The dimension to sort along.
         is_stable: Whether equal keys keep their order.
         num_keys: How many of the arrays are keys; the first array is the primary key.
 
@@ -174,7 +174,7 @@ def _take(operand: np.ndarray, order: np.ndarray, dimension: int) -> np.ndarray:
 
 
 def _sort_one(operand: np.ndarray, key: np.ndarray, dimension: int) -> np.ndarray:
-    # Equal elements are indistinguishable, but for zeros of both signs.
+    # Equal elements are indistinguishable, except for zeros of both signs.
     has_signed_zeros = key.dtype.kind == "f" and not key.all()
     result = np.sort(key, axis=dimension, kind="stable" if has_signed_zeros else None)
     return result if key is operand else result.astype(operand.dtype)
@@ -308,8 +308,8 @@ def top_k(
 
     Args:
         operand: The array.
-        k: How many.
-        axis: Along which axis.
+        k: The number of elements.
+        axis: The axis to search along.
         is_stable: Whether equal elements keep their order; they do in any case.
 
     Returns:
@@ -352,7 +352,7 @@ def _descending_key(operand: np.ndarray) -> np.ndarray:
         return ~operand
     integer = np.dtype(f"int{8 * operand.dtype.itemsize}")
     bits = np.ascontiguousarray(operand).view(integer).reshape(operand.shape)
-    # The bits of negative floats descend; flipping all but the sign turns them around.
+    # The bits of negative floats descend; flipping all bits but the sign reverses them.
     key = np.where(bits < 0, bits ^ np.iinfo(integer).max, bits)
     return ~np.where(np.isnan(operand), np.iinfo(integer).max, key)
 
@@ -414,7 +414,7 @@ def _lower_descending_key(operand: ir.Value, array_type: ShapedArray) -> ir.Valu
 
 
 def _lower_value_of_key(key: ir.Value, out: ShapedArray) -> ir.Value:
-    """Builds the elements that keys of `_lower_descending_key` stand for."""
+    """Builds the elements from keys of `_lower_descending_key`."""
     bits = hlo.not_(key)
     if not dtypes.is_float(out.dtype):
         return bits

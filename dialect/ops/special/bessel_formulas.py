@@ -1,7 +1,8 @@
 """Modified Bessel functions of the first kind, scaled by exp(-|x|): formulas.
 
-Sums of Chebyshev polynomials, for |x| <= 8 in x and above in 1/x (times sqrt x), as is usual
-(C. W. Clenshaw, 1962); the coefficients are fits to 60 digits, cut where they no longer count.
+They are sums of Chebyshev polynomials, in x up to |x| = 8 and above in 1/x (times sqrt x), as is
+usual (C. W. Clenshaw, 1962). The coefficients are fits to 60 digits, cut where they no longer
+matter.
 """
 
 from __future__ import annotations

@@ -142,24 +142,24 @@ _ENDS = (1 / 27.5, 1 / 6)  # of 1 / sqrt(w) where it is large
 
 
 def normal_quantile(p: Number) -> Number:
-    """Returns where the normal distribution function is p; nan unless p is in [0, 1]."""
+    """Returns the point where the normal distribution function is p; nan unless p is in [0, 1]."""
     return _quantile_of_half(2 * p)
 
 
 def inverse_complement(y: Number) -> Number:
-    """Returns where the complementary error function is y; nan unless y is in [0, 2].
+    """Returns the point where the complementary error function is y; nan unless 0 <= y <= 2.
 
-    It is -sqrt(1/2) times the quantile of y / 2 (DLMF 7.17), which is not formed: it would be 0 for
-    some numbers that machines tell from 0.
+    It is -sqrt(1/2) times the quantile of y / 2 (DLMF 7.17). The formula does not compute y / 2,
+    because that is 0 for some numbers above 0.
     """
     return -math.sqrt(0.5) * _quantile_of_half(y)
 
 
 def _quantile_of_half(y: Number) -> Number:
-    """Returns where the normal distribution function is y / 2.
+    """Returns the point where the normal distribution function is y / 2.
 
-    An odd function of y - 1 that, as the approximations of the inverse error function by M. B.
-    Giles (GPU Computing Gems, 2012), is smooth in w = -log(y (2 - y)).
+    It is an odd function of y - 1, and smooth in w = -log(y (2 - y)), like the approximations of
+    the inverse error function by M. B. Giles (GPU Computing Gems, 2012).
     """
     safe = select((y > 0) & (y < 2), y, 1.0)
     w = -log(safe * (2 - safe))

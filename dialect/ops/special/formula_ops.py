@@ -24,7 +24,7 @@ def written(function: Traceable, formula: UserFunction) -> Traceable:
 
 
 def not_written(*operands: Value) -> NoReturn:
-    """Stands for the builder of StableHLO until `written` gives a formula."""
+    """A placeholder for the builder of StableHLO, until `written` gives a formula."""
     raise AssertionError("replaced by the formula")
 
 
@@ -56,8 +56,7 @@ def few_samples(
         low, high: Range of the operands.
         edges: Further values, which are combined with each other.
         tolerance: As in `Sample`.
-        half: float16 if half and double precision are sampled as well, which takes three more
-            functions.
+        half: float16 to sample half and double precision as well, with three more functions.
     """
 
     def samples() -> list[Sample]:

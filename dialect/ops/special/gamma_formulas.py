@@ -175,13 +175,13 @@ def digamma(x: Number) -> Number:
     return select(is_reflected, reflected, upper)
 
 
-SUMMED = 10  # leading terms of the zeta function that are added one by one
+SUMMED = 10  # number of leading terms of the zeta function that are added one by one
 
 
 def zeta(s: Number, q: Number) -> Number:
     """Hurwitz' zeta function, the sum of (q + k)^-s over k = 0, 1, ..., for s > 1.
 
-    The first terms are added, the rest is their integral, half a term and Euler-Maclaurin
+    The first terms are added. The rest is their integral, half a term and Euler-Maclaurin
     corrections (DLMF 25.11.5). q <= 0 takes integer s only; q = 0, -1, ... gives infinity.
     """
     terms = [np.arange(float(SUMMED))]
@@ -193,7 +193,7 @@ def zeta(s: Number, q: Number) -> Number:
     for k, coefficient in enumerate(EULER_MACLAURIN):
         correction = correction + coefficient * factor
         factor = factor * ((s + (2 * k + 1)) * inverse) * ((s + (2 * k + 2)) * inverse)
-    # Of high orders nothing is left to be corrected, by what would overflow.
+    # High orders need no corrections, and these would overflow.
     rest = final * (last / (s - 1) + 0.5 + correction)
     total = total + select(final == 0, 0.0, rest)
     total = select(q == math.inf, 0.0, total)

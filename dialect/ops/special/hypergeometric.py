@@ -23,9 +23,9 @@ from .formula_ops import no_derivative, not_written
 
 
 def _of_scipy(name: str) -> UserFunction:
-    """Returns the evaluator that is SciPy's function, nan where an operand is not finite.
+    """Returns SciPy's function as evaluator, with nan where an operand is not finite.
 
-    It is 1 where the first parameter is 0, also at the poles of the last.
+    The result is 1 where the first parameter is 0, also at the poles of the last parameter.
     """
 
     def evaluate(*operands: np.ndarray) -> np.ndarray:

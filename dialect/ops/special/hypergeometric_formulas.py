@@ -219,7 +219,7 @@ def _pfaff(a: Number, b: Number, c: Number, x: Number) -> tuple[Number, Number, 
 
 
 def gauss(a: Number, b: Number, c: Number, x: Number) -> Number:
-    """2F1(a, b; c; x); infinite above 1, but for polynomials, and at poles in c."""
+    """2F1(a, b; c; x); infinite above 1, except for polynomials, and at poles in c."""
     is_polynomial = _is_pole(a) | _is_pole(b)
     is_turned = (x < 0) & ~is_polynomial
     turned = select(is_turned, x / (x - 1), x)
@@ -227,7 +227,7 @@ def gauss(a: Number, b: Number, c: Number, x: Number) -> Number:
     is_inside = (x < 1) & ~is_near | is_polynomial
     _, logarithm, second, argument = _pfaff(a, b, c, select(is_inside, x, 0.0))
     direct = exp(-a * logarithm) * _gauss_series(a, second, c, argument)
-    # Near 1, and far below 0, which Pfaff's transformation takes there.
+    # Near 1, and far below 0, because Pfaff's transformation maps that to near 1.
     second = select(is_turned, c - b, b)
     rest = select(is_turned, 1 / (1 - x), 1 - x)
     factor = exp(select(is_turned, a * log(select(is_turned, rest, 1.0)), 0.0))
@@ -246,7 +246,8 @@ _SHIFT = 1e-4  # of c where the expansion has two poles that cancel
 def _gauss_near_one(a: Number, b: Number, c: Number, rest: Number) -> Number:
     """2F1(a, b; c; 1 - rest) for small rest.
 
-    Where c - a - b is an integer, from neighbours on both sides, by Richardson's extrapolation.
+    If c - a - b is an integer, it comes from neighbours on both sides, by Richardson's
+    extrapolation.
     """
     power = c - a - b
     is_degenerate = abs(power - round_to_even(power)) < 0.5 * _SHIFT
@@ -294,7 +295,7 @@ def _few_terms(a: Number, b: Number, c: Number, x: Number) -> Number:
 
 
 def gauss_in(operand: int) -> Callable[[Number, Number, Number, Number], Number]:
-    """Returns the derivative of 2F1 in one of a, b and c, for x < 1; nan near 1 and below -5000."""
+    """Returns the derivative of 2F1 in a, b or c for x < 1; nan near 1 and below -5000."""
 
     def derivative(a: Number, b: Number, c: Number, x: Number) -> Number:
         is_inside = (x < 1 - _NEAR_ONE) & (x > -1 / _NEAR_ONE)

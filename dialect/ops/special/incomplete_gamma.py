@@ -1,14 +1,14 @@
 """The regularized incomplete gamma functions and their derivative: formulas.
 
-P(a, x) is the share of gamma(a) that the integral of t^(a-1) e^-t up to x makes, Q = 1 - P. Four
-methods meet (N. M. Temme, Methods Appl. Anal. 1994; W. Gautschi, ACM TOMS 5, 1979):
+P(a, x) is the share of gamma(a) that the integral of t^(a-1) e^-t up to x makes, Q = 1 - P. It uses
+four methods (N. M. Temme, Methods Appl. Anal. 1994; W. Gautschi, ACM TOMS 5, 1979):
 
 - the power series of P (DLMF 8.11.4), for x not above a;
 - the continued fraction of Q (DLMF 8.9.2), for x above a;
 - for small x, where Q = 1 - P cancels, Q from expm1 and an alternating series (DLMF 8.7.1);
 - the expansion for large a that is uniform in x / a (DLMF 8.12).
 
-The derivative in a goes along: each method differentiates its own terms.
+Each method also differentiates its own terms, which gives the derivative in a.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ _UNIFORM = (
 
 @dataclasses.dataclass(frozen=True)
 class _Regions:
-    """Which method applies, by element; `series` stands where no other does."""
+    """The method for each element; `series` holds where no other method applies."""
 
     fraction: Number
     small: Number
@@ -210,7 +210,7 @@ def _uniform(a: Number, x: Number) -> _Uniform:
 
 
 def _feed(condition: Number, a: Number, x: Number, spare: tuple[float, float]) -> tuple:
-    """Returns the operands where a method applies, and elsewhere spare ones on which it is fast."""
+    """Returns the operands where a method applies, and elsewhere substitutes for a fast run."""
     return select(condition, a, spare[0]), select(condition, x, spare[1])
 
 
@@ -251,7 +251,7 @@ def incomplete_gamma(a: Number, x: Number) -> tuple[Number, Number]:
 
 
 def gamma_sample_slope(a: Number, x: Number) -> Number:
-    """-(dP/da) / (dP/dx): how fast a sample of gamma(a) moves with a at fixed P.
+    """-(dP/da) / (dP/dx): the rate at which a sample of gamma(a) moves with a at fixed P.
 
     dP/dx = x^(a-1) e^-x / gamma(a) cancels, so that nothing overflows or vanishes. 0 at x = 0.
     """

@@ -183,7 +183,7 @@ _LIMIT = 400  # steps of the continued fraction; x = 1 needs about 80
 def generalized_integral(n: Number, x: Number) -> Number:
     """E_n(x), the integral of exp(-x t) / t^n from 1 on; nan unless n is 0, 1, 2, ... and x >= 0.
 
-    For x above 1 the continued fraction DLMF 8.19.17, below the power series 8.19.8.
+    It is the continued fraction DLMF 8.19.17 above x = 1, and the power series 8.19.8 below.
     """
     is_known = (n >= 0) & (n < math.inf) & (n == round_to_even(n)) & (x >= 0)
     order = select(is_known & (n > 0), n, 1.0)
@@ -274,7 +274,7 @@ def cosine_integral(x: Number) -> Number:
 
 def _fresnel_parts(size: Number) -> tuple[Number, Number, Number, Number, Number]:
     """s^2 / 8 - 1 for the polynomials up to s = pi x^2 / 2 = 4, f and g, sine and cosine of s."""
-    far = maximum(minimum(size, 1e18), 1.59)  # beyond, the square would overflow; f is nothing
+    far = maximum(minimum(size, 1e18), 1.59)  # beyond, the square would overflow; f is negligible
     turns = 0.5 * far * far
     s, inverse = math.pi * turns, 1 / far
     variable = 1 - 20 / (s + 6)

@@ -80,7 +80,7 @@ def _of_scipy(name: str, part: int) -> UserFunction:
 
 
 def _regular(x: Value, at: float) -> tuple[Value, Value]:
-    """Tells where a number is another one, and returns a different one there."""
+    """Tells where a number equals another one, and replaces it there."""
     is_there = eq(x, at)
     return is_there, select_n(is_there, x, full((), at + 1, x.dtype))
 

@@ -18,13 +18,14 @@ from axir.dialect.ops.elementwise.transcendental import scipy_function
 def quick_for_one(
     name: str, evaluate: UserFunction, accepts: Callable[..., bool] | None = None
 ) -> UserFunction:
-    """Returns an evaluator that asks SciPy at once where operands have one element each.
+    """Returns an evaluator that calls SciPy directly if operands have one element each.
 
     Args:
         name: The function in `scipy.special`.
-        evaluate: The evaluator for all other operands, for those that are not finite, and where
-            SciPy's result is zero or not finite.
-        accepts: Tells of numbers whether SciPy's function means the same; always, by default.
+        evaluate: The evaluator for all other operands, for operands that are not finite, and for
+            results of SciPy that are zero or not finite.
+        accepts: Tells whether SciPy's function has the same definition for given numbers; by
+            default always.
     """
 
     def evaluate_quickly(*operands: np.ndarray) -> np.ndarray:

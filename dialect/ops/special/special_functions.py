@@ -111,7 +111,7 @@ def _evaluate_zeta(s: np.ndarray, q: np.ndarray) -> np.ndarray:
 
     order, wide = s.astype(np.float64), q.astype(np.float64)
     value = scipy.special.zeta(order, wide)
-    if np.isfinite(order).all() and np.isfinite(value).all():  # nothing is at an edge
+    if np.isfinite(order).all() and np.isfinite(value).all():  # no value is at an edge
         return value.astype(s.dtype)
     # SciPy gives up at orders from 1e15 on; the formula does not.
     value = np.where(
@@ -205,7 +205,7 @@ polygamma.primitive.samples = _polygamma_samples
 
 def _log_density(a: Value, x: Value, shape: tuple[int, ...]) -> Value:
     """log(x^(a-1) e^-x / gamma(a)), for operands that broadcast to a shape."""
-    # At x = 0 the power is 1 for a = 1, whatever the logarithm.
+    # At x = 0 the power is 1 for a = 1, for any logarithm.
     is_first = broadcast_to(eq(a, 1), shape)
     logarithm = log(select_n(is_first, broadcast_to(x, shape), full((), 1, x.dtype)))
     return sub(sub(mul(sub(a, 1), logarithm), x), lgamma(a))

@@ -1,4 +1,4 @@
-"""The derivative of Hurwitz' zeta function in its exponent, in ops that are differentiable again.
+"""The derivative of Hurwitz' zeta function in its exponent, written with differentiable ops.
 
 Elsewhere: the function itself (`gamma_formulas.py`) and its op (`special_functions.py`).
 """
@@ -15,8 +15,8 @@ from .gamma_formulas import EULER_MACLAURIN, SUMMED
 def zeta_in_exponent(s: Value, q: Value) -> Value:
     """Returns the sum of -log(q + k) (q + k)^-s over k = 0, 1, ..., for s > 1 and q > 0; else nan.
 
-    The first terms are added; the rest is the derivative of the Euler-Maclaurin formula (DLMF
-    25.11.5) that gives the function its values.
+    The first terms are added. The rest is the derivative of the Euler-Maclaurin formula (DLMF
+    25.11.5) of the function.
     """
     total = neg(_weighted_power(s, q))
     for k in range(1, SUMMED):

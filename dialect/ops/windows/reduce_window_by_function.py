@@ -50,7 +50,7 @@ from .sliding_windows import (
     window_of,
 )
 
-# Ops that may take an element more than once, so that initial values can stand in holes.
+# Ops that may combine an element repeatedly, so that initial values can fill holes.
 _IDEMPOTENT = frozenset(("max", "min", "and", "or"))
 
 
@@ -311,11 +311,11 @@ def reduce_window(
         init_value: A scalar for each array, of its dtype; each window starts from it.
         computation: Associative and commutative; gets accumulators and elements (two scalars, or
             two tuples of scalars) and returns the new accumulators.
-        window_dimensions: How many elements a window takes along each dimension.
+        window_dimensions: Number of elements of a window along each dimension.
         window_strides: Distances between neighbouring windows; 1 by default.
-        padding: How many places are added (cut off, if negative) before and after, as pairs (low,
-            high); or "VALID" for none, "SAME" for as many windows as there are strides, with the
-            odd place behind, "SAME_LOWER" with the odd place in front. Such places hold no
+        padding: Numbers of places that are added (cut off, if negative) before and after, as pairs
+            (low, high); or "VALID" for none, "SAME" for as many windows as there are strides, with
+            the odd place behind, "SAME_LOWER" with the odd place in front. Such places hold no
             element: they take no part in the reduction.
         base_dilation: Distances between neighbouring elements, after spreading: 2 leaves a hole,
             which takes no part, between neighbours.
@@ -349,7 +349,7 @@ def reduce_window(
 
 
 def _takes(reduction: Traceable, dtype: np.dtype) -> bool:
-    """Tells whether a special form takes a dtype: sums want numbers, extrema an order."""
+    """Tells whether a special form takes a dtype: sums need numbers, extrema need an order."""
     if reduction is reduce_window_sum:
         return dtype != dtypes.bool_
     return not dtypes.is_complex(dtype)

@@ -81,7 +81,7 @@ def undilated(
 
 
 def chosen_positions(operand: np.ndarray, select_prim: str, window: Window) -> np.ndarray:
-    """Returns the row-major number of the element chosen in each window, `NOWHERE` for none."""
+    """Returns the row-major number of the element chosen in each window, or `NOWHERE`."""
     counts = result_shape(operand.shape, window)
     if 0 in counts or not operand.size:
         return np.full(counts, NOWHERE, np.int64)
@@ -138,7 +138,7 @@ def select_and_gather_add(
         tangents: The array that is read.
         operand: The array with the windows to search, of the same shape.
         select_prim: 'ge' for the first of the largest elements, 'le' of the smallest.
-        window_dimensions: As of `reduce_window`, like the arguments that follow.
+        window_dimensions: As in `reduce_window`, like the arguments that follow.
         window_strides: See there.
         padding: Pairs.
         base_dilation: See there.
@@ -277,7 +277,7 @@ def select_and_scatter_add(
         source: The elements, one for each window.
         operand: The array with the windows to search.
         select_prim: 'ge' for the first of the largest elements, 'le' of the smallest.
-        window_dimensions: As of `reduce_window`, like the arguments that follow.
+        window_dimensions: As in `reduce_window`, like the arguments that follow.
         window_strides: See there.
         padding: Pairs.
 
@@ -409,7 +409,7 @@ def _samples(*, scatters: bool) -> list[Sample]:
         if scatters:
             del params["base_dilation"], params["window_dilation"]
         params["select_prim"] = select
-        # Of the operand both are locally constant, and finite differences know that.
+        # Both are locally constant in the operand, and so are finite differences.
         samples.append(Sample((given, operand), params, is_smooth=values is None))
 
     variants = _UNDILATED if scatters else (*_UNDILATED, *_DILATED)

@@ -87,7 +87,7 @@ def _where(keeps: np.ndarray, x: Value, y: Value) -> Value:
 
 
 def _positions(operand: np.ndarray, select: Function, window: Window) -> np.ndarray:
-    """Returns the number of the element chosen in each window, `NOWHERE` for none."""
+    """Returns the number of the element chosen in each window, or `NOWHERE`."""
     counts = result_shape(operand.shape, window)
     if 0 in counts or not operand.size:
         return np.full(counts, NOWHERE, np.int64)
@@ -262,7 +262,7 @@ def select_and_scatter(
     Args:
         operand: The array with the windows to search.
         select: `(a, b) -> bool scalar`: whether to choose a rather than b, which comes later.
-        window_dimensions: As of `reduce_window`, like the strides and the padding.
+        window_dimensions: As in `reduce_window`, like the strides and the padding.
         window_strides: See there.
         padding: See there. Padding is never chosen.
         source: The elements, one for each window.

@@ -36,12 +36,12 @@ class Window(NamedTuple):
     """Windows that slide over an array: one entry per dimension of the array in each field.
 
     Attributes:
-        window_dimensions: How many elements a window takes.
-        window_strides: By how much neighbouring windows are apart.
-        padding: How many places are added before and after; negative ones are cut off.
-        base_dilation: By how much the elements are pulled apart before that: 2 leaves one hole
-            between neighbours.
-        window_dilation: By how much the elements of a window are apart.
+        window_dimensions: Number of elements of a window.
+        window_strides: Distances between neighbouring windows.
+        padding: Numbers of places added before and after; negative numbers cut places off.
+        base_dilation: Distances between neighbouring elements, after spreading and before padding:
+            2 leaves one hole between neighbours.
+        window_dilation: Distances between the elements of a window.
     """
 
     window_dimensions: tuple[int, ...]
@@ -67,13 +67,13 @@ class Window(NamedTuple):
 
     @property
     def is_padded(self) -> bool:
-        """Whether the windows slide over another array than the operand itself."""
+        """Whether the windows slide over a padded or dilated form of the operand."""
         rank = len(self.padding)
         return self.padding != ((0, 0),) * rank or self.base_dilation != (1,) * rank
 
     @property
     def is_dilated(self) -> bool:
-        """Whether elements are pulled apart, of the array or of the windows."""
+        """Whether elements of the array or of the windows are spread out."""
         return any(d > 1 for d in (*self.base_dilation, *self.window_dilation))
 
     def batched(self) -> Window:
@@ -110,13 +110,13 @@ def window_of(
     """Returns the windows that arguments describe.
 
     Args:
-        name: The op, for messages.
-        shape: Of the array.
-        window_dimensions: As of `Window`.
-        window_strides: As of `Window`; 1 by default, like the dilations.
-        padding: As of `Window`, or "VALID", "SAME" or "SAME_LOWER".
-        base_dilation: As of `Window`.
-        window_dilation: As of `Window`.
+        name: The op, as named in messages.
+        shape: Shape of the array.
+        window_dimensions: As in `Window`.
+        window_strides: As in `Window`; 1 by default, like the dilations.
+        padding: As in `Window`, or "VALID", "SAME" or "SAME_LOWER".
+        base_dilation: As in `Window`.
+        window_dilation: As in `Window`.
 
     Raises:
         ShapeError: for a number of entries other than the rank, and entries that are not positive.
@@ -164,7 +164,7 @@ _remembered = functools.lru_cache(maxsize=1024)(_window_of)
 
 
 def check_window(name: str, rank: int, window: Window) -> None:
-    """Raises `ShapeError` unless the windows are such of an array of that rank."""
+    """Raises `ShapeError` unless the windows fit an array of that rank."""
     entries: Params = window._asdict()
     for what, values in entries.items():
         if len(values) != rank:
@@ -178,7 +178,7 @@ def check_window(name: str, rank: int, window: Window) -> None:
 
 @functools.lru_cache(maxsize=1024)
 def result_shape(shape: tuple[int, ...], window: Window) -> tuple[int, ...]:
-    """Returns how many windows there are along each dimension."""
+    """Returns the number of windows along each dimension."""
     counts = []
     for extent, size, stride, (low, high), base, dilation in zip(shape, *window, strict=True):
         padded = low + high + dilate(extent, base)
@@ -196,9 +196,9 @@ def cut_dimensions(
     padding: tuple[tuple[int, int], ...],
     **params: Param,
 ) -> Dimensions:
-    """Returns the dimensions of ops with windows: where these reach over edges, all is needed.
+    """Returns the dimensions of ops with windows; they are whole if windows reach over edges.
 
-    Windows that stand side by side, as in pooling, reach over none: their number is cut.
+    Adjacent windows, as in pooling, reach over no edge: their number is cut.
     """
     each = zip(window_dimensions, window_strides, padding, strict=True)
     moving = [d for d, (n, stride, edges) in enumerate(each) if (n, stride, *edges) != (1, 1, 0, 0)]
@@ -268,7 +268,7 @@ def fold_windows(
             and returns such a list.
         arrays: Arrays of one shape, padded and dilated already.
         window: The windows; there must be at least one.
-        counts: How many of them there are along each dimension.
+        counts: The number of windows along each dimension.
         cut: `(array, axis, start, limit, stride)` gives a slice along one axis.
     """
     values = list(arrays)
@@ -304,7 +304,7 @@ def _fold_axis(
         return [cut(x, axis, start, start + limit, stride) for x in source]
 
     def halves(first: int, end: int) -> list[_Elements]:
-        """Combines the elements at some places, which keeps sums of many exact."""
+        """Combines the elements of a range by halves, so that long sums stay accurate."""
         if end - first == 1:
             return pieces(values, first)
         middle = (first + end) // 2
@@ -339,7 +339,7 @@ def cut_value(x: Value, axis: int, start: int, limit: int, stride: int) -> Value
 
 
 def pad_numpy(x: np.ndarray, filling: Any, window: Window) -> np.ndarray:
-    """Pads and dilates a NumPy array as its windows want it."""
+    """Pads and dilates a NumPy array for its windows."""
     if not window.is_padded:
         return x
     evaluate: Any = OPS["pad"].evaluate
@@ -347,7 +347,7 @@ def pad_numpy(x: np.ndarray, filling: Any, window: Window) -> np.ndarray:
 
 
 def pad_value(x: Value, filling: Any, window: Window) -> Value:
-    """Pads and dilates an array or tracer as its windows want it."""
+    """Pads and dilates an array or tracer for its windows."""
     if not window.is_padded:
         return x
     return pad(x, full((), filling, x.dtype), window.padding_config)

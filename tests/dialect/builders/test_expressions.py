@@ -1,4 +1,4 @@
-"""A formula gives the same numbers from NumPy, as StableHLO, and on scalars in a loop."""
+"""A formula gives the same numbers in NumPy, as StableHLO, and on scalars in a loop."""
 
 from __future__ import annotations
 

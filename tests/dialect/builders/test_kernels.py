@@ -139,7 +139,7 @@ def signs(x: Memory, result: Memory) -> None:
 
 
 def many_workspaces(x: Memory, result: Memory) -> None:
-    """Memory of different types, more of it than a kernel binds arrays."""
+    """Memory of different types, in more pieces than the arrays that a kernel can bind."""
     spaces = [workspace((n,), integer(8) if n % 2 else x.element) for n in range(7, 47)]
     for number, space in enumerate(spaces):
         for i in range(7):
@@ -159,7 +159,7 @@ def reversed_by_scratch(x: Memory, result: Memory) -> None:
     extent = x.shape[0]
 
     def step(i: Scalar) -> None:
-        # In a loop, and yet one piece of memory.
+        # In a loop, but only one piece of memory.
         own, truths = scratch((extent,), x), scratch((3,), ir.IntegerType.get_signless(1))
         truths[1] = x[i] > 0.0
         own[i] = select(truths[1], x[i], 0.0)
@@ -202,7 +202,7 @@ def equal_shares(workgroup: Scalar, x: Memory, result: Memory) -> None:
 
 
 def vectors(x: Memory, result: Memory) -> None:
-    """Everything that is done to lanes, a row for each; `x` is `[5, 8]`."""
+    """All operations on lanes, a row for each; `x` is `[5, 8]`."""
     row = x.at(1).read(0, 8)
     result.at(0).write(0, fused_multiply_add(row, 2.0 * row, broadcast(x[0, 0], 8)))
     result.at(1).write(0, to_float(to_integer(lanes(8), 32), float32()))
@@ -283,7 +283,7 @@ OFFSETS = np.array([5, 0, 1, 7, 3, 2, 6, 4], np.int32)
 
 
 def interleaved(x: Memory, result: Memory) -> None:
-    """Lanes of two rows in turn, times the one's and added to the other's quotient."""
+    """Lanes of two rows in turn, multiplied by one row and added to the other's quotient."""
     x.prefetch((1, 0))
     first, second = x.read((0, 0), 4), x.read((1, 0), 4)
     result.write((0, 0), shuffle(first, second, [0, 4, 1, 5, 2, 6, 3, 7]))
@@ -323,7 +323,7 @@ def in_place_and_kept(x: ir.Value, addend: ir.Value) -> Any:
 
 
 def in_place_in_a_loop(numbers: ir.Value) -> ir.Value:
-    """Counts in place, from the same counters in each pass; the last pass tells."""
+    """Counts in place, from the same counters in each pass; the last pass shows the result."""
     counters = hlo.constant(np.array([5, 6, 7], np.int32))
 
     def kernel(number: Memory, counters: Memory) -> None:

@@ -1,4 +1,4 @@
-"""The declared operators and methods of arrays are those that are installed."""
+"""The declared operators and methods of arrays are the installed ones."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CLASS = next(
     if isinstance(node, ast.ClassDef) and node.name == "ArrayInterface"
 )
 DECLARED = {node.name: node for node in CLASS.body if isinstance(node, ast.FunctionDef)}
-# Of these tracers have none, for programs ask by `hasattr`.
+# Tracers lack these, because programs test for them with `hasattr`.
 UNTRACED = {*array_placement.UNTRACED_METHODS, *array_placement.UNTRACED_PROPERTIES}
 # Members that the class itself declares, so that type checkers see them there.
 OWN = {
@@ -34,7 +34,7 @@ OWN = {
 def test_what_is_installed_is_declared() -> None:
     installed = {name for name, member in vars(Array).items() if callable(member)}
     installed |= {name for name, member in vars(Array).items() if isinstance(member, property)}
-    # Python takes the hash away where there is an equality.
+    # Python removes the hash of a class with an equality.
     assert installed - OWN - set(DECLARED) == set()
 
 

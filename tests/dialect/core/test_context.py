@@ -1,4 +1,4 @@
-"""Whose line an error names: files of axir's own, in a clone and in an installed package."""
+"""The line that an error names: axir's own files, in a clone and in an installed package."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options by which JAX's users set what axir has too: synonyms, and those that do nothing."""
+"""Options of JAX's users: synonyms of axir's options, and options without effect."""
 
 from __future__ import annotations
 

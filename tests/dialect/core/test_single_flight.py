@@ -11,7 +11,7 @@ from axir.dialect.core.single_flight import made_once, single_flight
 
 
 def in_threads(count, work):
-    """Runs `work(number)` in threads that begin together; returns what each gave or raised."""
+    """Runs `work(number)` in threads that begin together; returns their results or exceptions."""
     barrier = threading.Barrier(count)
     results = [None] * count
 

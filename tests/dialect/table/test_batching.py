@@ -14,7 +14,7 @@ from axir.dialect.program.named_axes import BatchFrame
 from axir.passes.transforms.vmap import batch, batch_function
 
 _SIZE = 3
-# Ops that JAX does not batch as a loop: the first state makes the bits of all lanes.
+# JAX does not batch these ops as a loop: the first state makes the bits of all lanes.
 _NO_LOOPS = {"rng_bit_generator"}
 Axes = tuple[int | None, ...]
 
@@ -37,7 +37,7 @@ def _patterns(case: Case) -> Iterator[Axes]:
 
 
 def _variants(case: Case, index: int) -> list[np.ndarray]:
-    """An operand and others of its values in another order, one for each place in the batch."""
+    """An operand and permutations of its values, one for each element of the batch."""
     generator = case.generator()
     array = case.args[index]
     variants = [array]

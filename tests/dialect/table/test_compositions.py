@@ -29,7 +29,7 @@ _TOLERANCE = 8
 
 
 def _chosen_case(name: str) -> Case:
-    """A smooth sample, in float32 where there is one."""
+    """A smooth sample, in float32 if possible."""
     cases = [
         case
         for case in cases_of(name)

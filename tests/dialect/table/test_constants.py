@@ -68,7 +68,7 @@ class _Constants:
     """An op; its operands become known numbers, one after the other.
 
     Args:
-        case: A sample of the op, which says the dtype and the parameters.
+        case: A sample of the op, with the dtype and the parameters.
         known: The numbers.
     """
 
@@ -115,7 +115,7 @@ class _Constants:
 
 
 def _has_agreed_edges(name: str) -> bool:
-    """Tells whether there is an agreement about edges of complex numbers, and samples hold them."""
+    """Tells whether implementations agree about edges of complex numbers, and samples hold them."""
     return any(np.isnan(x.args[0]).any() for x in cases_of(name) if x.args[0].dtype.kind == "c")
 
 

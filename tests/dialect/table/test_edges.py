@@ -1,4 +1,4 @@
-"""The samples hold the values at which ops go wrong, or it is said why they do not."""
+"""The samples hold the values at which ops often go wrong, or a reason for their absence."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CALLS = {
     "custom_vmap_call", "dce_sink", "linear_call", "custom_linear_solve", "shard_map",
     "name", "scatter_apply",
 }  # fmt: skip
-# Where infinite numbers meet, results depend on the order of LAPACK's and pocketfft's operations.
+# For combined infinities, results depend on the order of LAPACK's and pocketfft's operations.
 _MATRICES = {
     "triangular_solve", "cholesky", "eigh", "lu", "eig", "lu_solve", "qr", "geqrf",
     "householder_product", "schur", "hessenberg", "tridiagonal", "svd", "tridiagonal_solve", "fft",

@@ -31,7 +31,7 @@ def _is_real(x: np.dtype) -> bool:
 
 
 def _chosen(name: str) -> Iterator[Case]:
-    """Gives the largest sample of dtypes that a kernel holds, of common ones the smallest, too."""
+    """Returns the largest sample of each dtype in kernels; for common dtypes the smallest, too."""
     groups: dict[tuple[np.dtype, ...], list[Case]] = {}
     for case in cases_of(name):
         # Formulas are thousands of operations, and each is an op of the table too: samples of one

@@ -9,7 +9,7 @@ import pytest
 from support.native_programs import NativeResults
 from support.op_cases import Case, cases_of, differences, joined, sampled_ops
 
-# Why operations are no kernels; what these stand for, IREE compiles.
+# The reasons why operations are no kernels; IREE compiles these operations.
 _REASONS = re.compile(
     r"it is \d kernels and .|it calls a function of the host|its kernel runs in several workgroups"
 )

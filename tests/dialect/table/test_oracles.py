@@ -135,7 +135,7 @@ def _by_mpmath(name: str, operands: list[Any], want: np.dtype) -> np.ndarray:
 
 
 def _comparable(case: Case, expected: np.ndarray) -> np.ndarray:
-    """Where the oracle is one: not where it divides zeros or joins infinite parts."""
+    """The places where the oracle is valid: not where it divides zeros or joins infinite parts."""
     keep = np.ones(expected.shape, np.bool_)
     if dtypes.is_complex(case.args[0].dtype):
         for x in case.args:

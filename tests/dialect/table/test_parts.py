@@ -17,12 +17,12 @@ from axir.passes.partition.partition import partition_function
 
 AXES: MeshAxes = (("x", 2), ("y", 3))
 _CASES, _DRAWS = 4, 3
-# Sums of parts are rounded elsewhere than sums of all.
+# Sums of parts are rounded at other places than whole sums.
 _LOOSER = 8.0
 
 
 def drawn(generator: np.random.Generator, shape: tuple[int, ...], axes: MeshAxes) -> Layout:
-    """A layout that cuts some of the dimensions which can be."""
+    """A layout that cuts some of the dimensions that can be cut."""
     layout: list[tuple[str, ...]] = [()] * len(shape)
     for name, size in generator.permutation(np.array(axes, object)):
         places = [

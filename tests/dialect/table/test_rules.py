@@ -1,4 +1,4 @@
-"""No op lacks a rule, and inference says what evaluation gives."""
+"""No op lacks a rule, and inference agrees with evaluation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts and bytecode that the parser would not survive."""
+"""Texts and bytecode that would crash the parser."""
 
 from __future__ import annotations
 

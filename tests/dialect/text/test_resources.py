@@ -75,7 +75,7 @@ def check(found: dict[str | None, np.ndarray], name: str) -> None:
 )
 def test_weights_in_text(written: str, name: str, tmp_path: Path) -> None:
     text = (MODULE + SECTION).format(weights=written)
-    for _ in range(2):  # MLIR would call the second module's weights otherwise
+    for _ in range(2):  # MLIR would rename the second module's weights
         check(arrays(parse_module(text)), name)
     (tmp_path / "m.mlir").write_text(text)
     module = read_file(tmp_path / "m.mlir")
@@ -261,7 +261,7 @@ def test_weights_become_parameters(tmp_path: Path) -> None:
 """
     (tmp_path / "m.mlir").write_text(module)
     net = load(tmp_path / "m.mlir")
-    # Weights of two names are two though they are equal: they are so until they are trained.
+    # Weights of two names stay separate although they are equal: training changes them.
     assert (net.fun_name, list(net.parameters)) == ("net", ["w", "v", "constant"])
     net.save(tmp_path / "m.axir")
     changed = load(tmp_path / "m.axir").with_parameters({"v": np.zeros(300, np.float32)})
@@ -272,7 +272,7 @@ def test_weights_become_parameters(tmp_path: Path) -> None:
 def test_weights_belong_to_one_module() -> None:
     text = (MODULE + SECTION).format(weights="w")
     first, second = parse_module(text), parse_module(text)
-    # MLIR has one hash for both, and another one when an attribute comes.
+    # MLIR has one hash for both, and another one after an attribute is added.
     assert hash(first) == hash(second)
     kept = resources_of(first)
     assert kept is not None

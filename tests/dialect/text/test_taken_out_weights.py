@@ -1,4 +1,4 @@
-"""Weights that are taken out of text and bytecode: which parts of these they are."""
+"""Weights that are taken out of text and bytecode: the parts that are taken."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Control flow in the dialect: loops of flat values, bodies in text, and what verification says."""
+"""Control flow in the dialect: loops of flat values, bodies in text, and verification errors."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def test_branches_share_slots_for_residuals_of_equal_type() -> None:
 
     shown = axir.make_jaxpr(axir.grad(choice))(0.5)
     first, second = [e for e in shown.eqns if e.primitive.name == "cond"]
-    # One slot serves the cosine of either branch; x itself is an operand and needs none.
+    # One slot holds the cosine of either branch; x itself is an operand and needs no slot.
     assert len(first.results) == 2
     assert len(second.results) == 1
 

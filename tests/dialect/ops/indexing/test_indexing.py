@@ -57,7 +57,7 @@ def assert_same(ours: Any, theirs: Any, tolerance: float = 0.0) -> None:
 
 
 def window_start(vector: Any, extents: Any, sizes: Any, index_map: Any, mode: str) -> Any:
-    """Where a window starts in each indexed dimension; None if it is outside and not moved."""
+    """The start of a window in each indexed dimension; None if it is outside and not moved."""
     start = {d: int(i) for d, i in zip(index_map, vector, strict=True)}
     limits = {d: extents[d] - sizes[d] for d in index_map}
     if mode == "clip":

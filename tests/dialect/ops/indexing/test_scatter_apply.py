@@ -1,4 +1,4 @@
-"""Functions applied at positions: as often as an element is named, and with which derivatives."""
+"""Functions applied at positions: once per occurrence of an element, and their derivatives."""
 
 from __future__ import annotations
 

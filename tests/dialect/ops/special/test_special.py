@@ -1,4 +1,4 @@
-"""Special functions: the formulas that are compiled against SciPy over wide domains, and edges."""
+"""Special functions: the compiled formulas against SciPy over wide domains, and edges."""
 
 from __future__ import annotations
 
