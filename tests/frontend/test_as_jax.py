@@ -1,4 +1,4 @@
-"""`axir.as_jax`: `import jax` gives axir, and what is not there says so."""
+"""`axir.as_jax`: `import jax` gives axir, and missing names raise clear errors."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """`axir.as_jax`: the names of JAX's of 2020, as documents of that time use them.
 
-Everything runs in one process, which prints what it computed.
+Everything runs in one process, which prints its results.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ REFUSED = {
 
 @pytest.fixture(scope="module")
 def found() -> dict[str, Any]:
-    """Returns what the program computed."""
+    """Returns the results of the program."""
     finished = subprocess.run(
         [sys.executable, "-c", PROGRAM], check=True, text=True, stdout=subprocess.PIPE, timeout=120
     )

@@ -1,4 +1,4 @@
-"""Primitives of JAX's that axir makes of other ops: what they give is what JAX's give."""
+"""JAX primitives that axir composes of other ops: they give the same results as JAX's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The modules for those who extend axir, or ask about types and errors, under JAX's names."""
+"""The modules for extensions, and for types and errors, under JAX's names."""
 
 from __future__ import annotations
 

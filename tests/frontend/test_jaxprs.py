@@ -141,7 +141,7 @@ def _lines(jaxpr: Any) -> Iterator[str]:
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_equations_are_those_of_jax(name: str) -> None:
     traced = []
-    for lib in (axir, jax):  # what depends on no argument axir computes, so there is none of it
+    for lib in (axir, jax):  # axir folds ops without arguments
         function, args = EXAMPLES[name](lib)
         args = jax.tree.map(lambda x: np.float32(x) if isinstance(x, np.ndarray) else x, args)
         traced.append(list(_lines(lib.make_jaxpr(function)(*args))))

@@ -1,4 +1,4 @@
-"""Names that libraries of JAX's use: those of at least two are there, under JAX's names.
+"""Names that JAX libraries use: names used by at least two exist, under JAX's names.
 
 `library_names.json` lists them by module, as `support.library_names` found them in the sources of
 77 libraries: BlackJAX, Brax, Chex, Diffrax, Distrax, Equinox, Flax, Haiku, Keras, NetKet, NumPyro,
@@ -16,7 +16,7 @@ from support import library_names
 
 NAMES = Path(__file__).with_name("library_names.json")
 
-# What a single library uses of JAX's inner modules, and works.
+# Names of JAX's inner modules that a single library uses, and that work.
 PROGRAM = """
 import axir.as_jax
 import jax, jax.numpy as jnp, numpy as np

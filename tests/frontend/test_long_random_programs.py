@@ -1,9 +1,9 @@
-"""Long random programs over arrays whose old values stay in use: compiled against evaluated.
+"""Long random programs that keep using old values of arrays: compiled against evaluated.
 
 `make test` runs a fixed batch. `make test-long` draws LONG_PROGRAMS of them, of all kinds and of
 the lengths RANDOM_LENGTHS, from RANDOM_SEED on; RANDOM_LOG names a file that gets a line for each,
-RANDOM_FAILURES a folder for what remains, made small, of programs that are wrong, and
-RANDOM_COMPILER who compiles them ("auto", "native" or "iree": the option `axir_compiler`).
+RANDOM_FAILURES a folder for reduced forms of wrong programs, and RANDOM_COMPILER the compiler
+("auto", "native" or "iree": the option `axir_compiler`).
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def _drawn() -> Iterator[tuple[int, int, str]]:
 
 
 def _warnings(records: Sequence[logging.LogRecord]) -> list[str]:
-    """What failed in silence: another compiler did it, or what serves at first goes on to do so."""
+    """Silent failures: another compiler was used, or the provisional program stayed in use."""
     return [
         record.getMessage()
         for record in records
@@ -75,7 +75,7 @@ def evaluated_calls() -> Iterator[None]:
 
 @pytest.fixture(autouse=True, scope="module")
 def lasting_objects() -> Iterator[None]:
-    """Has collections of garbage look at programs alone: a sixth of the processor time of each."""
+    """Limits garbage collection to objects of programs: it took a sixth of each one's time."""
     gc.collect()
     gc.freeze()
     yield

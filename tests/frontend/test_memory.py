@@ -71,7 +71,7 @@ def test_programs_go_with_their_function() -> None:
 
 def test_a_function_remembers_a_limited_number_of_programs(monkeypatch: Any) -> None:
     monkeypatch.setattr(jit_module, "_ENTRY_LIMIT", 3)
-    axir.clear_caches()  # other tests' programs go now, and not with those of this one
+    axir.clear_caches()  # other tests' programs are freed now, and not together with this one's
     programs = live(*PROGRAMS)
     f = axir.jit(lambda x: x * 2)
     for size in range(1, 9):
@@ -96,7 +96,7 @@ def test_cleared_caches_leave_no_program_of_a_mesh() -> None:
 def test_code_goes_with_its_program() -> None:
     def code_in_memory() -> list[str]:
         gc.collect()
-        # What a program's code lies in has no name; a library's is a file.
+        # The mapping of a program's code has no name; a library's mapping has a file.
         with open("/proc/self/maps") as file:
             return [x for x in file if " r-xp 00000000 00:00 0" in x and "[" not in x]
 

@@ -1,4 +1,4 @@
-"""Functions of nan, infinities and zeros of both signs give compiled what they give eagerly.
+"""Functions of nan, infinities and signed zeros give the same results compiled and eager.
 
 The compiler knows some of these numbers: `x * nan` is nan whatever `x` is. Kernels read large
 arrays row by row; small ones are part of a kernel of the whole program.

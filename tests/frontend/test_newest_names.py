@@ -1,4 +1,4 @@
-"""What the newest JAX has and older ones have not: values against NumPy, SciPy and mpmath."""
+"""Names of the newest JAX that older ones lack: values against NumPy, SciPy and mpmath."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_top_k_orders_zeros_and_nan() -> None:
     for mode, order in (("smallest", [2, 0, 1]), ("largest", [0, 1, 2])):
         places = axir.jit(
             lambda x, mode=mode: jnp.top_k(jnp.stack([jnp.nan, x - x, 1.0]), 3, mode=mode)[1]
-        )(jnp.inf)  # the difference is a NaN whose sign bit is set
+        )(jnp.inf)  # the difference is a NaN with its sign bit set
         assert places.tolist() == order
     with pytest.raises(ParameterError, match=r"(?s)mode is 'best'.*'largest' or 'smallest'"):
         jnp.top_k(x, 1, mode="best")
@@ -165,7 +165,7 @@ def test_approximate_gamma_numbers(a: float) -> None:
     logarithms = random.loggamma(KEY, a, (20000,), method="approximate")
     np.testing.assert_allclose(np.exp(logarithms), drawn, rtol=1e-5)
     tangent = axir.jvp(lambda a: random.gamma(KEY, a, (20000,), method="approximate"), (a,), (1.0,))
-    assert float(tangent[1].mean()) == pytest.approx(1.0, rel=0.05)  # that of the mean, a
+    assert float(tangent[1].mean()) == pytest.approx(1.0, rel=0.05)  # the mean is a
 
 
 def test_approximate_numbers_made_of_gamma_numbers() -> None:
@@ -219,7 +219,7 @@ def test_methods_of_drawing_are_two() -> None:
     assert random.poisson(KEY, jnp.nan, method="approximate") == -1
 
 
-# Places, collectives and what a compiler is told -------------------------------------------------
+# Placement, collectives and compiler options ---------------------------------------------------
 
 
 def test_meshes_in_use() -> None:

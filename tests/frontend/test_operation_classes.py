@@ -21,7 +21,7 @@ hlo: Any = mlir.hlo
 
 
 def lowered(rule: Any, result: Any, *arguments: Any) -> Any:
-    """Returns what a compiled program computes that consists of one primitive with a rule."""
+    """Returns the results of a compiled program of one primitive with a rule."""
     primitive = core.Primitive("user_rule")
     primitive.def_abstract_eval(lambda *avals: core.ShapedArray(result.shape, result.dtype))
     mlir.register_lowering(primitive, rule)

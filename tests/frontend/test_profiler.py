@@ -1,4 +1,4 @@
-"""Traces: what stands in them, where they are written, and what is refused."""
+"""Traces: their contents, where they are written, and refusals."""
 
 from __future__ import annotations
 

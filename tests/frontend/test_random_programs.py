@@ -1,7 +1,7 @@
 """Random programs, transformed: evaluator, IREE and machine code agree, as do eager and traced.
 
-Every run draws the same few dozen, half of them of loops; `make test-long` draws thousands, others
-each time (RANDOM_SEED=n draws those of a run that found something again).
+Every run draws the same few dozen, half of them of loops; `make test-long` draws thousands,
+different ones in each run (RANDOM_SEED=n repeats the programs of a run).
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ from axir.runtime.compiler.native_compilation import NotNative
 from axir.runtime.errors import RuntimeExecutionError
 
 _PER_MODULE = 12
-# What becomes kernels: nothing, loops and small programs, or moves of elements, also of few.
+# The programs that become kernels: none, loops and small programs, or moves of elements, also of
+# few.
 _KERNELS: dict[str, dict[str, Any]] = {
     "none": {},
     "of programs": {"fuses": True},
@@ -66,7 +67,7 @@ def _hosts(function: Function, arguments: list) -> list[np.ndarray]:
 
 @dataclasses.dataclass(frozen=True)
 class _Drawn:
-    """A program, its arguments, and what the evaluator makes of them and of others nearby."""
+    """A program, its arguments, and the evaluator's results for them and for arguments nearby."""
 
     spec: Spec
     function: Function
@@ -150,7 +151,7 @@ KERNEL_OF_CONSTANTS = Spec(
 )
 
 
-# IREE fused operations that several others read, and mixed up what it fused.
+# IREE fused operations with several users, and confused their results.
 READ_BY_SEVERAL = Spec(
     shapes=(2, 2),
     steps=(
@@ -166,7 +167,7 @@ READ_BY_SEVERAL = Spec(
     seed=2,
 )
 
-# As these do, a result of one loop was that of another one, which IREE then refused.
+# As with these, one loop took the result of another one, which IREE then refused.
 WRITTEN_TWICE = Spec(
     shapes=(2,),
     steps=(
@@ -179,7 +180,7 @@ WRITTEN_TWICE = Spec(
     seed=856,
 )
 
-# Sums of windows, padded, shared what they begin with.
+# Padded window sums shared their initial array.
 PADDED_WINDOWS = Spec(
     shapes=(6,),
     steps=(
@@ -195,7 +196,7 @@ PADDED_WINDOWS = Spec(
     seed=305,
 )
 
-# What was updated behind a barrier was updated before it as well.
+# An update behind a barrier also changed the array before it.
 UPDATED_BEHIND_A_BARRIER = Spec(
     shapes=(4, 1),
     steps=(
@@ -245,7 +246,7 @@ SUMS_IN_LOOPS = Spec(
     seed=482,
 )
 
-# A loop of one pass, written out, made a sum of constants of which one was added.
+# A loop of one iteration, unrolled, made a sum of constants, and only one of them was added.
 SUM_OF_CONSTANTS = Spec(
     shapes=(5,),
     steps=(Step("differentiable_loop", 3, 4, 101), Step("differentiable_loop", 0, 2, 783)),
@@ -264,7 +265,7 @@ CARRIED_TWICE = Spec(
 )
 
 
-# What an array is updated by was written before others had read the array, by another shape.
+# The update of an array was written before others had read the array, through another shape.
 UPDATED_TOO_EARLY = Spec(
     shapes=(4, 5, 1),
     steps=(

@@ -83,7 +83,7 @@ def test_static_arguments_and_nested_jit() -> None:
 
 
 def sums(x: Any) -> Any:
-    """Computes with refs of its own in all kinds of loops."""
+    """Computes with local refs in all kinds of loops."""
     total = axir.new_ref(jnp.zeros_like(x))
 
     def add(i: Any, _: Any) -> None:

@@ -1,6 +1,6 @@
 """Callers pass by keyword: parameters have JAX's names, kinds, and defaults where JAX has them.
 
-They are those of the JAX that is installed, or those of the newest one, which takes more keywords.
+They follow the installed JAX, or the newest one, which takes more keywords.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`check_grads` and its kin accept right derivatives, and tell what is wrong with others."""
+"""`check_grads` and similar functions accept right derivatives, and report errors of others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A user's own primitive, rule by rule: what is missing is named, what is there works."""
+"""A user's primitive, rule by rule: missing rules are named, defined rules work."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _lower(context, x, y, z):
 
 
 class MultiplyAdd:
-    """The fused multiply-add x * y + z, whose rules are defined one after the other."""
+    """The fused multiply-add x * y + z, with rules that are defined one after the other."""
 
     def __init__(self) -> None:
         self.primitive = core.Primitive("multiply_add")
@@ -143,7 +143,7 @@ def test_eager_reverse_mode_takes_numbers_without_abstract_evaluation() -> None:
 
 
 def test_rules_map_over_primals_and_tangents_by_axes(multiply_add: MultiplyAdd) -> None:
-    """As libraries do, whose axes are tuples because JAX's primals and tangents are."""
+    """As libraries do: their axes are tuples because JAX's primals and tangents are."""
     primitive = multiply_add.primitive
     primitive.def_impl(_evaluate)
     primitive.def_abstract_eval(_abstract)
@@ -335,7 +335,7 @@ def test_primitives_with_effects_are_kept() -> None:
 
 
 def test_the_rule_of_a_primitive_is_replaced_and_put_back() -> None:
-    """As tests count what is computed."""
+    """As tests do to count computations."""
     counted = []
     own = lax.cos_p.impl
 

@@ -1,4 +1,4 @@
-"""Files that are no bundles, damaged ones, and ones that somebody made up: errors, never crashes.
+"""Files that are no bundles, damaged files, and forged files: errors, never crashes.
 
 `BUNDLE_MUTATIONS=10000` makes as many mutated files instead of a few hundred.
 """
@@ -243,7 +243,7 @@ def mutated_manifest(choose: random.Random) -> bytes:
 
 
 def mutated_entry(choose: random.Random) -> bytes:
-    """Returns a bundle one entry of which is changed, and its checksum with it."""
+    """Returns a bundle with one changed entry, and its changed checksum."""
     name = choose.choice(["module.mlir", "parameters.safetensors"])
     # Of parameters mostly the header.
     end = len(ENTRIES[name]) if name == "module.mlir" else 300

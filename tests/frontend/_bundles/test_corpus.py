@@ -1,4 +1,4 @@
-"""Bundles that were written once stay readable, and compute what they computed then."""
+"""Bundles written by older versions stay readable, and compute the same results."""
 
 from __future__ import annotations
 

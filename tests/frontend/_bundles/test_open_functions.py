@@ -22,7 +22,8 @@ from axir._trees import tree
 from axir.export import Bundle, SymbolicScope, export, load, symbolic_shape
 from axir.runtime import Target
 
-# What runs without the source: functions of `all.axir` for the arguments in `given.npz`.
+# The program that runs without the source: functions of `all.axir` for the arguments in
+# `given.npz`.
 ELSEWHERE = """
 import sys, pathlib
 import numpy as np

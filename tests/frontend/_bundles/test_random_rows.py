@@ -1,4 +1,4 @@
-"""Random functions of rows: those that keep rows apart are proved, and what is proved is right."""
+"""Random functions of rows: independent rows are proved, and proved functions are right."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def _proved(function: Callable[[Any], Any]) -> Any:
 
 
 def _check(function: Callable[[Any], Any], exported: Any, seed: int) -> None:
-    """Compares a function with what was exported, on rows that are large, nan, or equal."""
+    """Compares a function with its export, on rows that are large, nan, or equal."""
     generator = np.random.default_rng(seed)
     for count in (1, 2, 6, 160):
         x = generator.normal(size=(count, WIDTH)).astype(np.float32)

@@ -1,4 +1,4 @@
-"""What counts rows, or numbers them, is no function of rows, though it matters for many only."""
+"""Functions that count or number rows are refused, even if only many rows show it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions of NumPy, SciPy, layers and solvers that do to rows what they do to one are proved.
+"""Functions of NumPy, SciPy, layers and solvers that treat rows independently are proved.
 
 The first argument is a parameter, the second has rows.
 """

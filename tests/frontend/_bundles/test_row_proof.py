@@ -31,7 +31,7 @@ KEY = random.key(0)
 NORM = {"mean": _numbers(6), "var": jnp.abs(_numbers(6))}
 
 
-# What rows have of their own ----------------------------------------------------------------------
+# Independent rows ---------------------------------------------------------------------------
 
 
 def mlp(x: Any) -> Any:
@@ -351,7 +351,7 @@ def test_rows_of_their_own_are_proved(function: Callable[[Any], Any]) -> None:
         np.testing.assert_allclose(got, wanted, rtol=2e-4, atol=2e-5)
 
 
-# What mixes rows, or tells them apart -------------------------------------------------------------
+# Mixed or distinguished rows ---------------------------------------------------------------
 
 
 def _own_step(x: Any) -> Any:
@@ -439,7 +439,7 @@ MIXED: list[tuple[Callable[[Any], Any], str]] = [
         "mixes",
     ),
     (lambda x: lax.fori_loop(0, 3, lambda i, y: y - y.mean(0), x), "'reduce_sum' mixes"),
-    # what nobody knows
+    # an unknown value
     (
         lambda x: axir.pure_callback(lambda y: np.asarray(y)[::-1].copy(), x, x),
         "is not known",

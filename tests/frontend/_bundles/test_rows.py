@@ -1,4 +1,4 @@
-"""Functions whose leading dimension is open: traced for a row, called with any number of rows."""
+"""Functions with an open leading dimension: traced for a row, called with any number of rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an op does on a single row, as its rule `dimensions` says it: for all samples of all ops."""
+"""The form of an op on a single row, by its rule `dimensions`: for all samples of all ops."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _row(x: ConcreteArray, rows: Rows | None, count: int, number: int) -> Concre
 def _cuts(
     equation: Equation, dimensions: Dimensions
 ) -> Iterator[tuple[int, list[Rows | None], Parts]]:
-    """Yields numbers of rows, where operands have them, and what the op then is on one."""
+    """Yields numbers of rows, where operands have them, and the form of the op on one row."""
     for factor, count in dimensions.extents.items():
         rows = [_places(own, dimensions, factor) for own in dimensions.operands]
         if count < 2 or not any(rows):

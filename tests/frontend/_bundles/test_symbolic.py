@@ -1,4 +1,4 @@
-"""Several open dimensions, and what is computed of them: texts, sizes in calls, what is refused."""
+"""Several open dimensions, and expressions of them: texts, sizes in calls, refusals."""
 
 from __future__ import annotations
 

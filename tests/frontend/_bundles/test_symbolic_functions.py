@@ -1,4 +1,4 @@
-"""What functions do with symbolic dimensions: values as of fixed sizes, or an error."""
+"""Functions of symbolic dimensions: the same values as for fixed sizes, or an error."""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ def test_an_error_of_a_save_that_nobody_waits_for_is_told(tmp_path: Path) -> Non
     checkpoint.save(tmp_path, 2, 2)  # told once
 
 
-# What goes wrong ---------------------------------------------------------------------------------
+# Errors ------------------------------------------------------------------------------------
 
 
 def test_bad_arguments(tmp_path: Path) -> None:
@@ -231,7 +231,7 @@ def test_what_a_crash_leaves_is_removed(tmp_path: Path) -> None:
 
 
 def damages() -> Iterator[tuple[str, object, type[Exception], str]]:
-    """Yields what happens to the file of arrays or the manifest, and what is told."""
+    """Yields damages of the file of arrays or the manifest, and the expected errors."""
     name = "process_00000.safetensors"
     yield name, None, checkpoint.MissingShardError, "is missing"
     yield name, lambda b: b[:-1], checkpoint.TruncatedCheckpointError, "has .* bytes, but was"

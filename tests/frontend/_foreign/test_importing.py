@@ -1,4 +1,4 @@
-"""Models of PyTorch and ONNX: what becomes of torch-mlir's text, and what is missing."""
+"""Models of PyTorch and ONNX: the import of torch-mlir's text, and missing packages."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_trees_of_other_orders() -> None:
     np.testing.assert_array_equal(results["scaled"], [W])
     np.testing.assert_array_equal(results["given"], scale)
     assert found.result_names == ["result['given']", "result['scaled']"]
-    # What is none of axir's trees stays flat.
+    # A structure that is no tree of axir's stays flat.
     assert read((object(), object()), x=(1, 2))(x, scale)[0].shape == (1, 2)
 
 

@@ -108,7 +108,7 @@ CASES: dict[str, Case] = {
 
 
 def write(path: Path, case: Case) -> Path:
-    """Writes the model of a case, whose types of results ONNX infers."""
+    """Writes the model of a case; ONNX infers the types of results."""
     import onnx
     from onnx import helper, numpy_helper
 

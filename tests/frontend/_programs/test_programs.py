@@ -61,7 +61,7 @@ def kalman_filter(lib: Any) -> Callable:
 
 
 def recurrent_network(lib: Any) -> Callable:
-    """A small LSTM whose cell is recomputed in the backward pass."""
+    """A small LSTM with a cell that is recomputed in the backward pass."""
     jnp = lib.numpy
 
     def loss(weights: Any) -> Any:
@@ -102,7 +102,7 @@ def runge_kutta(lib: Any) -> Callable:
 
 
 def branches_in_a_loop(lib: Any) -> Callable:
-    """A loop whose steps choose by the index and by the carried value."""
+    """A loop with steps that branch by the index and by the carry."""
 
     def run(x: Any) -> Any:
         def step(carry: Any, index: Any) -> Any:

@@ -22,7 +22,7 @@ def broken_compiler(monkeypatch, tmp_path):
         raise CompilerEndedError("SIGSEGV", "")
 
     config.update("axir_cache_dir", str(tmp_path))
-    config.update("axir_compiler", "iree")  # whose failure is looked at: others may not need it
+    config.update("axir_compiler", "iree")  # only its failure is tested
     monkeypatch.setattr(helpers, "compile", crash)
 
 

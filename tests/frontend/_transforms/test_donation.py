@@ -1,4 +1,4 @@
-"""Donated arguments: whose memory is reused, what is deleted, and who must not notice."""
+"""Donated arguments: reuse of memory, deletion, and arrays that must stay unchanged."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def compiler(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
-# IREE's programs overwrite what they are given; others write to memory of their own.
+# IREE's programs overwrite their arguments; others write to separate memory.
 overwrites = pytest.mark.parametrize("compiler", ["iree"], indirect=True)
 
 
@@ -34,7 +34,7 @@ def make(x):
 
 
 def step(x, y):
-    # What is updated in place; a result of arithmetic gets memory of its own.
+    # An update in place; a result of arithmetic gets separate memory.
     return x.at[3].set(7), y.at[1:3].set(2)
 
 
@@ -43,7 +43,7 @@ def test_results_take_the_memory_of_donated_arrays_in_every_call() -> None:
     f = axir.jit(step, donate_argnums=(0, 1))
     x, y = make(3.0)
     places = {_address(x), _address(y)}
-    for _ in range(60):  # the first calls, those of each driver, and quick ones
+    for _ in range(60):  # the first calls, calls of each driver, and quick ones
         before = x, y
         x, y = f(x, y)
         assert {_address(x), _address(y)} == places

@@ -53,7 +53,7 @@ def test_functions_are_compiled_for_float0_apart_from_bools() -> None:
 
 @pytest.mark.parametrize("wrap", [lambda f: f, axir.jit])
 def test_integers_may_be_their_own_cotangents(wrap) -> None:
-    """Programs hand on what a function gave as the cotangent; of integers it says nothing."""
+    """Programs pass on the result of a function as a cotangent; for integers it is ignored."""
 
     def both(x):
         return 2 * x, jnp.argmax(x)

@@ -23,7 +23,7 @@ def f(lib: Any) -> Callable[[Any], Any]:
 
 
 def ruled(lib: Any) -> Callable[[Any], Any]:
-    """A function whose residuals are functions."""
+    """A function with functions as residuals."""
 
     @lib.custom_vjp
     def g(x: Any) -> Any:

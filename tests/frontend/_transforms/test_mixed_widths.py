@@ -1,4 +1,4 @@
-"""Programs whose parts run with and without 64-bit types: `enable_x64` within functions."""
+"""Programs with parts that run with and without 64-bit types: `enable_x64` within functions."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_scalars_beside_weak_arrays_have_the_width_of_their_place(run: Any) -> N
     assert dtypes[:5] == ["int64"] * 5
     assert dtypes[5] == "float64"
     assert int(made[3]) == 3 + 2**40
-    # What is not weak stays as it is.
+    # Strongly typed values keep their dtype.
     assert {str(x.dtype) for x in run(f)(jnp.arange(3))[:3]} == {"int32"}
     assert {str(x.dtype) for x in run(f)(jnp.asarray(X))} == {"float32"}
 
@@ -53,7 +53,7 @@ def test_weak_floats_stay_beside_integers() -> None:
 
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_derivatives_of_parts_with_64_bit_types(function: Any) -> None:
-    """Rules run outside of the part, and make what they make in its types."""
+    """Rules run outside the part, and compute in its types."""
 
     def total(x: Any) -> Any:
         with axir.enable_x64(True):

@@ -1,4 +1,4 @@
-"""`pmap` on one device: values and derivatives are those of the mapped function."""
+"""`pmap` on one device: values and derivatives are the same as the mapped function's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tells calls apart that need no flattening, and the leaves in their order."""
+"""Keys of calls without general flattening, and the order of their leaves."""
 
 from __future__ import annotations
 

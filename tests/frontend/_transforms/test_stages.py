@@ -1,4 +1,4 @@
-"""Traced, lowered and compiled functions: what they tell, and what compiled ones accept."""
+"""Traced, lowered and compiled functions: their attributes, and arguments of calls."""
 
 from __future__ import annotations
 

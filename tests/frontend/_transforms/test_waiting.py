@@ -119,7 +119,7 @@ def test_a_failure_is_one_warning_and_the_evaluator_stays(monkeypatch, tmp_path)
         raise CompilerEndedError("SIGSEGV", "")
 
     config.update("axir_cache_dir", str(tmp_path))
-    config.update("axir_compiler", "iree")  # whose failure is looked at
+    config.update("axir_compiler", "iree")  # its failure is tested
     monkeypatch.setattr(helpers, "compile", crash)
     f = axir.jit(lambda x: x - 1, wait=False)
     assert f(X).tolist() == [-1, 0, 1]  # the line of the call that began it

@@ -202,7 +202,7 @@ def test_static_fields_that_cannot_be_compared_are_named() -> None:
         with pytest.raises(ValueError, match="make a field that holds arrays a data field"):
             assert tree_util.tree_structure(made()) == tree_util.tree_structure(other)
     assert tree_util.tree_structure(made("a")) != tree_util.tree_structure(made("b"))
-    # The same array, numbers, and what pickles makes of them, are compared as they are.
+    # The same array, numbers, and their copies by pickle, are compared as they are.
     same, halve = made(), axir.jit(lambda m: m.x / 2)
     assert halve(same) == halve(same) == 0.5
     plain = tree_util.tree_structure(Scaled(1.0, "a", (1, 2)))

@@ -1,4 +1,4 @@
-"""Keys and paths of trees, registration with keys, and what is computed along trees."""
+"""Keys and paths of trees, registration with keys, and computations along trees."""
 
 from __future__ import annotations
 

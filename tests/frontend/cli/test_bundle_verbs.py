@@ -1,4 +1,4 @@
-"""Bundles on the command line: every verb that takes one, and what it says of wrong ones."""
+"""Bundles on the command line: every verb that takes one, and its errors for wrong bundles."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_grad_adds_a_function(compiled: Path, folder: Path) -> None:
     found = bundle.loss_grad(X, Y)
     np.testing.assert_allclose(found[0], expected["b"], rtol=1e-4, atol=1e-6)
     np.testing.assert_allclose(found[1], expected["w"], rtol=1e-4, atol=1e-6)
-    # What was compiled before is still there for the functions that are as they were.
+    # Earlier compiled programs still exist for unchanged functions.
     assert [sorted(p.functions) for p in bundle.programs] == [["loss", "predict"]]
 
 

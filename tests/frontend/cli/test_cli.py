@@ -1,4 +1,4 @@
-"""The command line: what goes to stdout, what to stderr, and which exit code follows."""
+"""The command line: output on stdout and stderr, and exit codes."""
 
 from __future__ import annotations
 
@@ -542,7 +542,7 @@ class TestTheRest:
 
 
 class TestProcess:
-    """What only a process of its own shows."""
+    """Behaviour that needs a separate process."""
 
     @staticmethod
     def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:

@@ -1,4 +1,4 @@
-"""The commands of pages about modules and bundles do what the pages say, in their order."""
+"""The commands of pages about modules and bundles work as described, in their order."""
 
 from __future__ import annotations
 

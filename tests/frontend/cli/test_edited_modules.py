@@ -1,4 +1,4 @@
-"""Modules that people have edited: what is wrong, on which line of the text, and the way out."""
+"""Modules edited by hand: errors with the line of the text and the way out."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def text() -> str:
 
 
 def message_of(path: Path, text: str) -> str:
-    """Returns what the command says of an edited module, which it must refuse."""
+    """Returns the command's error for an edited module, which it must refuse."""
     path.write_text(text)
     result = CliRunner().invoke(cli, ["opt", str(path)], prog_name="axir")
     assert result.exit_code == 1, result.output

@@ -1,4 +1,4 @@
-"""`axir compile --emit cpp`: the folder that it writes, and what it says of wrong input."""
+"""`axir compile --emit cpp`: the folder that it writes, and errors for wrong input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the command line says of the mistakes that users make, and what it forgives."""
+"""Messages of the command line for users' mistakes, and mistakes that it accepts."""
 
 from __future__ import annotations
 

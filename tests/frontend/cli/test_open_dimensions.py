@@ -1,4 +1,4 @@
-"""Open dimensions on the command line: what verbs show, which sizes they take, what they refuse."""
+"""Open dimensions on the command line: output of verbs, accepted sizes, refusals."""
 
 from __future__ import annotations
 

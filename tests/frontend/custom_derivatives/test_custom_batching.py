@@ -1,4 +1,4 @@
-"""`custom_vmap`: when rules run, what they get and must return, and how they differentiate."""
+"""`custom_vmap`: when rules run, their arguments and results, and their derivatives."""
 
 from __future__ import annotations
 

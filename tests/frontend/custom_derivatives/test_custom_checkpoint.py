@@ -1,4 +1,4 @@
-"""`checkpoint`: derivatives are those of the function; what is repeated is what policies say."""
+"""`checkpoint`: derivatives equal the function's; policies decide the recomputed values."""
 
 from __future__ import annotations
 

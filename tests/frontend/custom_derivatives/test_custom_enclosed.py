@@ -110,7 +110,7 @@ def refuse(*_):
 
 
 def uncalled(kind, **options):
-    """A function of `x` and `y` whose rule closes over `x`, and must not run."""
+    """A function of `x` and `y` with a rule that captures `x`, and must not run."""
 
     def f(x, y):
         inner = getattr(axir, kind)(lambda y: x * y)

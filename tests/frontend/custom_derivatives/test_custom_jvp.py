@@ -1,4 +1,4 @@
-"""`custom_jvp`: when rules run, what they get, what they must return, and JAX's values."""
+"""`custom_jvp`: when rules run, their arguments and results, and JAX's values."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from axir.dialect.core.errors import (
 
 
 def doubled_sine(lib: Any, calls: list[str] | None = None) -> Any:
-    """A sine whose rule doubles the derivative, so that it shows whether the rule was used."""
+    """A sine with a rule that doubles the derivative, which shows whether the rule was used."""
     log = [] if calls is None else calls
 
     @lib.custom_jvp

@@ -1,4 +1,4 @@
-"""`custom_linear_solve` and `custom_root`: derivatives of what is solved, not of the solver."""
+"""`custom_linear_solve` and `custom_root`: derivatives of the equation, not the solver."""
 
 from __future__ import annotations
 
@@ -68,7 +68,8 @@ PROGRAMS = {
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_linear_solves_give_the_values_of_jax(name: str) -> None:
     ours = PROGRAMS[name](axir)(jnp.asarray(MATRIX), jnp.asarray(RIGHT))
-    # Without fixing the solver's matrix: JAX differentiates the solver of fixed matrices likewise.
+    # Without fixing the solver's matrix: JAX differentiates the solver of fixed matrices in the
+    # same way.
     theirs = PROGRAMS[name](jax)(jax.numpy.asarray(MATRIX), jax.numpy.asarray(RIGHT))
     for mine, other in zip(axir.tree.leaves(ours), jax.tree.leaves(theirs), strict=True):
         np.testing.assert_allclose(np.asarray(mine), np.asarray(other), rtol=2e-5, atol=1e-6)
@@ -76,7 +77,7 @@ def test_linear_solves_give_the_values_of_jax(name: str) -> None:
 
 def test_the_solver_is_never_differentiated() -> None:
     def divide(a: Any, wrong: Any) -> Any:
-        # A solver that is right in value, but whose own derivative would be wrong.
+        # A solver with a correct value and a wrong derivative.
         return lax.custom_linear_solve(
             lambda x: a * x, 6.0, lambda matvec, b: b / lax.round(a), symmetric=True
         )

@@ -1,4 +1,4 @@
-"""`custom_vjp`: when rules run, what they get, what they must return, and JAX's values."""
+"""`custom_vjp`: when rules run, their arguments and results, and JAX's values."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FORWARD_MODE = {"jacfwd", "hessian", "hessian of jit", "jvp", "jvp jit", "linear
 
 
 def doubled_sine(lib: Any, calls: list[str] | None = None) -> Any:
-    """A sine whose rule doubles the derivative, so that it shows whether the rule was used."""
+    """A sine with a rule that doubles the derivative, which shows whether the rule was used."""
     log = [] if calls is None else calls
 
     @lib.custom_vjp

@@ -1,4 +1,4 @@
-"""Checked functions: what is found, in which words, and under all transformations."""
+"""Checked functions: errors, their texts, and all transformations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Primitives whose rules are methods: each rule is used by its transformation, also in loops."""
+"""Primitives with rules as methods: each rule is used by its transformation, also in loops."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class _Declared(VJPHiPrimitive):
 
 
 class _ScaledSine(_Declared):
-    """sin(x) · y, whose rules count factors: 2 forward, 3 in reverse, 5 from both."""
+    """sin(x) · y, with rules that count factors: 2 forward, 3 in reverse, 5 from both."""
 
     def expand(self, x: Any, y: Any) -> Any:
         return jnp.sin(x) * y
@@ -133,7 +133,7 @@ def test_rules_see_values_zeros_and_trees() -> None:
 
 
 class _Linear(_Declared):
-    """Twice x; its tangent is three times that of x."""
+    """Twice x; its tangent is three times x's tangent."""
 
     def expand(self, x: Any) -> Any:
         return 2 * x

@@ -86,12 +86,12 @@ def conditional(x_ref: Any, o_ref: Any) -> None:
 
 
 def smoothed(x_ref: Any, o_ref: Any) -> None:
-    """Memory of its own, blocks from places that are computed, and blocks of blocks."""
+    """Scratch memory, blocks at computed positions, and blocks of blocks."""
     own = kernels.scratch((3,))
     i = kernels.program_id(0)
     own[...] = x_ref[0, kernels.ds(i, 3)]
     before = own[...]
-    own[1] = 0.0  # what was read stays as it was
+    own[1] = 0.0  # a value read before stays unchanged
     o_ref[0, i] = kernels.sum(before) + own[0]
     o_ref[1, i] = own[1] + kernels.min(before)
 

@@ -1,4 +1,4 @@
-"""`odeint` against SciPy, and its derivatives against those of solutions in closed form."""
+"""`odeint` against SciPy, and its derivatives against solutions in closed form."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_derivatives() -> None:
 
 
 def test_second_derivatives_and_closures() -> None:
-    """exp(a t), whose derivatives in a are t^n exp(a t)."""
+    """exp(a t) has the derivatives t^n exp(a t) in a."""
     with axir.enable_x64(True):
 
         def end(a: Any) -> Any:

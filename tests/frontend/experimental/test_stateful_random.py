@@ -1,4 +1,4 @@
-"""Generators with a state draw what the same keys draw, also in functions that are traced."""
+"""Generators with a state draw the same numbers as their keys, also in traced functions."""
 
 from __future__ import annotations
 

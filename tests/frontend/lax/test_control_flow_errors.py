@@ -1,4 +1,4 @@
-"""What control flow says about wrong arguments: what is wrong, where, and the way out."""
+"""Errors of control flow for wrong arguments: the fault, the line, and the way out."""
 
 from __future__ import annotations
 

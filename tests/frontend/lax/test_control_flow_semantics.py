@@ -1,4 +1,4 @@
-"""Control flow besides values: types, effects, named axes, how often things are traced."""
+"""Control flow apart from values: types, effects, named axes, the number of traces."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_trees_come_back_as_they_went_in() -> None:
     assert ys["y"][0].shape == (3,)
 
 
-# What is traced and compiled ------------------------------------------------------------------
+# Traces and compilations -----------------------------------------------------------------------
 
 
 def test_a_body_is_traced_once_for_each_combination_of_types() -> None:
@@ -113,8 +113,10 @@ def test_a_body_that_uses_a_tracer_is_traced_again() -> None:
 
 @pytest.fixture
 def compilations(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Names of the functions that are run compiled: what costs more than 100 us, or, on a clock
-    that goes on by a microsecond a look, loops of more than 100 passes.
+    """Names of the functions that run compiled: functions of more than 100 us.
+
+    The clock of the test advances by a microsecond at each reading, so these are loops of more than
+    100 iterations.
     """
     names: list[str] = []
     clock = itertools.count()

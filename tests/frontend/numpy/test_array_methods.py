@@ -330,6 +330,6 @@ def test_in_compares_with_all_elements() -> None:
 @pytest.mark.parametrize("kind", [int, float, complex])
 def test_arrays_of_several_elements_are_no_python_scalars(kind: Any) -> None:
     assert kind(jnp.ones(1)) == 1
-    for error in (TypeError, ValueError):  # NumPy's class, and that of earlier versions
+    for error in (TypeError, ValueError):  # NumPy's class, and the class of earlier versions
         with pytest.raises(error, match="Only scalar arrays can be converted to Python scalars"):
             kind(jnp.ones(2))

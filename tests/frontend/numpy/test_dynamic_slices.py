@@ -1,4 +1,4 @@
-"""`ds`: slices whose start is computed, beside every other index, read and updated."""
+"""`ds`: slices with a computed start, combined with every other index, read and updated."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def whole_numbers(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) 
 def random_index(
     rng: np.random.Generator, shape: tuple[int, ...], margin: int, repeats: bool = True
 ) -> tuple[tuple[Any, ...], list[np.ndarray]]:
-    """What indexes some dimensions by arrays, and the others by slices; and these arrays.
+    """An index with arrays for some dimensions and slices for the others; and these arrays.
 
     Indices lie up to `margin` outside of the dimension on both sides.
     """
@@ -51,7 +51,7 @@ def random_index(
 
 
 def substituted(index: tuple[Any, ...], arrays: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The index with other arrays in the places of its own."""
+    """The index with its arrays replaced by others."""
     left = iter(arrays)
     return tuple(part if isinstance(part, slice) else next(left) for part in index)
 

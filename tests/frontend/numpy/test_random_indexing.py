@@ -1,4 +1,4 @@
-"""Index expressions drawn at random name what they name in NumPy (and, out of bounds, in JAX)."""
+"""Random index expressions select the same elements as in NumPy (out of bounds, as in JAX)."""
 
 from __future__ import annotations
 

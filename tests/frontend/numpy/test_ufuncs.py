@@ -130,7 +130,7 @@ def test_unary_functions_over_dtypes(dtype: str) -> None:
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_binary_functions_over_dtypes(dtype: str) -> None:
-    # In JAX, True is what is left of True divided by False, though 0 of 1 divided by 0.
+    # In JAX the remainder of True by False is True, although the remainder of 1 by 0 is 0.
     names = [n for n in BINARY if (n, dtype) not in REFUSED and (n, dtype) != ("fmod", "bool")]
     check_all(all_of(*((name, values(dtype), values(dtype, seed=1)) for name in names)))
 

@@ -1,4 +1,4 @@
-"""Typed random keys: one element of a dtype of its own, in everything that JAX does with them."""
+"""Typed random keys: one element of a separate dtype, in all operations that JAX supports."""
 
 from __future__ import annotations
 
@@ -57,7 +57,8 @@ def assert_same(actual: Any, expected: Any) -> None:
             np.testing.assert_array_equal(host(x), host(y))
 
 
-# What a key is ----------------------------------------------------------------------------------
+# Properties of keys
+# ---------------------------------------------------------------------------------------
 
 
 def test_key_is_a_scalar_of_its_own_dtype() -> None:
@@ -182,7 +183,7 @@ def test_saved_option_of_the_stream_stays_with_the_program() -> None:
 
 
 def moves(module: Any, keys: Any, key: Any) -> list[Any]:
-    """What moves keys, of shape (2, 3), about."""
+    """Functions that move keys of shape (2, 3)."""
     np_, lax_ = module.numpy, module.lax
     indices, mask = np_.array([1, 0, 1]), np_.array([[True, False, True]] * 2)
     return [
@@ -373,7 +374,7 @@ def test_callbacks_get_the_words() -> None:
         axir.pure_callback(lambda: key, axir.ShapeDtypeStruct((), key.dtype))
 
 
-# What libraries do ------------------------------------------------------------------------------
+# Use by libraries ---------------------------------------------------------------------------------
 
 
 def test_usual_checks_of_libraries() -> None:

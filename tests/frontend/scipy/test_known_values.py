@@ -1,4 +1,4 @@
-"""Functions whose known values SciPy computes: the same as those of the traced formulas."""
+"""Functions with known values computed by SciPy: the same as by the traced formulas."""
 
 from __future__ import annotations
 

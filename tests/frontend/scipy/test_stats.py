@@ -163,7 +163,7 @@ def test_broadcasting_and_dtypes() -> None:
         # What JAX gives in the default dtype.
         is_wide = name == "norm" and method in QUANTILES
         assert row.dtype == (np.float64 if is_wide else np.float32), name
-        # Half precision of arguments, of which the first is exact in it, and a column of them.
+        # Arguments in half precision (the first is exact in it), and a column of them.
         half = function(np.float16(points[1:2]), *narrow)
         assert half.shape == (1,)
         column = [np.asarray(p, np.float32).reshape(1, 1) for p in parameters]
@@ -228,7 +228,7 @@ def test_quantiles_of_the_normal_distribution_have_jax_s_dtype(wide: bool) -> No
 
 
 def test_compiled_as_evaluated() -> None:
-    # What others are made of as well: their ops are compiled by the tests of the table.
+    # Building blocks of others: their ops are compiled by the tests of the table.
     pairs = [pair for pair in METHODS if pair[1] in ("logpdf", "logpmf")]
     pairs += [("norm", "logcdf"), ("norm", "ppf"), ("truncnorm", "logcdf"), ("cauchy", "ppf")]
     arguments = {pair: inside(*pair) for pair in pairs}

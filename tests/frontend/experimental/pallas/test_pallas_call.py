@@ -1,4 +1,4 @@
-"""`pallas_call` and what kernels ask for: compiled, evaluated, transformed, against NumPy."""
+"""`pallas_call` and functions for kernels: compiled, evaluated, transformed, against NumPy."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def sum_of_blocks(x_ref: Any, o_ref: Any) -> None:
 
 
 def scratch_and_names(x_ref: Any, o_ref: Any, *, last: Any, count: Any) -> None:
-    """Memory of its own lives as long as the grid."""
+    """Scratch memory lives as long as the grid."""
     i = pl.program_id(0)
 
     @pl.when(i == 0)
@@ -197,7 +197,7 @@ def strides_wanted(x: np.ndarray) -> np.ndarray:
 
 
 def reads_what_it_writes(x_ref: Any, o_ref: Any) -> None:
-    """An operand keeps what instances write into it."""
+    """An operand keeps the writes of instances."""
     x_ref[...] += 1.0
     o_ref[pl.program_id(0)] = x_ref[0]
 

@@ -35,7 +35,7 @@ def matyas(x: Any) -> Any:
 
 @axir.custom_jvp
 def misled(x: Any) -> Any:
-    """Computes a sum of squares whose derivatives point uphill."""
+    """Computes a sum of squares with derivatives of the wrong sign."""
     return (x**2).sum()
 
 
