@@ -7,16 +7,10 @@ in the op table.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from axir.dialect.core.late_modules import late_module
 
-if TYPE_CHECKING:
-    from . import effects, op_table
-    from .jaxprs import jaxpr
-else:
-    effects = late_module("axir.dialect.program.effects")
-    jaxpr = late_module("axir.dialect.program.jaxprs.jaxpr")
-    op_table = late_module("axir.dialect.program.op_table")
+effects = late_module("axir.dialect.program.effects")
+jaxpr = late_module("axir.dialect.program.jaxprs.jaxpr")
+op_table = late_module("axir.dialect.program.op_table")
 
 __all__ = ["effects", "jaxpr", "op_table"]

@@ -7,33 +7,14 @@ communicate over the axis keep its name; vectorizing over it (`BatchFrame`) reso
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
 
 from axir.dialect.core.errors import UnboundAxisNameError
 from axir.dialect.core.memo import quickly_derived
-from axir.dialect.core.state import Change, state, vectorization, with_axes
+from axir.dialect.core.state import BatchFrame, Change, state, vectorization, with_axes
 
 from .equation import Equation
 from .function import Function, functions_of
 from .parameters import AxisName
-
-
-@dataclass(frozen=True)
-class BatchFrame:
-    """The axis over which a pass vectorizes.
-
-    Attributes:
-        size: Its extent.
-        name: What collectives call it, None if it has no name.
-        mesh_axes: Axes of a mesh over which it is spread, where values say how they are.
-        maps_devices: Whether its places are devices, each of which runs the code as it stands: no
-            `vmap` of a user's, hence what says how to vectorize is not asked.
-    """
-
-    size: int
-    name: Hashable | None = None
-    mesh_axes: tuple[Hashable, ...] = ()
-    maps_devices: bool = False
 
 
 def named_axis(name: Hashable | None, size: int) -> Change:

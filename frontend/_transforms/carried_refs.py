@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 from axir.dialect.core.annotations import Options, PyTree, UserFunction, UserObject
 from axir.dialect.core.array import Array
 from axir.dialect.core.errors import RefScopeError, TreeError
-from axir.dialect.core.state import Change, state
+from axir.dialect.core.state import Change
+from axir.dialect.program.tracer import state
 
 if TYPE_CHECKING:
     from .refs import Ref

@@ -16,24 +16,22 @@ from typing import TYPE_CHECKING, TypeAlias
 from axir._trees import tree
 from axir.dialect.core.annotations import (
     AnyDtype,
-    ArrayLike,
     IndexLike,
     Options,
     UserFunction,
     UserObject,
 )
-from axir.dialect.core.array import Array, as_array
+from axir.dialect.core.array import Array, ArrayLike, as_array
 from axir.dialect.core.errors import (
     AxirError,
     NonArrayArgumentError,
     RefScopeError,
     UnexpectedTracerError,
 )
-from axir.dialect.core.state import state
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.program.function_tracing import function_name
-from axir.dialect.program.tracer import Trace, Tracer
+from axir.dialect.program.tracer import Trace, Tracer, state
 
 from .carried_refs import Values, carry, carrying, values_of
 

@@ -12,13 +12,8 @@ from axir._devices.result_layouts import lies_where_told
 from axir._devices.shape_dtype_struct import ShapeDtypeStruct
 from axir._transforms.callbacks import io_callback
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import (
-    ArrayLike,
-    Options,
-    UserFunction,
-    UserObject,
-)
-from axir.dialect.core.array import Array
+from axir.dialect.core.annotations import Options, UserFunction, UserObject
+from axir.dialect.core.array import Array, ArrayLike
 from axir.dialect.core.config import config
 from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError
 from axir.dialect.core.late_modules import late_module

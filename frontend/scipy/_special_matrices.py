@@ -8,8 +8,8 @@ from collections.abc import Callable
 import numpy as np
 
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import ArrayLike, DTypeLike, Options, UserObject
-from axir.dialect.core.array import as_array
+from axir.dialect.core.annotations import DTypeLike, Options, UserObject
+from axir.dialect.core.array import ArrayLike, as_array
 from axir.dialect.core.errors import ParameterError, ShapeError
 from axir.dialect.core.symbolic_dims import is_open
 from axir.dialect.ops.elementwise.comparison import select_n

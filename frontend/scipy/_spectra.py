@@ -17,7 +17,8 @@ import numpy as np
 
 import axir.numpy as jnp
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import ArrayLike, HostArray, UserObject
+from axir.dialect.core.annotations import HostArray, UserObject
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import ParameterError
 from axir.dialect.program.rules import Value
 from axir.numpy._arguments.checks import canonical_axis

@@ -22,7 +22,7 @@ from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import HostArray, UserFunction
 from axir.dialect.core.errors import DTypeError
 from axir.dialect.program.op_table import Traceable
-from axir.dialect.program.primitive import Sample
+from axir.dialect.program.operation import Sample
 from axir.dialect.program.rules import HostArrays, Operand, Value
 
 from . import integer_evaluation as bits

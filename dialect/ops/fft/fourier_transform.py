@@ -28,11 +28,11 @@ from axir.dialect.ops.elementwise.family import as_value, random_values
 from axir.dialect.ops.shape.broadcasting import broadcast_in_dim
 from axir.dialect.ops.shape.rearranging import moveaxis
 from axir.dialect.program.dimensions import Dimensions, by_position
+from axir.dialect.program.function_rules import LoweringContext
 from axir.dialect.program.op_table import declare
+from axir.dialect.program.operation import Sample
 from axir.dialect.program.parameters import Ints
-from axir.dialect.program.primitive import Sample
 from axir.dialect.program.rules import (
-    LoweringContext,
     MlirValues,
     Operand,
     Tangent,

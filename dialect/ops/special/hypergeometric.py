@@ -15,7 +15,8 @@ from axir.dialect.builders.formula import evaluate_formula, lower_formula
 from axir.dialect.core.annotations import UserFunction
 from axir.dialect.ops.elementwise.arithmetic import add, div, mul, neg, square, sub
 from axir.dialect.ops.elementwise.family import FLOAT, Signature, elementwise
-from axir.dialect.program.primitive import Primitive, Sample
+from axir.dialect.program.operation import Sample
+from axir.dialect.program.primitive import Primitive
 from axir.dialect.program.rules import Value
 
 from . import hypergeometric_formulas as formulas

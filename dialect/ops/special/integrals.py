@@ -35,7 +35,7 @@ from axir.dialect.ops.elementwise.transcendental import (
     sin,
 )
 from axir.dialect.program.op_table import Traceable
-from axir.dialect.program.primitive import Sample
+from axir.dialect.program.operation import Sample
 from axir.dialect.program.rules import Value
 
 from . import error_formulas, integral_formulas

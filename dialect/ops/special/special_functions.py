@@ -37,7 +37,7 @@ from axir.dialect.ops.elementwise.transcendental import (
     scipy_special,
 )
 from axir.dialect.program.op_table import Traceable
-from axir.dialect.program.primitive import Sample, Unsupported
+from axir.dialect.program.operation import Sample, Unsupported
 from axir.dialect.program.rules import Operand, Value
 
 from . import bessel_formulas, gamma_formulas, incomplete_beta, incomplete_gamma

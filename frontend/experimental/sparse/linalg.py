@@ -11,7 +11,8 @@ from axir import lax
 from axir._composite_primitives import CompositePrimitive
 from axir._devices.shape_dtype_struct import ShapeDtypeStruct
 from axir._transforms.callbacks import pure_callback
-from axir.dialect.core.annotations import ArrayLike, HostArray
+from axir.dialect.core.annotations import HostArray
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import MatrixShapeError
 from axir.dialect.program.rules import Value
 from axir.numpy._arguments.promotion import promote_inexact

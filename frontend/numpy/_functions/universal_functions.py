@@ -16,8 +16,13 @@ import numpy as np
 
 from axir._transforms.staging import eval_shape
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import ArrayLike, Axes, DTypeLike, UserFunction, UserObject
-from axir.dialect.core.array import ConcreteArray
+from axir.dialect.core.annotations import (
+    Axes,
+    DTypeLike,
+    UserFunction,
+    UserObject,
+)
+from axir.dialect.core.array import ArrayLike, ConcreteArray
 from axir.dialect.core.errors import IndexTypeError, ParameterError
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.shape.broadcasting import expand_dims

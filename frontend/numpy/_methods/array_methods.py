@@ -12,8 +12,13 @@ import numpy as np
 
 from axir._arguments.tracebacks import leave_out_own_frames
 from axir._devices.placement import device_put
-from axir.dialect.core.annotations import ArrayLike, DTypeLike, Options, UserFunction, UserObject
-from axir.dialect.core.array import Array, ConcreteArray
+from axir.dialect.core.annotations import (
+    DTypeLike,
+    Options,
+    UserFunction,
+    UserObject,
+)
+from axir.dialect.core.array import Array, ArrayLike, ConcreteArray
 from axir.dialect.core.errors import ParameterError
 from axir.dialect.program.equation import Var
 from axir.dialect.program.rules import Value

@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from axir._devices.result_layouts import lies_where_told
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import (
-    ArrayLike,
     DTypeLike,
     PrecisionLike,
     UserFunction,
     UserObject,
 )
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import ParameterError
 from axir.dialect.ops.contraction.dot_general import dot_general
 from axir.dialect.ops.elementwise.conversion import convert_element_type

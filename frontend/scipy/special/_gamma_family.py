@@ -8,7 +8,8 @@ import operator
 
 import numpy as np
 
-from axir.dialect.core.annotations import ArrayLike, HostArray, UserObject
+from axir.dialect.core.annotations import HostArray, UserObject
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import ParameterError
 from axir.dialect.ops.elementwise.arithmetic import add, div, floor, mul, neg, sub
 from axir.dialect.ops.elementwise.arithmetic import max as larger
