@@ -69,3 +69,13 @@ class LateNames:
         value = getattr(importlib.import_module(module), name)
         setattr(self, name, value)
         return value
+
+
+# Libraries that cost a twentieth to half a second to load, which most programs do not need.
+opt_einsum = late_module("opt_einsum")
+scipy_fft = late_module("scipy.fft")
+scipy_linalg = late_module("scipy.linalg")
+scipy_signal = late_module("scipy.signal")
+scipy_sparse = late_module("scipy.sparse")
+scipy_sparse_linalg = late_module("scipy.sparse.linalg")
+scipy_special = late_module("scipy.special")

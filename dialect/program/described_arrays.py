@@ -17,8 +17,7 @@ from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.types import ShapedArray
 
 from .equation import Var
-from .later_modules import op_table
-from .operation import Operation
+from .operation import Operation, later
 from .rules import Operand, Results
 
 # Shorter ones are as well captured.
@@ -69,7 +68,7 @@ def record_description(trace: Recorder, array: ConcreteArray, embeds: bool = Fal
         trace.embed(small)
     params = {"shape": array.shape, "broadcast_dimensions": tuple(kept)}
     operand = small if source is None else source
-    found: Var = trace.record(op_table.OPS["broadcast_in_dim"], [operand], params)
+    found: Var = trace.record(later.OPS["broadcast_in_dim"], [operand], params)
     return found
 
 
@@ -85,9 +84,9 @@ def _counted(trace: Recorder, array: ConcreteArray, host: HostArray) -> Results:
     if not step or int(host[-1]) != first + step * (host.size - 1) or (steps != steps[0]).any():
         return None
     params = {"dtype": array.dtype, "shape": host.shape, "dimension": 0}
-    found = trace.record(op_table.OPS["iota"], [], params)
+    found = trace.record(later.OPS["iota"], [], params)
     for name, number, nothing in (("mul", steps[:1], 1), ("add", host[:1], 0)):
         if number[0] != nothing:
             scalar = ConcreteArray(ShapedArray((), array.dtype), number.reshape(()))
-            found = trace.record(op_table.OPS[name], [found, scalar], {})
+            found = trace.record(later.OPS[name], [found, scalar], {})
     return found

@@ -15,8 +15,7 @@ from axir.dialect.core.context import SourceInfo, current_location, source_info_
 from axir.dialect.core.dtypes import storage
 from axir.dialect.core.types import ShapedArray
 
-from . import later_modules
-from .operation import Operation
+from .operation import Operation, later
 
 
 class Var:
@@ -111,7 +110,7 @@ class Equation:
     @property
     def effects(self) -> frozenset[Operation]:
         """The primitives that act in it, itself or in functions it calls."""
-        found: frozenset[Operation] = later_modules.effects.primitives_that_act(self)
+        found: frozenset[Operation] = later.primitives_that_act(self)
         return found
 
     def replace(self, **parts: UserObject) -> MadeEquation:

@@ -20,9 +20,8 @@ from axir.dialect.core.context import bare_context
 from axir.dialect.core.memo import Memo, derived
 from axir.dialect.core.types import ShapedArray
 
-from . import later_modules
 from .equation import Equation, Var
-from .operation import Operation
+from .operation import Operation, later
 from .rules import Value
 from .walk import Bind, Environment, apply_equations
 
@@ -143,7 +142,7 @@ class Function:
 
         Its inputs are the operands of the call: what the function captured is among them.
         """
-        view: JaxprView = later_modules.jaxpr.Jaxpr.of(self, is_called=True)
+        view: JaxprView = later.Jaxpr.of(self, is_called=True)
         return view
 
     @property

@@ -14,6 +14,7 @@ from iree.compiler import ir
 from axir.dialect.core.annotations import Foreign, HostArray, Param, Params, Returning, UserFunction
 from axir.dialect.core.attributes import encode
 from axir.dialect.core.errors import UnsupportedRuleError
+from axir.dialect.core.late_modules import LateNames
 from axir.dialect.core.types import ShapedArray
 
 from .rules import (
@@ -32,6 +33,16 @@ from .rules import (
     Value,
     ValueAndJvpRule,
     VaryingRule,
+)
+
+# Views of programs stand at the end of the room, and name what stands before them.
+later = LateNames(
+    "axir.dialect.program",
+    {
+        "effects": ["primitives_that_act"],
+        "jaxprs.jaxpr": ["ClosedJaxpr", "Jaxpr"],
+        "op_table": ["OPS"],
+    },
 )
 
 

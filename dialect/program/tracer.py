@@ -45,8 +45,7 @@ from .described_arrays import record_description
 from .effects import is_effectful
 from .equation import Equation, Literal, Var
 from .function import Function, create_function_op, finish_function_op
-from .later_modules import op_table
-from .operation import Application, Operation
+from .operation import Application, Operation, later
 from .origins import is_computed
 from .rules import Operand, Results, Value
 from .walk import Environment, apply_equations
@@ -338,7 +337,7 @@ class Trace:
         key = (variable, names)
         varied = self._more_varying.get(key)
         if varied is None:
-            varied = self.record(op_table.OPS["pvary"], [variable], {"axes": names})
+            varied = self.record(later.OPS["pvary"], [variable], {"axes": names})
             self._more_varying[key] = varied
         return varied
 

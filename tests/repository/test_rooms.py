@@ -105,8 +105,8 @@ ORDER = (
 # Where imports point back, each with the reason in its own text.
 LATE = {
     "axir.dialect.ops.later_ops": "rules of families that need later ones",
-    "axir.dialect.program.later_modules": "views of a function, at the end of its room",
-    "axir.lax._platforms": "numbers without a key, from `axir.random`, which is made of `axir.lax`",
+    "axir.dialect.program.operation": "views of a function, at the end of its room",
+    "axir._later": "what is made of all of the frontend, and what few programs name",
     "axir.dialect.core.symbolic_dims": "arithmetic on extents, which simplifies by their bounds",
 }
 MECHANISM = "axir.dialect.core.late_modules"

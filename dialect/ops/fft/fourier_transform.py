@@ -20,6 +20,7 @@ from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import Param, Params
 from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError
+from axir.dialect.core.late_modules import scipy_fft
 from axir.dialect.core.symbolic_zeros import Zero
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.arithmetic import mul
@@ -143,9 +144,7 @@ def _result_dtype(fft_type: str, dtype: np.dtype) -> np.dtype:
 
 @functools.cache
 def _transforms() -> Params:
-    import scipy.fft  # late: costs a twentieth of a second
-
-    fft = scipy.fft
+    fft = scipy_fft
     return {"FFT": fft.fftn, "IFFT": fft.ifftn, "RFFT": fft.rfftn, "IRFFT": fft.irfftn}
 
 

@@ -6,6 +6,7 @@ functions themselves.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 
 import numpy as np
@@ -279,9 +280,7 @@ def _contains(self: Value, element: ArrayLike) -> bool:
 
 def _array_namespace(self: Value, *, api_version: str | None = None) -> UserObject:
     """Returns the module `axir.numpy`, as the array API standard asks."""
-    import axir.numpy  # late: the module that this one is part of
-
-    return axir.numpy
+    return sys.modules["axir.numpy"]
 
 
 def _install_methods() -> None:
