@@ -125,13 +125,13 @@ if TYPE_CHECKING:  # loaded on first access; `checkpoint` is a module and a func
         tree_util,
         typing,
     )
-    from axir._devices.memory_spaces import memory
     from axir._devices.meshes import make_mesh
     from axir._devices.placed_arrays import (
         make_array_from_callback,
         make_array_from_process_local_data,
         make_array_from_single_device_arrays,
     )
+    from axir._devices.placement import memory
     from axir._devices.sharding import Shard
     from axir._shard_mapping import shard_map, smap
     from axir._transforms.checkpointing import checkpoint
@@ -208,7 +208,7 @@ _PLACES = {
     "get_abstract_mesh": "axir.sharding",
     "get_mesh": "axir.sharding",
     "make_mesh": "axir._devices.meshes",
-    "memory": "axir._devices.memory_spaces",
+    "memory": "axir._devices.placement",
     "reshard": "axir.sharding",
     "set_mesh": "axir.sharding",
     "shard_map": "axir._shard_mapping",

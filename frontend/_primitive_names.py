@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from axir._later import later
 from axir.dialect.program.op_table import OPS
 from axir.dialect.program.primitive import Primitive
 
@@ -27,6 +28,4 @@ def primitive_named(name: str) -> Primitive | None:
 
 def composite_primitives() -> Mapping[str, Primitive]:
     """Returns the primitives of JAX's that are made of ops of axir's, by name."""
-    from axir._composite_primitives import COMPOSITE_PRIMITIVES  # late: they use all of lax
-
-    return COMPOSITE_PRIMITIVES
+    return later.COMPOSITE_PRIMITIVES

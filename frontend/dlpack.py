@@ -11,8 +11,13 @@ from __future__ import annotations
 import numpy as np
 
 from axir import numpy as jnp
-from axir.dialect.core.annotations import ArrayLike, DTypeLike, Foreign, Options, UserObject
-from axir.dialect.core.array import Array, as_array
+from axir.dialect.core.annotations import (
+    DTypeLike,
+    Foreign,
+    Options,
+    UserObject,
+)
+from axir.dialect.core.array import Array, ArrayLike, as_array
 
 __all__ = ["from_dlpack", "is_supported_dtype", "to_dlpack"]
 

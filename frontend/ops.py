@@ -17,7 +17,8 @@ import numpy as np
 
 from axir._devices.result_layouts import lies_where_told
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import ArrayLike, UserObject
+from axir.dialect.core.annotations import UserObject
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import ConcretizationTypeError, DTypeError, ParameterError
 from axir.dialect.core.symbolic_dims import as_extent
 from axir.dialect.ops.indexing.indexed_windows import FILL, mode_name

@@ -17,6 +17,7 @@ import numpy as np
 from iree.compiler import ir
 
 from axir.dialect.core.annotations import Foreign, Returning
+from axir.dialect.core.late_modules import scipy_special
 
 # A NumPy array, an `Expression`, or a Python scalar beside one of them: NumPy's operators have no
 # type for the mixture.
@@ -128,9 +129,7 @@ def _function(name: str, of_array: Returning[Foreign]) -> Callable[[Number], Num
 
 
 def _erfc(x: np.ndarray) -> np.ndarray:
-    import scipy.special  # late: costs a tenth of a second
-
-    return scipy.special.erfc(x)
+    return scipy_special.erfc(x)
 
 
 exp = _function("exp", np.exp)

@@ -8,14 +8,11 @@ the types of arguments and results of primitives' rules (`dialect/program/rules.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar, Union
+from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from .array import Array
-
-# Objects that pass through ------------------------------------------------------------------------
+# What passes through ------------------------------------------------------------------------------
 
 UserObject: TypeAlias = Any
 """A Python object of the user's, of which nothing is known: what a function of the user's takes and
@@ -70,8 +67,8 @@ written for integers, and hold for what has their operators."""
 Scalar: TypeAlias = bool | int | float | complex
 """A Python number."""
 
-ArrayLike: TypeAlias = Union["Array", np.ndarray, np.generic, bool, int, float, complex]
-"""What may stand where an array is expected: an array, a tracer, NumPy's own, a Python number."""
+NumPyLike: TypeAlias = np.ndarray | np.generic
+"""What NumPy has: an array, or an element of one."""
 
 DTypeLike: TypeAlias = np.dtype | type | str | None
 """What users write for a dtype: NumPy's or a `KeyDtype`, its class or name, or a Python type."""
@@ -96,9 +93,6 @@ PrecisionLike: TypeAlias = Any
 
 IndexLike: TypeAlias = Any
 """What stands in brackets behind an array: integers, slices, None, ..., arrays, tuples of these."""
-
-Positions: TypeAlias = Union["Array", np.ndarray, Sequence[ArrayLike]]
-"""An index along each axis, which need not be known: an array of rank 1, or scalars."""
 
 PaddingLike: TypeAlias = str | Sequence[tuple[int, int]]
 """What is added around an array: places before and after along each axis, or a rule by name."""

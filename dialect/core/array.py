@@ -9,20 +9,20 @@ frontend.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Literal, Protocol
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 import numpy as np
 
 from . import dtypes
 from .annotations import (
-    ArrayLike,
     Dtype,
     DTypeLike,
     Foreign,
     HostArray,
     IndexLike,
     NestedNumbers,
+    NumPyLike,
     Options,
     Scalar,
     UserObject,
@@ -166,6 +166,13 @@ class Memories:
     """
 
     has_remote = False
+
+
+ArrayLike: TypeAlias = Array | NumPyLike | bool | int | float | complex
+"""What may stand where an array is expected: an array, a tracer, NumPy's own, a Python number."""
+
+Positions: TypeAlias = Array | HostArray | Sequence[ArrayLike]
+"""An index along each axis, which need not be known: an array of rank 1, or scalars."""
 
 
 class ConcreteArray(Array):

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from .annotations import (
-    ArrayLike,
     Axes,
     DTypeLike,
     Foreign,
@@ -21,6 +20,7 @@ from .annotations import (
     ShapeLike,
     UserObject,
 )
+from .array import ArrayLike
 
 if TYPE_CHECKING:
     from .array import Array

@@ -8,31 +8,33 @@ from __future__ import annotations
 
 import itertools
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TypeAlias
 
+from .annotations import OptionValue
 from .options import OPTIONS, SYNONYMS, ConfigError, option_of_name
 
-if TYPE_CHECKING:
-    from .config import Config
+Update: TypeAlias = Callable[[str, OptionValue], None]
+"""Sets an option by its name: `Config.update`."""
 
 
-def define_flags(config: Config) -> None:
-    """Makes every option a flag of absl; axir reads the flags once `absl.app` runs the program."""
+def define_flags(update: Update) -> None:
+    """Makes every option a flag of absl's, which is looked at once `absl.app` runs the program."""
     app, flags = _absl()
     _define_missing(flags)
-    app.call_after_init(lambda: adopt_flags(config))
+    app.call_after_init(lambda: adopt_flags(update))
 
 
-def parse_flags(config: Config) -> None:
-    """Makes every option a flag, and takes the flags in `sys.argv` before `--`."""
+def parse_flags(update: Update) -> None:
+    """Makes every option a flag, and takes those that `sys.argv` has before `--`."""
     _, flags = _absl()
     _define_missing(flags)
     flags.FLAGS(list(itertools.takewhile(lambda word: word != "--", sys.argv)), known_only=True)
-    adopt_flags(config)
+    adopt_flags(update)
 
 
-def adopt_flags(config: Config) -> None:
-    """Sets the options to the values of the flags on the command line.
+def adopt_flags(update: Update) -> None:
+    """Gives the options the values of the flags that the command line has.
 
     Raises:
         ConfigError: a flag has a value that its option cannot have.
@@ -42,7 +44,7 @@ def adopt_flags(config: Config) -> None:
         if name in flags.FLAGS and flags.FLAGS[name].present:
             value = flags.FLAGS[name].value
             text = isinstance(value, str)
-            config.update(name, option_of_name(name).parse(value, f"--{name}") if text else value)
+            update(name, option_of_name(name).parse(value, f"--{name}") if text else value)
 
 
 def _define_missing(flags):  # type: ignore[no-untyped-def]

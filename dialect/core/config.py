@@ -173,7 +173,7 @@ class Config:
         Raises:
             ConfigError: absl is not installed.
         """
-        command_line_flags.define_flags(self)
+        command_line_flags.define_flags(self.update)
 
     def parse_flags_with_absl(self) -> None:
         """Makes every option a flag of absl, and sets options from this program's command line.
@@ -181,7 +181,7 @@ class Config:
         Raises:
             ConfigError: absl is not installed, or a flag has a value that is not legal.
         """
-        command_line_flags.parse_flags(self)
+        command_line_flags.parse_flags(self.update)
 
     @property
     def values(self) -> dict[str, OptionValue]:

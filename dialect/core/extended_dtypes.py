@@ -9,16 +9,12 @@ make and use keys (`dialect/ops/random/random_keys.py`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from .annotations import AnyDtype, Dtype, HostArray
+from .annotations import AnyDtype, Dtype, HostArray, Returning
 from .errors import ParameterError
-
-if TYPE_CHECKING:
-    from .array import Array
 
 
 class extended(np.generic):  # type: ignore[explicit-any]
@@ -53,10 +49,10 @@ class PRNGImpl(NamedTuple):
     """
 
     key_shape: tuple[int, ...]
-    seed: Callable[[Array], Array]
-    split: Callable[[Array, tuple[int, ...]], Array]
-    random_bits: Callable[[Array, int, tuple[int, ...]], Array]
-    fold_in: Callable[[Array, Array], Array]
+    seed: Returning[object]
+    split: Returning[object]
+    random_bits: Returning[object]
+    fold_in: Returning[object]
     name: str
     tag: str
 

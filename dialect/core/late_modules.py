@@ -8,6 +8,7 @@ reason (`dialect/ops/later_ops.py`). Imports inside functions would hide such ne
 from __future__ import annotations
 
 import importlib
+from collections.abc import Mapping, Sequence
 
 from .annotations import Foreign
 
@@ -40,3 +41,41 @@ def late_module(name: str) -> Foreign:
     2
     """
     return LateModule(name)
+
+
+class LateNames:
+    """Names of several modules, each of which is looked up once, and then is an attribute.
+
+    A subclass declares the types of the names.
+
+    Args:
+        package: The package in which the modules are.
+        modules: The names by module.
+
+    >>> LateNames("os", {"path": ["basename"]}).basename("a/b")
+    'b'
+    """
+
+    def __init__(self, package: str, modules: Mapping[str, Sequence[str]]):
+        self._module_of = {
+            name: f"{package}.{module}" for module, names in modules.items() for name in names
+        }
+
+    def __getattr__(self, name: str) -> Foreign:
+        """Imports the module of a name and remembers its value."""
+        module = self.__dict__.get("_module_of", {}).get(name)
+        if module is None:
+            raise AttributeError(f"No module is known for the late name {name}.")
+        value = getattr(importlib.import_module(module), name)
+        setattr(self, name, value)
+        return value
+
+
+# Libraries that cost a twentieth to half a second to load, which most programs do not need.
+opt_einsum = late_module("opt_einsum")
+scipy_fft = late_module("scipy.fft")
+scipy_linalg = late_module("scipy.linalg")
+scipy_signal = late_module("scipy.signal")
+scipy_sparse = late_module("scipy.sparse")
+scipy_sparse_linalg = late_module("scipy.sparse.linalg")
+scipy_special = late_module("scipy.special")

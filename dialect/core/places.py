@@ -8,14 +8,30 @@ devices and memory (`runtime/`), and the shardings that users write (`frontend/_
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import Protocol, TypeVar
 
 from .annotations import Foreign
 from .config import config
 from .errors import IncompatibleDevicesError
+from .types import ShapedArray
 
-if TYPE_CHECKING:
-    from .array import ConcreteArray
+
+class PlacedArray(Protocol):
+    """An array of known elements, as this file sees it: `ConcreteArray`."""
+
+    @property
+    def type(self) -> ShapedArray:
+        """Shape and dtype."""
+        ...
+
+    @property
+    def _device(self) -> Foreign: ...
+
+    @property
+    def _buffer(self) -> object: ...
+
+
+_Kind = TypeVar("_Kind", bound=PlacedArray)
 
 
 def devices_at(place: Foreign) -> tuple[Foreign, ...]:
@@ -25,7 +41,7 @@ def devices_at(place: Foreign) -> tuple[Foreign, ...]:
 
 def common_place(
     what: str,
-    arrays: Sequence[ConcreteArray],
+    arrays: Sequence[PlacedArray],
     name_of: Callable[[int], str] = "operand {}".format,
 ) -> Foreign:
     """Returns the place that arrays are committed to, or None without a commitment.
@@ -64,7 +80,7 @@ def _named(place: Foreign) -> str:
 
 
 def place_of_result(
-    place: Foreign, arrays: Sequence[ConcreteArray], shape: tuple[int, ...]
+    place: Foreign, arrays: Sequence[PlacedArray], shape: tuple[int, ...]
 ) -> Foreign:
     """Returns the place of a result, given its operands and their common place.
 
@@ -77,7 +93,7 @@ def place_of_result(
     return (cut or alike or [place.replicated])[0]
 
 
-def settled(array: ConcreteArray) -> ConcreteArray:
+def settled(array: _Kind) -> _Kind:
     """Puts an uncommitted array on the device that `jax_default_device` names; returns it.
 
     It stays there when the option changes.
@@ -88,6 +104,6 @@ def settled(array: ConcreteArray) -> ConcreteArray:
     return array
 
 
-def place_of_part(array: ConcreteArray, shape: tuple[int, ...]) -> Foreign:
-    """Returns the place of an array of a shape that was made from another array."""
+def place_of_part(array: PlacedArray, shape: tuple[int, ...]) -> Foreign:
+    """Returns where an array of a shape lies that was made from another one."""
     return place_of_result(array._device, (array,), shape)

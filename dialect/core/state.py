@@ -7,22 +7,68 @@ managers that restore them, and by `attributed`, which restores them when its lo
 from __future__ import annotations
 
 import threading
-from collections.abc import Hashable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
-if TYPE_CHECKING:
-    from axir.dialect.builders.kernels.building import Kernel
-    from axir.dialect.core.annotations import Foreign
-    from axir.dialect.program.equation import Equation
-    from axir.dialect.program.named_axes import BatchFrame
-    from axir.dialect.program.rules import Value
-    from axir.dialect.program.tracer import Trace, Tracer
+from iree.compiler import ir
+
+from .annotations import Foreign
 
 Op = TypeVar("Op")
 
 
-class _State(threading.local):
+class RecordedOp(Protocol):
+    """An op of a program: `Equation`."""
+
+    @property
+    def location(self) -> ir.Location:
+        """The user's line."""
+        ...
+
+    @property
+    def operands(self) -> Sequence[Foreign]:
+        """Variables, with types."""
+        ...
+
+    @property
+    def results(self) -> Sequence[Foreign]:
+        """Variables, with types."""
+        ...
+
+
+class OpenTrace(Protocol):
+    """A function under construction: `Trace`."""
+
+    @property
+    def level(self) -> int:
+        """How many traces are open around it."""
+        ...
+
+
+@dataclass(frozen=True)
+class BatchFrame:
+    """The axis over which a pass vectorizes.
+
+    Attributes:
+        size: Its extent.
+        name: What collectives call it, None if it has no name.
+        mesh_axes: Axes of a mesh over which it is spread, where values say how they are.
+        maps_devices: Whether its places are devices, each of which runs the code as it stands: no
+            `vmap` of a user's, hence what says how to vectorize is not asked.
+    """
+
+    size: int
+    name: Hashable | None = None
+    mesh_axes: tuple[Hashable, ...] = ()
+    maps_devices: bool = False
+
+
+class State(threading.local):
     """The state of the running thread.
+
+    Later rooms know the types of some fields better: `dialect/program/tracer.py` of traces,
+    `dialect/builders/kernels/building.py` of kernels.
 
     Attributes:
         level: How many traces are open.
@@ -56,15 +102,15 @@ class _State(threading.local):
 
     def __init__(self) -> None:
         self.level: int = 0
-        self.origin: Equation | None = None
-        self.ambient: Trace | None = None
-        self.branch: Trace | None = None
+        self.origin: RecordedOp | None = None
+        self.ambient: OpenTrace | None = None
+        self.branch: OpenTrace | None = None
         self.scope: str = ""
         self.batching: BatchFrame | None = None
         self.axis_sizes: dict[Hashable, int] = {}
         self.tracked_axes: frozenset[Hashable] = frozenset()
         self.chosen_axes: frozenset[Hashable] = frozenset()
-        self.kernel: Kernel | None = None
+        self.kernel: object = None
         self.kernel_codes: dict[str, int] | None = None
         self.formulas: dict[str, int] | None = None
         self.grid: tuple[tuple[Foreign, ...], tuple[Foreign, ...], tuple[Hashable, ...]] | None = (
@@ -72,12 +118,12 @@ class _State(threading.local):
         )
         self.needed_refs: dict[Foreign, dict[Foreign, None]] | None = None
         self.caller: str | None = None
-        self.stand_ins: Mapping[Tracer, Value] = {}
+        self.stand_ins: Mapping[object, object] = {}
         self.keeps_origins: bool = False
         self.shows_captures: bool = False
 
 
-state = _State()
+state = State()
 
 
 class Change:
@@ -120,7 +166,7 @@ def attributed(ops: Iterable[Op]) -> Iterator[Op]:
         fields["origin"] = before
 
 
-def open_trace(trace: Trace, is_ambient: bool, is_branch: bool) -> Change:
+def open_trace(trace: OpenTrace, is_ambient: bool, is_branch: bool) -> Change:
     """Lets a trace record: code runs in it if it is ambient, and stays in it if it is a branch."""
     return Change(
         level=trace.level,
@@ -129,8 +175,8 @@ def open_trace(trace: Trace, is_ambient: bool, is_branch: bool) -> Change:
     )
 
 
-def around_trace(ambient: Trace | None, branch: Trace | None) -> Change:
-    """Lets code run as before a trace was opened, with the given innermost traces."""
+def around_trace(ambient: OpenTrace | None, branch: OpenTrace | None) -> Change:
+    """Lets code run as where a trace was opened, for which these two traces were the innermost."""
     return Change(origin=None, ambient=ambient, branch=branch)
 
 
@@ -189,8 +235,8 @@ def vectorization(
     return Change(batching=frame, axis_sizes=axis_sizes, tracked_axes=tracked)
 
 
-def standing_in(values: Mapping[Tracer, Value]) -> Change:
-    """Lets code use tracers of ended traces: these values replace them."""
+def standing_in(values: Mapping[Hashable, object]) -> Change:
+    """Lets code use tracers whose traces have ended: it gets these values instead."""
     return Change(stand_ins={**state.stand_ins, **values})
 
 

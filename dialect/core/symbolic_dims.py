@@ -12,7 +12,7 @@ import math
 import operator
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NoReturn, TypeAlias, TypeGuard
+from typing import NoReturn, Protocol, TypeAlias, TypeGuard
 
 import numpy as np
 
@@ -20,10 +20,7 @@ from .annotations import Extent, UserObject
 from .errors import AxirError
 from .late_modules import late_module
 
-if TYPE_CHECKING:
-    from .symbolic_texts import SymbolicScope
-
-# Names, and operations with their operands. A product repeats each by its exponent.
+# Names, and operations with their operands. A product has each as often as it is a factor.
 Atom: TypeAlias = "str | Applied"
 Product: TypeAlias = "tuple[Atom, ...]"
 Terms: TypeAlias = "dict[Product, int]"
@@ -102,6 +99,44 @@ class SymbolicLookupError(SymbolicDimError, TypeError):
     """
 
 
+class Condition(Protocol):
+    """A comparison that holds in all calls: `Constraint`."""
+
+    @property
+    def left(self) -> Extent:
+        """The extent on the left."""
+        ...
+
+    @property
+    def right(self) -> Extent:
+        """The extent on the right."""
+        ...
+
+    @property
+    def is_equality(self) -> bool:
+        """Whether it says that two extents are equal."""
+        ...
+
+    @property
+    def positive(self) -> list[Extent]:
+        """The extents of which it says that they are not negative."""
+        ...
+
+
+class Scope(Protocol):
+    """Constraints on symbolic dimensions: `SymbolicScope`."""
+
+    @property
+    def constraints(self) -> Sequence[Condition]:
+        """The comparisons."""
+        ...
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The comparisons as texts."""
+        ...
+
+
 class SymbolicDim:
     """An unknown extent; equal to extents with the same value for all sizes.
 
@@ -126,7 +161,7 @@ class SymbolicDim:
         self,
         name: str = "",
         terms: Mapping[Product, int] | None = None,
-        scope: SymbolicScope | None = None,
+        scope: Scope | None = None,
     ):
         self.terms: Terms = {(name,): 1} if terms is None else dict(terms)
         self.scope = scope
@@ -379,7 +414,7 @@ def _is_between(module: str) -> bool:
     return module == __name__ or module.partition(".")[0] in sys.stdlib_module_names
 
 
-def _rebuilt(terms: Terms, scope: SymbolicScope | None) -> SymbolicDim:
+def _rebuilt(terms: Terms, scope: Scope | None) -> SymbolicDim:
     return SymbolicDim(terms=terms, scope=scope)
 
 
@@ -499,7 +534,7 @@ def is_open(shape: Iterable[object]) -> bool:
     return SymbolicDim in map(type, shape)
 
 
-def operation(name: str, a: Extent, b: Extent, scope: SymbolicScope | None = None) -> Extent:
+def operation(name: str, a: Extent, b: Extent, scope: Scope | None = None) -> Extent:
     """Returns one of `OPERATIONS` of two extents, simplified where all sizes allow it.
 
     >>> b = SymbolicDim("b")
@@ -556,7 +591,7 @@ def terms_of(extent: Extent) -> Mapping[Product, int]:
     return {(): number} if number else {}
 
 
-def of_terms(terms: Mapping[Product, int], scope: SymbolicScope | None) -> Extent:
+def of_terms(terms: Mapping[Product, int], scope: Scope | None) -> Extent:
     """Returns the extent that a polynomial is."""
     kept = {product: factor for product, factor in terms.items() if factor}
     if not kept or list(kept) == [()]:
@@ -574,8 +609,8 @@ def multiplied(a: Mapping[Product, int], b: Mapping[Product, int]) -> Terms:
     return terms
 
 
-def joined_scope(a: object, b: object) -> SymbolicScope | None:
-    """Returns the scope of a result computed from two extents.
+def joined_scope(a: object, b: object) -> Scope | None:
+    """Returns the scope of what is computed of two extents.
 
     Raises:
         SymbolicDimError: if they have different constraints.

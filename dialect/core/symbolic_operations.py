@@ -14,6 +14,7 @@ from .symbolic_dims import (
     Applied,
     Atom,
     Product,
+    Scope,
     SymbolicDim,
     SymbolicDimError,
     Terms,
@@ -24,10 +25,10 @@ from .symbolic_dims import (
 )
 
 if TYPE_CHECKING:
-    from .symbolic_texts import SymbolicScope
+    pass
 
 
-def simplified(name: str, a: Extent, b: Extent, scope: SymbolicScope | None = None) -> Extent:
+def simplified(name: str, a: Extent, b: Extent, scope: Scope | None = None) -> Extent:
     """Returns one of `OPERATIONS` of two extents; as an atom if nothing else is known of it."""
     if name in ("floordiv", "mod") and isinstance(b, int) and b == 0:
         raise SymbolicDimError(f"{name}({a}, 0): a division by zero.", "Divide by another extent.")
@@ -57,7 +58,7 @@ def simplified(name: str, a: Extent, b: Extent, scope: SymbolicScope | None = No
     return quotient + made if name == "floordiv" else made
 
 
-def _extremum(name: str, a: Extent, b: Extent, scope: SymbolicScope | None) -> Extent:
+def _extremum(name: str, a: Extent, b: Extent, scope: Scope | None) -> Extent:
     low, high = symbolic_dim_bounds(a - b)
     if low >= 0:
         return a if name == "max" else b

@@ -9,42 +9,79 @@ operations exist, so each module is imported at its first use.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
 
-from axir.dialect.core.late_modules import late_module
+from iree.compiler import ir
 
-if TYPE_CHECKING:
-    from .collectives import axis_reductions
-    from .control_flow import closed_bodies, flat_loops, lowered_scan, scan
-    from .elementwise import arithmetic, conversion
-    from .indexing import scatter, static_slicing
-    from .reductions import reduce
-    from .shape import broadcasting, rearranging
-else:
-    axis_reductions = late_module("axir.dialect.ops.collectives.axis_reductions")
-    arithmetic = late_module("axir.dialect.ops.elementwise.arithmetic")
-    broadcasting = late_module("axir.dialect.ops.shape.broadcasting")
-    closed_bodies = late_module("axir.dialect.ops.control_flow.closed_bodies")
-    conversion = late_module("axir.dialect.ops.elementwise.conversion")
-    flat_loops = late_module("axir.dialect.ops.control_flow.flat_loops")
-    lowered_scan = late_module("axir.dialect.ops.control_flow.lowered_scan")
-    rearranging = late_module("axir.dialect.ops.shape.rearranging")
-    reduce = late_module("axir.dialect.ops.reductions.reduce")
-    scan = late_module("axir.dialect.ops.control_flow.scan")
-    scatter = late_module("axir.dialect.ops.indexing.scatter")
-    static_slicing = late_module("axir.dialect.ops.indexing.static_slicing")
+from axir.dialect.core.annotations import DTypeLike, Returning
+from axir.dialect.core.late_modules import LateNames
+from axir.dialect.program.op_table import Traceable
+from axir.dialect.program.rules import Operand, Value
 
-__all__ = [
-    "arithmetic",
-    "axis_reductions",
-    "broadcasting",
-    "closed_bodies",
-    "conversion",
-    "flat_loops",
-    "lowered_scan",
-    "rearranging",
-    "reduce",
-    "scan",
-    "scatter",
-    "static_slicing",
-]
+
+class _Convert(Protocol):
+    def __call__(
+        self, operand: Operand, new_dtype: DTypeLike, weak_type: bool = False, /
+    ) -> Value: ...
+
+
+class _Slice(Protocol):
+    def __call__(
+        self,
+        operand: Value,
+        start_index: int,
+        limit_index: int | None,
+        stride: int = 1,
+        axis: int = 0,
+        /,
+    ) -> Value: ...
+
+
+class _Loop(Protocol):
+    def write(self, carry: Sequence[ir.Value]) -> list[ir.Value]: ...
+
+
+class LaterOps(LateNames):
+    """Operations by name, each of which is imported when a rule first asks for it."""
+
+    add: Traceable
+    real: Traceable
+    imag: Traceable
+    complex_: Traceable
+    convert_element_type: _Convert
+    broadcast_in_dim: Callable[[Operand, Sequence[int], Sequence[int]], Value]
+    move_batch_axis: Callable[[Value, int | None, int, int], Value]
+    moveaxis: Callable[[Value, int, int], Value]
+    reshape: Callable[[Value, Sequence[int]], Value]
+    reduce_sum: Callable[[Value, Sequence[int]], Value]
+    slice: Callable[[Value, Sequence[int], Sequence[int], Sequence[int] | None], Value]
+    slice_in_dim: _Slice
+    ScatterDimensionNumbers: Returning[tuple[object, ...]]
+    scatter_add: Returning[Value]
+    pvary: Callable[[Value, Iterable[str]], Value]
+    LoweredScan: Returning[_Loop]
+    # From functions, types and values to a body, or to values.
+    trace_body: Returning[object]
+    bind_scan: Returning[tuple[list[Value], list[Value]]]
+    cond_values: Returning[list[Value]]
+    fori_values: Returning[list[Value]]
+
+
+later = LaterOps(
+    "axir.dialect.ops",
+    {
+        "elementwise.arithmetic": ["add"],
+        "elementwise.conversion": ["complex_", "convert_element_type", "imag", "real"],
+        "shape.broadcasting": ["broadcast_in_dim"],
+        "shape.rearranging": ["move_batch_axis", "moveaxis", "reshape"],
+        "reductions.reduce": ["reduce_sum"],
+        "indexing.static_slicing": ["slice", "slice_in_dim"],
+        "indexing.scatter": ["ScatterDimensionNumbers", "scatter_add"],
+        "collectives.axis_reductions": ["pvary"],
+        "control_flow.closed_bodies": ["trace_body"],
+        "control_flow.scan": ["bind_scan"],
+        "control_flow.flat_loops": ["cond_values", "fori_values"],
+        "control_flow.lowered_scan": ["LoweredScan"],
+    },
+)

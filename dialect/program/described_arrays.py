@@ -10,17 +10,15 @@ Elsewhere: captures (`tracer.py`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from axir.dialect.core.annotations import HostArray, Params
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.types import ShapedArray
 
-from .later_modules import op_table
-
-if TYPE_CHECKING:
-    from .rules import Operand
-    from .tracer import Trace, Tracer
+from .equation import Var
+from .operation import Operation, later
+from .rules import Operand, Results
 
 # Shorter arrays are captured.
 _FEWEST_COUNTED = 16
@@ -28,8 +26,20 @@ _FEWEST_COUNTED = 16
 _FEWEST_EMBEDDED = 1024
 
 
-def record_description(trace: Trace, array: ConcreteArray, embeds: bool = False) -> Tracer | None:
-    """Records the ops that make an array, if the trace has no tracer for the array yet.
+class Recorder(Protocol):
+    """A function under construction: `Trace`."""
+
+    def record(self, primitive: Operation, operands: Sequence[Operand], params: Params) -> Results:
+        """Appends the op of a primitive, and returns its results."""
+        ...
+
+    def embed(self, array: ConcreteArray) -> None:
+        """Makes later uses of an array a constant in the text."""
+        ...
+
+
+def record_description(trace: Recorder, array: ConcreteArray, embeds: bool = False) -> Var | None:
+    """Records the ops that make an array of which a trace has no tracer yet.
 
     It describes only arrays with elements on the host that are views of fewer elements, or that
     count up from a number in equal steps.
@@ -48,7 +58,8 @@ def record_description(trace: Trace, array: ConcreteArray, embeds: bool = False)
     repeated = [d for d, n in enumerate(host.shape) if n > 1 and not host.strides[d]]
     kept = [d for d, n in enumerate(host.shape) if n > 1 and host.strides[d]]
     if not repeated:
-        return _counted(trace, array, host)
+        counted: Var | None = _counted(trace, array, host)
+        return counted
     place = (*(slice(None) if d in kept else 0 for d in range(host.ndim)), ...)
     base = host[place]
     small = ConcreteArray(ShapedArray(base.shape, array.dtype, array.weak_type), base)
@@ -56,10 +67,12 @@ def record_description(trace: Trace, array: ConcreteArray, embeds: bool = False)
     if source is None and embeds:
         trace.embed(small)
     params = {"shape": array.shape, "broadcast_dimensions": tuple(kept)}
-    return _recorded(trace, "broadcast_in_dim", [small if source is None else source], params)
+    operand = small if source is None else source
+    found: Var = trace.record(later.OPS["broadcast_in_dim"], [operand], params)
+    return found
 
 
-def _counted(trace: Trace, array: ConcreteArray, host: HostArray) -> Tracer | None:
+def _counted(trace: Recorder, array: ConcreteArray, host: HostArray) -> Results:
     """Records the whole numbers of an axis in equal steps, None for other arrays."""
     if host.ndim != 1 or host.size < _FEWEST_COUNTED or array.weak_type:
         return None
@@ -71,14 +84,9 @@ def _counted(trace: Trace, array: ConcreteArray, host: HostArray) -> Tracer | No
     if not step or int(host[-1]) != first + step * (host.size - 1) or (steps != steps[0]).any():
         return None
     params = {"dtype": array.dtype, "shape": host.shape, "dimension": 0}
-    found = _recorded(trace, "iota", [], params)
+    found = trace.record(later.OPS["iota"], [], params)
     for name, number, nothing in (("mul", steps[:1], 1), ("add", host[:1], 0)):
         if number[0] != nothing:
             scalar = ConcreteArray(ShapedArray((), array.dtype), number.reshape(()))
-            found = _recorded(trace, name, [found, scalar], {})
+            found = trace.record(later.OPS[name], [found, scalar], {})
     return found
-
-
-def _recorded(trace: Trace, name: str, operands: Sequence[Operand], params: Params) -> Tracer:
-    result: Tracer = trace.record(op_table.OPS[name], operands, params)
-    return result

@@ -19,10 +19,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from axir.dialect.core.annotations import Param, Params
+from axir.dialect.core.annotations import Param, Params, Returning
 from axir.dialect.core.types import ShapedArray
-
-from .rules import DimensionsRule
 
 Dimension = tuple[int, ...]
 """The factors of a dimension, of which the first counts slowest; none if it is needed whole."""
@@ -318,8 +316,8 @@ def except_along(
     return by_position(operands, results, (axis,))
 
 
-def stack_of(rank: int) -> DimensionsRule:
-    """Returns the rule of ops on stacks; an item has `rank` dimensions in the first operand."""
+def stack_of(rank: int) -> Returning[Dimensions]:
+    """Returns the rule of ops on stacks of what has so many dimensions in the first operand."""
 
     def rule(
         operands: Sequence[ShapedArray], results: Sequence[ShapedArray], **params: Param

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from axir.dialect.core.annotations import Params
 from axir.dialect.core.memo import quickly_derived
 
 from .equation import Equation
 from .function import Function, functions_of
 from .named_axes import axis_names_of
-
-if TYPE_CHECKING:
-    from .primitive import Primitive
+from .operation import Operation
 
 
 def is_effectful(equation: Equation) -> bool:
@@ -48,7 +44,7 @@ def is_staged(function: Function) -> bool:
     )
 
 
-def acts_where_it_stands(primitive: Primitive, params: Params) -> bool:
+def acts_where_it_stands(primitive: Operation, params: Params) -> bool:
     """Tells whether an op must not move out of the code that applies it.
 
     Ops with effects must not move, because the effects happen as often as that code runs. Ops that
@@ -62,8 +58,8 @@ def acts_where_it_stands(primitive: Primitive, params: Params) -> bool:
     )
 
 
-def primitives_that_act(equation: Equation) -> frozenset[Primitive]:
-    """Returns the primitives with effects: of an op itself, and in functions that it calls."""
+def primitives_that_act(equation: Equation) -> frozenset[Operation]:
+    """Returns the primitives with effects among that of an op and those of functions it calls."""
     own = [equation.primitive] if equation.primitive.is_effectful else []
     within = (
         primitives_that_act(inner) for f in functions_of(equation.params) for inner in f.equations

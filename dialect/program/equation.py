@@ -6,20 +6,16 @@ Elsewhere: programs (`function.py`) and walks over their equations (`walk.py`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from iree.compiler import ir
 
-from axir.dialect.core.annotations import ArrayLike, Params, UserObject
-from axir.dialect.core.array import ConcreteArray, as_array
+from axir.dialect.core.annotations import Params, UserObject
+from axir.dialect.core.array import ArrayLike, ConcreteArray, as_array
 from axir.dialect.core.context import SourceInfo, current_location, source_info_of
 from axir.dialect.core.dtypes import storage
 from axir.dialect.core.types import ShapedArray
 
-from . import later_modules
-
-if TYPE_CHECKING:
-    from .primitive import Primitive
+from .operation import Operation, later
 
 
 class Var:
@@ -79,7 +75,7 @@ class Equation:
 
     def __init__(
         self,
-        primitive: Primitive,
+        primitive: Operation,
         operands: Sequence[Var],
         results: Sequence[Var],
         params: Params,
@@ -112,9 +108,10 @@ class Equation:
         return list(self.results)
 
     @property
-    def effects(self) -> frozenset[Primitive]:
+    def effects(self) -> frozenset[Operation]:
         """The primitives that act in it, itself or in functions it calls."""
-        return later_modules.effects.primitives_that_act(self)
+        found: frozenset[Operation] = later.primitives_that_act(self)
+        return found
 
     def replace(self, **parts: UserObject) -> MadeEquation:
         """Returns the equation with other parts, to make a jaxpr from equations.
@@ -155,7 +152,7 @@ class MadeEquation(Equation):
         self,
         invars: Sequence[Var],
         outvars: Sequence[Var],
-        primitive: Primitive,
+        primitive: Operation,
         params: Params,
         location: ir.Location | None = None,
     ):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import Protocol, TypeVar
 
 from iree.compiler import ir
 
@@ -20,17 +20,13 @@ from axir.dialect.core.context import bare_context
 from axir.dialect.core.memo import Memo, derived
 from axir.dialect.core.types import ShapedArray
 
-from . import later_modules
 from .equation import Equation, Var
+from .operation import Operation, later
 from .rules import Value
 from .walk import Bind, Environment, apply_equations
 
-if TYPE_CHECKING:
-    from .jaxprs.jaxpr import Jaxpr
-    from .primitive import Primitive
-
-# Values of one kind, arrays or tracers, give values of that kind, unless functions capture values
-# of the other kind.
+# Values of one kind, arrays or tracers, give values of that kind, as far as functions capture none
+# of another.
 _Kind = TypeVar("_Kind", bound=Array)
 
 _symbol_counter = itertools.count()
@@ -39,6 +35,35 @@ _symbol_counter = itertools.count()
 def unique_symbol(name: str) -> str:
     """Returns a symbol that no other function of the process has."""
     return f"{name}${next(_symbol_counter)}"
+
+
+class JaxprView(Protocol):
+    """A function as interpreters read it: `Jaxpr`."""
+
+    @property
+    def invars(self) -> list[Var]:
+        """The inputs."""
+        ...
+
+    @property
+    def outvars(self) -> list[Var]:
+        """The outputs."""
+        ...
+
+    @property
+    def constvars(self) -> list[Var]:
+        """Variables of known values."""
+        ...
+
+    @property
+    def eqns(self) -> list[Equation]:
+        """The equations, in order."""
+        ...
+
+    @property
+    def effects(self) -> frozenset[Operation]:
+        """The primitives that act."""
+        ...
 
 
 class Function:
@@ -112,12 +137,13 @@ class Function:
         return self.op.location
 
     @property
-    def jaxpr(self) -> Jaxpr:
-        """The jaxpr that interpreters expect as the function in a call; see `Jaxpr`.
+    def jaxpr(self) -> JaxprView:
+        """The view of the function that interpreters expect where an op calls it; see `Jaxpr`.
 
         Its inputs are the operands of the call, including the captured values.
         """
-        return later_modules.jaxpr.Jaxpr.of(self, is_called=True)
+        view: JaxprView = later.Jaxpr.of(self, is_called=True)
+        return view
 
     @property
     def consts(self) -> list[Value]:
@@ -140,7 +166,7 @@ class Function:
         return list(self.equations)
 
     @property
-    def effects(self) -> frozenset[Primitive]:
+    def effects(self) -> frozenset[Operation]:
         """The primitives that act in it; empty if it only computes."""
         return self.jaxpr.effects
 

@@ -7,33 +7,14 @@ communicate over the axis keep its name; vectorizing over it (`BatchFrame`) reso
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
 
 from axir.dialect.core.errors import UnboundAxisNameError
 from axir.dialect.core.memo import quickly_derived
-from axir.dialect.core.state import Change, state, vectorization, with_axes
+from axir.dialect.core.state import BatchFrame, Change, state, vectorization, with_axes
 
 from .equation import Equation
 from .function import Function, functions_of
 from .parameters import AxisName
-
-
-@dataclass(frozen=True)
-class BatchFrame:
-    """The axis over which a pass vectorizes.
-
-    Attributes:
-        size: Its extent.
-        name: Its name for collectives; None without a name.
-        mesh_axes: Axes of a mesh over which it is spread, in ops that state layouts.
-        maps_devices: Whether its positions are devices that all run the code as it is. It is not a
-            user's `vmap` then, so users' vectorization rules are not called.
-    """
-
-    size: int
-    name: Hashable | None = None
-    mesh_axes: tuple[Hashable, ...] = ()
-    maps_devices: bool = False
 
 
 def named_axis(name: Hashable | None, size: int) -> Change:

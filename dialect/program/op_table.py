@@ -13,7 +13,8 @@ from typing import Protocol
 from axir.dialect.core.annotations import Decorated, Foreign, Options, UserObject
 from axir.dialect.core.array import Array
 
-from .primitive import Primitive, Unsupported
+from .operation import Unsupported
+from .primitive import Primitive
 from .rules import Rule
 
 _NOTHING: Mapping[str, Foreign] = MappingProxyType({})

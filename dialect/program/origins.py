@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from axir.dialect.core.annotations import Params
 from axir.dialect.core.array import ConcreteArray
@@ -17,10 +17,8 @@ from axir.dialect.core.context import current_location
 from axir.dialect.core.state import state
 
 from .equation import Equation, Literal, MadeEquation, Var
-
-if TYPE_CHECKING:
-    from .primitive import Primitive
-    from .rules import Operand, Results
+from .operation import Operation
+from .rules import Operand, Results
 
 
 class Origin(NamedTuple):
@@ -40,7 +38,7 @@ _origins: dict[int, tuple[weakref.ref[ConcreteArray], Origin | None]] = {}
 
 
 def keep_origin(
-    primitive: Primitive, operands: Sequence[Operand], params: Params, results: Results
+    primitive: Operation, operands: Sequence[Operand], params: Params, results: Results
 ) -> None:
     """Keeps the op that computed arrays, as long as the arrays live."""
     values = list(results) if primitive.multiple_results else [results]

@@ -12,10 +12,11 @@ finds them computed. Nothing is computed twice.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import cast
 
 from iree.compiler import ir
 
+from axir.dialect.core import state as core_state
 from axir.dialect.core.annotations import (
     DTypeLike,
     HostArray,
@@ -36,7 +37,7 @@ from axir.dialect.core.errors import (
 )
 from axir.dialect.core.extended_dtypes import words_of
 from axir.dialect.core.manual_axes import in_order
-from axir.dialect.core.state import Change, around_trace, open_trace, state
+from axir.dialect.core.state import Change, around_trace, open_trace
 from axir.dialect.core.symbolic_dims import as_traced, is_symbolic_dim
 from axir.dialect.core.types import ShapedArray
 
@@ -44,14 +45,21 @@ from .described_arrays import record_description
 from .effects import is_effectful
 from .equation import Equation, Literal, Var
 from .function import Function, create_function_op, finish_function_op
-from .later_modules import op_table
+from .operation import Application, Operation, later
 from .origins import is_computed
-from .primitive_application import Application
 from .rules import Operand, Results, Value
 from .walk import Environment, apply_equations
 
-if TYPE_CHECKING:
-    from .primitive import Primitive
+
+class TracingState(core_state.State):
+    """The state of a thread, as those know it who know traces."""
+
+    origin: Equation | None
+    ambient: Trace | None
+    branch: Trace | None
+
+
+state = cast("TracingState", core_state.state)
 
 
 class Tracer(Var, Array):
@@ -187,7 +195,7 @@ def stand_in(tracer: Tracer) -> Value:
         UnexpectedTracerError: if no value replaces it.
     """
     value = state.stand_ins.get(tracer)
-    if value is None:
+    if not isinstance(value, Array):
         raise leaked(tracer)
     return value
 
@@ -304,7 +312,7 @@ class Trace:
         value = self.block.add_argument(array_type.mlir, current_location())
         return Tracer(self, value, array_type)
 
-    def record(self, primitive: Primitive, operands: Sequence[Operand], params: Params) -> Results:
+    def record(self, primitive: Operation, operands: Sequence[Operand], params: Params) -> Results:
         """Appends the op of a primitive, and returns its result tracer(s)."""
         if not self.is_open:
             return primitive.bind(*map(_in_use, operands), **params)
@@ -329,13 +337,13 @@ class Trace:
         key = (variable, names)
         varied = self._more_varying.get(key)
         if varied is None:
-            varied = self.record(op_table.OPS["pvary"], [variable], {"axes": names})
+            varied = self.record(later.OPS["pvary"], [variable], {"axes": names})
             self._more_varying[key] = varied
         return varied
 
     def _append(
         self,
-        primitive: Primitive,
+        primitive: Operation,
         variables: list[Var],
         params: Params,
         application: Application,
@@ -362,7 +370,7 @@ class Trace:
         return results
 
     def _record_by_value(
-        self, primitive: Primitive, variables: list[Var], params: Params
+        self, primitive: Operation, variables: list[Var], params: Params
     ) -> Results:
         """Records a user's primitive without abstract evaluation: its values give the types."""
         self.catch_up()
@@ -372,7 +380,7 @@ class Trace:
         return self._append_known(primitive, variables, params, results)
 
     def record_known(
-        self, primitive: Primitive, operands: Sequence[Operand], params: Params, results: Results
+        self, primitive: Operation, operands: Sequence[Operand], params: Params, results: Results
     ) -> Results:
         """Records an op with known results, one level out; the results determine its types."""
         self.catch_up()
@@ -380,7 +388,7 @@ class Trace:
         return self._append_known(primitive, variables, params, results)
 
     def _append_known(
-        self, primitive: Primitive, variables: list[Var], params: Params, results: Results
+        self, primitive: Operation, variables: list[Var], params: Params, results: Results
     ) -> Results:
         assert self.environment is not None
         values = list(results) if primitive.multiple_results else [results]

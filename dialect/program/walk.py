@@ -9,20 +9,30 @@ While an equation is visited it is the origin of the ops that its rules record
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
+from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.state import attributed
 
 from .equation import Equation, Literal, Var
 from .rules import Results, Value
 
-if TYPE_CHECKING:
-    from axir.dialect.core.array import ConcreteArray
-
-    from .function import Function
-
 Bind: TypeAlias = Callable[[Equation, list[Value]], Results]
 """What applies an equation to values of its operands; returns what `Primitive.bind` does."""
+
+
+class HasArguments(Protocol):
+    """A function, by its arguments."""
+
+    @property
+    def inputs(self) -> Sequence[Var]:
+        """Arguments that the caller passes."""
+        ...
+
+    @property
+    def captures(self) -> Sequence[Var]:
+        """Further arguments, for values of the surroundings."""
+        ...
 
 
 class Environment(dict[Var, Value]):
@@ -41,7 +51,7 @@ class Environment(dict[Var, Value]):
     __slots__ = ()
 
     @classmethod
-    def of(cls, function: Function, arguments: Iterable[Value]) -> Environment:
+    def of(cls, function: HasArguments, arguments: Iterable[Value]) -> Environment:
         """Returns the environment of a function's inputs and captures, given their values."""
         return cls(zip((*function.inputs, *function.captures), arguments, strict=True))
 

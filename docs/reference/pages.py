@@ -9,7 +9,7 @@ from types import ModuleType
 from tables.markdown import source_path, table
 from tables.ops import rules_of
 
-from axir.dialect.program.primitive import RULES
+from axir.dialect.program.operation import RULES
 
 from .docstrings import markdown, summary
 from .links import Site

@@ -14,8 +14,9 @@ from collections.abc import Callable
 from typing import Any
 
 from axir.dialect.program.op_table import OPS
+from axir.dialect.program.operation import RULES, Unsupported
 from axir.dialect.program.parameters import describe
-from axir.dialect.program.primitive import RULES, Primitive, Unsupported
+from axir.dialect.program.primitive import Primitive
 
 from .declarations import DECLARED
 from .markdown import ROOT, Place, link, source_path, summary, table

@@ -87,7 +87,7 @@ def constraints_of(shapes: Sequence[Sequence[Extent]]) -> list[Constraint]:
         id(extent.scope): extent.scope
         for shape in shapes
         for extent in shape
-        if isinstance(extent, SymbolicDim) and extent.scope is not None
+        if isinstance(extent, SymbolicDim) and isinstance(extent.scope, SymbolicScope)
     }
     return list(dict.fromkeys(c for scope in scopes.values() for c in scope.constraints))
 

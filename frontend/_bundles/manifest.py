@@ -6,17 +6,19 @@ Elsewhere: the zip file (`archive.py`), reading and calling functions (`bundle.p
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import Extent, UserObject
+from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import AxirError, BundleError, BundleVersionError
 from axir.dialect.core.extended_dtypes import key_dtype
 from axir.dialect.core.symbolic_dims import names_of
 from axir.dialect.core.symbolic_texts import read_extent, scope_of, with_constraints
 from axir.dialect.core.types import ShapedArray
+from axir.dialect.program.function import Function
 from axir.dialect.text.signature import Argument, Signature
 
 FORMAT = "axir bundle"
@@ -84,6 +86,60 @@ class FunctionEntry:
     batch: Batch | None = None
     updates: tuple[str | None, ...] = ()
     open: Open | None = None
+
+
+_Exported = TypeVar("_Exported", bound="ExportedFunction")
+
+
+class ExportedFunction(Protocol):
+    """A function of a bundle, as those see it who save and compile it: `Exported`."""
+
+    @property
+    def entry(self) -> FunctionEntry:
+        """What the manifest says of it."""
+        ...
+
+    @property
+    def parameters(self) -> Mapping[str, ConcreteArray]:
+        """The arrays that it captured, by name."""
+        ...
+
+    @property
+    def function(self) -> Function:
+        """The traced function."""
+        ...
+
+    @property
+    def signature(self) -> Signature:
+        """Names and types of arguments and results."""
+        ...
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        """Names of the open dimensions."""
+        ...
+
+    @property
+    def open(self) -> Open | None:
+        """The open dimensions, with the sizes that are named."""
+        ...
+
+    @property
+    def batch(self) -> Batch | None:
+        """The open rows, with the numbers that are named."""
+        ...
+
+    def of_rows(self: _Exported, count: int) -> _Exported:
+        """Returns the function of a number of rows."""
+        ...
+
+    def of_sizes(self: _Exported, **sizes: int) -> _Exported:
+        """Returns the function of sizes of its open dimensions."""
+        ...
+
+    def with_combinations(self: _Exported, sizes: Iterable[Mapping[str, int]]) -> _Exported:
+        """Returns the function with sizes for which to compile it."""
+        ...
 
 
 @dataclass(frozen=True)

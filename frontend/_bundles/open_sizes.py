@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TypeVar
 
 import numpy as np
 
@@ -23,10 +23,9 @@ from axir.dialect.program.function import Function
 from axir.dialect.text.signature import Argument, Signature
 from axir.passes.transforms.instantiate import symbols_of, type_of_sizes
 
-from .manifest import Open, Sizes
+from .manifest import ExportedFunction, Open, Sizes
 
-if TYPE_CHECKING:
-    from .exported import Exported
+_Exported = TypeVar("_Exported", bound=ExportedFunction)
 
 # A size that stands for any, to see which sizes follow from shapes.
 _SOME = 7
@@ -123,9 +122,9 @@ def checked_sizes(name: str, sizes: Mapping[str, int], entry: Open) -> Sizes:
 
 
 def for_sizes(
-    functions: Mapping[str, Exported], rows: Sequence[int], sizes: Sequence[Mapping[str, int]]
-) -> dict[str, Exported]:
-    """Returns functions with the given sizes of their open dimensions; others as they are.
+    functions: Mapping[str, _Exported], rows: Sequence[int], sizes: Sequence[Mapping[str, int]]
+) -> dict[str, _Exported]:
+    """Returns functions for what is named of their open dimensions; others as they are.
 
     Args:
         functions: By name.
@@ -151,8 +150,8 @@ def for_sizes(
 
 
 def _for_sizes(
-    exported: Exported, rows: Sequence[int], sizes: Sequence[Mapping[str, int]]
-) -> Exported:
+    exported: _Exported, rows: Sequence[int], sizes: Sequence[Mapping[str, int]]
+) -> _Exported:
     own = [{n: size for n, size in given.items() if n in exported.symbols} for given in sizes]
     own = [given for given in own if given]
     if not exported.symbols or not (rows or own):

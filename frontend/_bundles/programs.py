@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib import metadata
-from typing import TYPE_CHECKING
+from typing import TypeVar
 
 from axir._programs.compiled_modules import RUNS_ON, Program, TargetWithFlags
 from axir.dialect.core.annotations import UserObject
@@ -30,11 +30,8 @@ from axir.runtime.compiler.function_compilation import prepare_for_target
 from axir.runtime.cpp.emitting.names import unique_names
 
 from .captures import without_parameters
-from .manifest import Key, ProgramEntry
+from .manifest import ExportedFunction, Key, ProgramEntry
 from .open_sizes import name_of_sizes
-
-if TYPE_CHECKING:
-    from .exported import Exported
 
 _LOGGER = logging.getLogger(__name__)
 # The features of x86-64's levels that compiled code may use, by Linux's names:
@@ -60,6 +57,9 @@ _WITHOUT_LINES = (
     "--iree-vm-bytecode-module-strip-source-map=true",
     "--iree-llvmcpu-debug-symbols=false",
 )
+
+
+_Exported = TypeVar("_Exported", bound=ExportedFunction)
 
 
 def target_of(target: Target) -> dict[str, str]:
@@ -89,7 +89,7 @@ def target_of(target: Target) -> dict[str, str]:
 
 
 def compile_functions(
-    functions: Mapping[str, Exported], target: Target, file: str, debug_info: bool = True
+    functions: Mapping[str, ExportedFunction], target: Target, file: str, debug_info: bool = True
 ) -> tuple[ProgramEntry, bytes]:
     """Compiles functions, all into one program; those with open rows for the numbers of rows named.
 
@@ -124,8 +124,8 @@ def compile_functions(
     return ProgramEntry(file, described, symbols), binary
 
 
-def instances(name: str, exported: Exported) -> Iterator[tuple[Key, Exported]]:
-    """Yields the instances of a function to compile: their keys and functions.
+def instances(name: str, exported: _Exported) -> Iterator[tuple[Key, _Exported]]:
+    """Yields for what a function is compiled, and the function of that.
 
     Raises:
         ParameterError: if a dimension is open, and no sizes are given.
@@ -158,16 +158,16 @@ def _symbol(name: str, key: Key) -> str:
     return f"{name}_rows{key}" if isinstance(key, int) else name_of_sizes(name, key)
 
 
-def flat_signature(exported: Exported) -> Signature:
-    """Returns the signature of the module's function: the parameters follow the arguments."""
+def flat_signature(exported: ExportedFunction) -> Signature:
+    """Returns what the function of the module takes: the parameters after the arguments."""
     entry = exported.entry
     parameters = (Argument(name, exported.parameters[name].type) for name in entry.parameters)
     arguments = (*entry.signature.arguments, *parameters)
     return Signature(arguments, entry.signature.results, None, None, True)
 
 
-def _closed(exported: Exported) -> Function:
-    """Returns a function of the arguments and the parameters, without captures."""
+def _closed(exported: ExportedFunction) -> Function:
+    """Returns a function of the arguments and the parameters, which captures nothing."""
     whole = without_parameters(exported.function, len(exported.parameters))
     return embed_captures(simplify_function(whole, is_final=True))
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from axir.dialect.core.annotations import Params
 from axir.dialect.ops.control_flow.closed_bodies import split
@@ -15,8 +16,31 @@ from .batching import COUNTS
 from .row_expressions import Expressions, Made, Shape
 from .row_layouts import Mixed, Own, RefusedError, Rows, State, joined, part_shape
 
-if TYPE_CHECKING:
-    from .row_proof import Equations, Walk
+Equations = tuple[Equation, Equation]
+
+
+class Walk(Protocol):
+    """A walk over two programs that differ in their number of rows: that of `row_proof.py`.
+
+    Attributes:
+        expressions: What a single row computes.
+        facts: Inputs of the body that is walked now whose values are known: arrays, by input.
+    """
+
+    expressions: Expressions
+    facts: dict[int, int]
+
+    def within(
+        self, inputs: Sequence[Own], operands: Sequence[Own]
+    ) -> AbstractContextManager[None]:
+        """Lets a body be walked whose inputs are the same in all passes as its operands are."""
+        ...
+
+    def outputs(
+        self, functions: tuple[Function, Function], operands: Sequence[State]
+    ) -> list[State]:
+        """Returns what two functions give."""
+        ...
 
 
 def _choice(walk: Walk, equations: Equations, operands: Sequence[Own]) -> list[State]:

@@ -28,10 +28,10 @@ from .batching import COUNTS, DependentRowsError, dependent
 from .manifest import Batch
 from .row_expressions import Expressions, Shape, captured_behind, inlined
 from .row_layouts import Mixed, Own, Parts, RefusedError, Rows, State, part_shape, parts_of
+from .row_loops import Equations
 from .row_numbers import constant, looks_up, numbered_results, numbers_of, of_own_row
 
 Pair = tuple[Function, Function]
-Equations = tuple[Equation, Equation]
 
 
 def check_rows(several: Pair, one: Function, batch: Batch) -> None:

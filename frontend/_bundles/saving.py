@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,13 +21,10 @@ from axir.dialect.core.extended_dtypes import words_of
 from axir.dialect.text.signature import annotate
 
 from .archive import Pieces, byte_count, digest, write_archive
-from .manifest import Manifest, ProgramEntry
+from .manifest import ExportedFunction, Manifest, ProgramEntry
 from .modules import module_of
 from .programs import flat_signature
 from .tensors import write_tensors
-
-if TYPE_CHECKING:
-    from .exported import Exported
 
 MANIFEST = "manifest.json"
 MODULE = "module.mlir"
@@ -39,7 +35,7 @@ Programs = Sequence[tuple[ProgramEntry, bytes | memoryview]]
 
 
 def save_bundle(
-    functions: Mapping[str, Exported],
+    functions: Mapping[str, ExportedFunction],
     path: str | Path,
     programs: Programs = (),
     debug_info: bool = True,
@@ -61,7 +57,7 @@ def save_bundle(
 
 
 def bundle_entries(
-    functions: Mapping[str, Exported], programs: Programs = (), debug_info: bool = True
+    functions: Mapping[str, ExportedFunction], programs: Programs = (), debug_info: bool = True
 ) -> dict[str, Pieces]:
     """Returns the entries of a bundle's archive, the manifest first."""
     check_names(functions)
@@ -84,8 +80,8 @@ def bundle_entries(
     return {MANIFEST: [manifest.to_json().encode()], **entries}
 
 
-def check_names(functions: Mapping[str, Exported]) -> None:
-    """Refuses names of functions that Python and C++ could not use.
+def check_names(functions: Mapping[str, ExportedFunction]) -> None:
+    """Refuses names of functions that Python and C++ could not call.
 
     Raises:
         ParameterError: if a name is refused, or there are no functions.
@@ -109,7 +105,7 @@ def is_function_name(name: str) -> bool:
     return name.isascii() and name.isidentifier() and not keyword.iskeyword(name)
 
 
-def shared_parameters(functions: Mapping[str, Exported]) -> dict[str, ConcreteArray]:
+def shared_parameters(functions: Mapping[str, ExportedFunction]) -> dict[str, ConcreteArray]:
     """Returns the parameters of all functions by name."""
     found: dict[str, ConcreteArray] = {}
     for each in functions.values():
@@ -117,7 +113,7 @@ def shared_parameters(functions: Mapping[str, Exported]) -> dict[str, ConcreteAr
     return found
 
 
-def _module_text(functions: Mapping[str, Exported], debug_info: bool) -> bytes:
+def _module_text(functions: Mapping[str, ExportedFunction], debug_info: bool) -> bytes:
     module = module_of({name: each.function for name, each in functions.items()})
     for name, each in functions.items():
         annotate(module, name, flat_signature(each))

@@ -21,7 +21,7 @@ from axir.dialect.core.errors import ParameterError
 from axir.dialect.core.extended_dtypes import words_of
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.function import Function
-from axir.dialect.program.rules import HostCall
+from axir.dialect.program.function_rules import HostCall
 from axir.dialect.text.signature import Argument
 from axir.runtime.cpp.emitting.names import argument_name, identifier, unique_names
 from axir.runtime.cpp.program.interface import (

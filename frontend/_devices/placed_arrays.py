@@ -8,14 +8,13 @@ import numpy as np
 
 from axir._trees import tree
 from axir.dialect.core.annotations import (
-    ArrayLike,
     DTypeLike,
     HostArray,
     PyTree,
     ShapeLike,
     UserObject,
 )
-from axir.dialect.core.array import Array, ConcreteArray, as_array
+from axir.dialect.core.array import Array, ArrayLike, ConcreteArray, as_array
 from axir.dialect.core.errors import ParameterError, ShapeError
 from axir.runtime.spmd.placement import ShardedBuffer, host_bytes, sharded_type
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import enum
 import gc
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -21,10 +23,14 @@ from axir.runtime.processes.group import current
 from axir.runtime.spmd.placement import host_bytes, spread
 
 from .layouts import device_numbers, mesh_axes, open_layout_of
-from .memory_spaces import MemorySpace
 from .meshes import AxisType
 from .partitions import AxisTypeError, NamedSharding, as_sharding, only_device
 from .sharding import Sharding, SingleDeviceSharding
+
+MemorySpace = enum.Enum("MemorySpace", ["Device", "Host", "Any"])
+"""Where an array lies: in the device's memory, which may be the host's."""
+
+memory = SimpleNamespace(Space=MemorySpace)
 
 __all__ = [
     "Device",

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from axir._arguments.tracebacks import boundary
 from axir._trees import tree
@@ -21,10 +21,7 @@ from axir.dialect.core.errors import GradientError, TreeError
 from axir.dialect.program.function_tracing import function_name
 
 from .carried_refs import Values, carrying, values_of
-
-if TYPE_CHECKING:
-    from .linearization import Pullback
-    from .refs import Ref
+from .refs import Ref
 
 
 @dataclass(frozen=True)
@@ -125,10 +122,20 @@ def vjp_in_refs(
     return (out, RefPullback(pullback, structure, places), *auxiliary)
 
 
+class AccumulatingPullback(Protocol):
+    """A pullback that may leave cotangents in refs: `Pullback`."""
+
+    def with_refs(self, *entries: UserObject) -> UserFunction:
+        """Returns the pullback with what becomes of the cotangent of each argument."""
+        ...
+
+
 class RefPullback:
     """The pullback of a function of refs: `pullback.with_refs(...)(cotangent)`."""
 
-    def __init__(self, pullback: Pullback, in_tree: tree.TreeDef, places: tuple[int, ...]):
+    def __init__(
+        self, pullback: AccumulatingPullback, in_tree: tree.TreeDef, places: tuple[int, ...]
+    ):
         self._pullback, self._in_tree, self._places = pullback, in_tree, places
 
     @boundary

@@ -13,6 +13,7 @@ from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import Options, P, UserFunction, UserObject
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import GradientError
+from axir.dialect.core.state import BatchFrame
 from axir.dialect.core.symbolic_dims import is_symbolic_dim
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.arithmetic import add
@@ -23,7 +24,6 @@ from axir.dialect.ops.indexing.dynamic_slicing import slice_in_dim
 from axir.dialect.ops.shape.constants import broadcasted_iota
 from axir.dialect.ops.shape.rearranging import moveaxis, reshape
 from axir.dialect.program.function_tracing import trace_function
-from axir.dialect.program.named_axes import BatchFrame
 from axir.dialect.program.rules import Value
 from axir.passes.transforms.vmap import batch, to_axis
 

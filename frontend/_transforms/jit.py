@@ -26,6 +26,7 @@ from axir._arguments.arguments import (
     type_of,
 )
 from axir._arguments.tracebacks import boundary, leave_out_own_frames
+from axir._later import later
 from axir._trees import tree
 from axir._trees.registration import compared
 from axir.dialect.core.annotations import Options, P, R, UserFunction, UserObject
@@ -58,6 +59,7 @@ from axir.runtime.spmd.placed_calls import committed, placed
 from axir.runtime.spmd.program import MeshProgram
 
 from .caches import clear_tables, cleared_with_caches
+from .carried_refs import call_with_refs
 from .compiler_choices import Inline
 from .signatures import AsNumber, kept_number, signature
 from .stages import Lowered, Lying, Traced, described_place
@@ -328,8 +330,6 @@ class JitFunction(Generic[P, R]):
         static: UserObject,
         touched: UserObject,
     ) -> UserObject:
-        from .refs import call_with_refs  # late: few programs have refs
-
         def make(function: UserFunction) -> JitFunction:
             return JitFunction(function, (), (), (), (), self._device, self._inline, self._wait)
 
@@ -564,9 +564,7 @@ def jit(
     settings = (argnums, argnames, donated, donated_names, device, is_inline, wait)
     if in_shardings is None and out_shardings is None:
         return JitFunction(fun, *settings)
-    from .sharded import sharded_jit  # late: most programs name no places
-
-    return sharded_jit(fun, settings, in_shardings, out_shardings)
+    return later.sharded_jit(fun, settings, in_shardings, out_shardings)
 
 
 def clear_caches() -> None:

@@ -21,7 +21,6 @@ from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import PyTree, UserFunction, UserObject
 from axir.dialect.core.array import ConcreteArray, as_array
 from axir.dialect.core.errors import GradientError, TreeError
-from axir.dialect.core.state import state
 from axir.dialect.core.symbolic_zeros import UndefinedPrimal, Zero
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.collectives.axis_reductions import pvary
@@ -31,6 +30,7 @@ from axir.dialect.program.derived_functions import derive
 from axir.dialect.program.equation import Equation, Literal
 from axir.dialect.program.function import Function
 from axir.dialect.program.rules import Cotangent, Results, Tangent, TransposeOperand, Value
+from axir.dialect.program.tracer import state
 from axir.dialect.program.walk import Bind
 from axir.passes.transforms.transpose import transpose as pull_back
 

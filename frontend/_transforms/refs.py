@@ -10,35 +10,24 @@ Elsewhere: refs of kernels, which are memory (`axir.experimental.kernels`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Iterator
+from typing import TypeAlias
 
-from axir._trees import tree
 from axir.dialect.core.annotations import (
     AnyDtype,
-    ArrayLike,
     IndexLike,
-    Options,
-    UserFunction,
     UserObject,
 )
-from axir.dialect.core.array import Array, as_array
+from axir.dialect.core.array import Array, ArrayLike, as_array
 from axir.dialect.core.errors import (
     AxirError,
     NonArrayArgumentError,
     RefScopeError,
     UnexpectedTracerError,
 )
-from axir.dialect.core.state import state
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.conversion import convert_element_type
-from axir.dialect.program.function_tracing import function_name
-from axir.dialect.program.tracer import Trace, Tracer
-
-from .carried_refs import Values, carry, carrying, values_of
-
-if TYPE_CHECKING:
-    from .jit import JitFunction
+from axir.dialect.program.tracer import Trace, Tracer, state
 
 
 class FrozenRefError(AxirError, ValueError):
@@ -331,77 +320,3 @@ def addupdate(ref: AnyRef, idx: IndexLike, x: ArrayLike) -> None:
     """
     whole: UserObject = ref.load()
     ref.store(whole.at[... if idx is None else idx].add(x))
-
-
-# Compiled functions ------------------------------------------------------------------------------
-
-
-def call_with_refs(
-    compiled: JitFunction,
-    function: UserFunction,
-    arguments: tuple[tuple[UserObject, ...], dict[str, Options]],
-    static: UserObject,
-    make: Callable[[UserFunction], UserFunction],
-    touched: Ref | None,
-) -> UserObject:
-    """Calls a compiled function that has refs among its arguments, or uses some from outside.
-
-    Args:
-        compiled: The function, which remembers its forms that carry refs.
-        function: The function to call, without static arguments.
-        arguments: The other arguments.
-        static: A key of the static ones.
-        make: Compiles a function.
-        touched: A ref that it was found to use, if this is not known from an earlier call.
-    """
-    leaves, structure = tree.flatten(arguments)
-    passed = tuple({id(x): x for x in leaves if isinstance(x, Ref)}.values())
-    places = tuple(_place(x, passed) for x in leaves)
-    others = [x for x in leaves if not isinstance(x, Ref)]
-
-    def carried(refs: Sequence[Ref]) -> tuple[UserObject, Sequence[Array]]:
-        outside = tuple(ref for ref in refs if _place(ref, passed) is None)
-        # A call begins with the refs that one before was found to use.
-        compiled._outside_refs[call] = outside
-        key = (call, tuple(map(id, outside)))
-        form = compiled._ref_forms.get(key)
-        if form is None:
-            made = make(_carrying_arguments(function, structure, places, outside))
-            # The refs are kept, for their addresses are the key.
-            form = compiled._ref_forms[key] = (made, outside)
-        order = (*passed, *outside)
-        result, after = form[0](values_of(order), others)
-        return result, [after[n] for n in (_place(ref, order) for ref in refs) if n is not None]
-
-    call = (static, structure, places)
-    known = compiled._outside_refs.get(call, ())
-    first = dict.fromkeys((*passed, *known, *(() if touched is None else (touched,))))
-    return carry(tuple(first), carried, {})
-
-
-def _place(x: UserObject, refs: Sequence[Ref]) -> int | None:
-    """Returns which of some refs a value is, or None."""
-    return next((n for n, ref in enumerate(refs) if ref is x), None)
-
-
-def _carrying_arguments(
-    function: UserFunction,
-    structure: tree.TreeDef,
-    places: Sequence[int | None],
-    outside: Sequence[Ref],
-) -> UserFunction:
-    """Returns a function of values of refs and of the leaves of arguments that are none."""
-    inside = carrying(function, outside)
-    count = len({place for place in places if place is not None})
-
-    def flat(values: Values, others: Sequence[UserObject]) -> tuple[UserObject, Values]:
-        passed = [Ref(value, state.ambient) for value in values[:count]]
-        remaining = iter(others)
-        leaves = [next(remaining) if place is None else passed[place] for place in places]
-        arguments: UserObject = structure.unflatten(leaves)
-        args, kwargs = arguments
-        result, after = inside(values[count:], *args, **kwargs)
-        return result, (*values_of(passed), *after)
-
-    flat.__name__ = function_name(function)
-    return flat

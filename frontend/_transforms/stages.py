@@ -23,6 +23,7 @@ from axir._arguments.tracebacks import boundary
 from axir._devices.partitions import place_of, sharding_of
 from axir._devices.shape_dtype_struct import ShapeDtypeStruct
 from axir._devices.sharding import Sharding, SingleDeviceSharding
+from axir._later import later
 from axir._trees import tree
 from axir.dialect.core.annotations import Options, UserObject
 from axir.dialect.core.array import ConcreteArray
@@ -433,10 +434,8 @@ class Compiled(_Stage):
         return self.out_tree.unflatten(self._formats(self.function.output_types, "result_places"))
 
     def _formats(self, types: Sequence[ShapedArray], which: str) -> list[UserObject]:
-        from axir.experimental.layout import Format, Layout  # late: the folder holds jit's users
-
         return [
-            Format(Layout(tuple(range(t.ndim))), sharding)
+            later.Format(later.Layout(tuple(range(t.ndim))), sharding)
             for t, sharding in zip(types, self._shardings(len(types), which), strict=True)
         ]
 

@@ -16,10 +16,11 @@ from axir._arguments.wrapping import wraps, wraps_as
 from axir._trees import tree
 from axir.dialect.core.annotations import Axes, Options, P, PyTree, R, UserFunction, UserObject
 from axir.dialect.core.errors import AxisError, BatchSizeError, TreeError
+from axir.dialect.core.state import BatchFrame
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.family import as_value
 from axir.dialect.program.function import Function
-from axir.dialect.program.named_axes import BatchFrame, named_axis
+from axir.dialect.program.named_axes import named_axis
 from axir.dialect.program.rules import Value
 from axir.passes.transforms.vmap import batch, to_axis
 

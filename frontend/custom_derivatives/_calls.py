@@ -19,7 +19,7 @@ from axir._trees import tree
 from axir.dialect.core.annotations import Options, PyTree, UserFunction, UserObject
 from axir.dialect.core.config import config
 from axir.dialect.core.errors import CustomRuleError, TreeError, UnexpectedTracerError
-from axir.dialect.core.state import axes_in_scope, state
+from axir.dialect.core.state import axes_in_scope
 from axir.dialect.core.symbolic_zeros import Marks, chosen, inexact
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.custom_rules.applied import (
@@ -34,7 +34,7 @@ from axir.dialect.ops.custom_rules.bodies import closed_over_error
 from axir.dialect.program.function import Function
 from axir.dialect.program.function_tracing import function_name
 from axir.dialect.program.rules import Value
-from axir.dialect.program.tracer import Trace, Tracer
+from axir.dialect.program.tracer import Trace, Tracer, state
 
 
 def numbers_of(

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from axir._trees import tree
 from axir.dialect.core.annotations import UserFunction, UserObject
 from axir.dialect.core.array import Array
-from axir.dialect.core.state import standing_in, state
+from axir.dialect.core.state import standing_in
 from axir.dialect.core.symbolic_zeros import Marks, Zero, chosen, inexact, spread
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.custom_rules.bodies import closed_over_error, inexact_only
@@ -28,7 +28,7 @@ from axir.dialect.ops.elementwise.family import instantiate
 from axir.dialect.program.function import Function
 from axir.dialect.program.function_tracing import trace_function
 from axir.dialect.program.rules import Cotangent, Value
-from axir.dialect.program.tracer import Tracer
+from axir.dialect.program.tracer import Tracer, stand_in, state
 
 from ._calls import Applying, CustomFunction, Recorded
 
@@ -118,7 +118,7 @@ class Enclosed(NamedTuple):
 
     def all_operands(self, operands: Sequence[Value]) -> list[Value]:
         """Returns operands of the call with those values behind them."""
-        return [*operands, *(state.stand_ins.get(x, x) for x in self.values)]
+        return [*operands, *(stand_in(x) if x in state.stand_ins else x for x in self.values)]
 
 
 def enclosed_call(

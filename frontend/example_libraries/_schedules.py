@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from axir import numpy as jnp
-from axir.dialect.core.annotations import ArrayLike, UserObject
+from axir.dialect.core.annotations import UserObject
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import ParameterError
 
 Schedule: TypeAlias = Callable[[UserObject], UserObject]

@@ -30,7 +30,13 @@ from typing import NamedTuple, TypeAlias
 from axir import numpy as jnp
 from axir._trees import tree
 from axir._trees.registration import register_pytree_node
-from axir.dialect.core.annotations import ArrayLike, Options, PyTree, UserFunction, UserObject
+from axir.dialect.core.annotations import (
+    Options,
+    PyTree,
+    UserFunction,
+    UserObject,
+)
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import TreeError
 
 from ._schedules import (

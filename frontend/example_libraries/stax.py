@@ -27,7 +27,13 @@ from typing import TypeAlias
 
 from axir import lax, random
 from axir import numpy as jnp
-from axir.dialect.core.annotations import ArrayLike, Options, PyTree, UserFunction, UserObject
+from axir.dialect.core.annotations import (
+    Options,
+    PyTree,
+    UserFunction,
+    UserObject,
+)
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import ParameterError
 from axir.nn import (
     elu,

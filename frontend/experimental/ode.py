@@ -24,8 +24,8 @@ from axir._transforms.jit import jit
 from axir._transforms.vectorize import vmap
 from axir._trees import tree
 from axir.custom_derivatives import closure_convert, custom_vjp
-from axir.dialect.core.annotations import ArrayLike, PyTree, UserFunction, UserObject
-from axir.dialect.core.array import ConcreteArray
+from axir.dialect.core.annotations import PyTree, UserFunction, UserObject
+from axir.dialect.core.array import ArrayLike, ConcreteArray
 from axir.dialect.core.dtypes import is_complex, is_float, is_inexact
 from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError
 from axir.flatten_util import ravel_pytree

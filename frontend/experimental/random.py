@@ -14,8 +14,8 @@ import numpy as np
 from axir import numpy as jnp
 from axir import random
 from axir._trees.registration import register_dataclass
-from axir.dialect.core.annotations import ArrayLike, DTypeLike, UserObject
-from axir.dialect.core.array import Array
+from axir.dialect.core.annotations import DTypeLike, UserObject
+from axir.dialect.core.array import Array, ArrayLike
 from axir.dialect.core.config import config
 from axir.dialect.core.errors import AxirError, ParameterError
 from axir.dialect.core.state import state

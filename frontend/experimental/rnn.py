@@ -16,8 +16,8 @@ from functools import partial
 
 from axir import lax, nn, random
 from axir import numpy as jnp
-from axir.dialect.core.annotations import ArrayLike, UserObject
-from axir.dialect.core.array import Array
+from axir.dialect.core.annotations import UserObject
+from axir.dialect.core.array import Array, ArrayLike
 from axir.dialect.core.errors import AxirError, ParameterError
 
 __all__ = [

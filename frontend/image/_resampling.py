@@ -8,7 +8,8 @@ import numpy as np
 
 import axir.numpy as jnp
 from axir import lax
-from axir.dialect.core.annotations import ArrayLike, PrecisionLike
+from axir.dialect.core.annotations import PrecisionLike
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import ParameterError, ShapeError
 from axir.dialect.core.symbolic_dims import as_extent
 from axir.dialect.program.rules import Value

@@ -20,15 +20,20 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from axir.dialect.builders import stablehlo as hlo
-from axir.dialect.core.annotations import ArrayLike, DTypeLike, Param, UserFunction, UserObject
-from axir.dialect.core.array import ConcreteArray, as_array
+from axir.dialect.core.annotations import (
+    DTypeLike,
+    Param,
+    UserFunction,
+    UserObject,
+)
+from axir.dialect.core.array import ArrayLike, ConcreteArray, as_array
 from axir.dialect.core.context import context, ir
 from axir.dialect.core.errors import MissingRuleError, ParameterError
 from axir.dialect.core.types import ShapedArray, element_type
 from axir.dialect.ops.calls.callbacks import Callback, call_back
+from axir.dialect.program.function_rules import LoweringContext, LowerRule
 from axir.dialect.program.function_tracing import trace_function
 from axir.dialect.program.primitive import Primitive
-from axir.dialect.program.rules import LoweringContext, LowerRule
 
 __all__ = [
     "LoweringContext",

@@ -26,7 +26,7 @@ from axir.dialect.core.annotations import UserFunction, UserObject
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.effects import is_effectful
 from axir.dialect.program.equation import Equation, Var
-from axir.dialect.program.primitive import Primitive
+from axir.dialect.program.operation import Operation
 from axir.dialect.program.restriction import restricted
 from axir.dialect.program.rules import Value
 from axir.dialect.program.tracer import Trace, Tracer
@@ -57,13 +57,13 @@ def __dir__() -> list[str]:
 DynamicJaxprTracer = JaxprTracer = Tracer
 Val = UserObject
 
-# Rules for primitives with a known part that does not follow from their operands. No primitive here
-# needs one. Rules added by programs are stored, and never used.
-custom_partial_eval_rules: dict[Primitive, UserFunction] = {}
-partial_eval_jaxpr_custom_rules: dict[Primitive, UserFunction] = {}
-# `(used results, equation) -> (used operands, equation or None)`: the remainder of an equation with
-# a used result, for `dce_jaxpr`.
-dce_rules: dict[Primitive, UserFunction] = {}
+# Rules for primitives whose known part is not what their operands tell. No primitive here needs
+# one; those that programs write are kept, and nothing asks for them.
+custom_partial_eval_rules: dict[Operation, UserFunction] = {}
+partial_eval_jaxpr_custom_rules: dict[Operation, UserFunction] = {}
+# `(used results, equation) -> (used operands, equation or None)`: what `dce_jaxpr` leaves of an
+# equation of which some result is used.
+dce_rules: dict[Operation, UserFunction] = {}
 
 
 class _Parts(NamedTuple):

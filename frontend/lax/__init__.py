@@ -17,6 +17,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Sequence
 
+from axir._later import later
 from axir._primitive_names import primitive_named
 from axir.dialect.core.annotations import UserObject
 from axir.dialect.ops.contraction.algorithms import DotAlgorithm, DotAlgorithmPreset
@@ -489,9 +490,7 @@ def __getattr__(name: str) -> UserObject:
     And what few programs name, which is loaded then.
     """
     if name == "with_sharding_constraint":
-        from axir._transforms.sharded import with_sharding_constraint  # late: few name places
-
-        return with_sharding_constraint
+        return later.with_sharding_constraint
     primitive = primitive_named(name)
     if primitive is not None:
         return primitive

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from axir._devices.placement import device_put, place_like
 from axir._devices.result_layouts import lies_where_told
-from axir.dialect.core.annotations import ArrayLike, DTypeLike, UserObject
+from axir.dialect.core.annotations import DTypeLike, UserObject
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.ops.elementwise.family import as_value
 from axir.dialect.ops.shape import constants
 from axir.dialect.program.rules import Value

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from axir._trees import tree
 from axir._trees.registration import register_pytree_node
-from axir.dialect.core.annotations import ArrayLike, UserObject
+from axir.dialect.core.annotations import UserObject
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.program.rules import Value
 
 from .parallel import psum_scatter

@@ -12,7 +12,8 @@ from axir._trees import tree
 from axir.custom_derivatives._closures import hoist
 from axir.custom_derivatives._forward import custom_jvp
 from axir.custom_derivatives._zeros import zero_from_primal
-from axir.dialect.core.annotations import ArrayLike, PyTree, UserFunction, UserObject
+from axir.dialect.core.annotations import PyTree, UserFunction, UserObject
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import CustomRuleError, TreeError
 from axir.dialect.core.manual_axes import NOWHERE
 from axir.dialect.core.types import ShapedArray

@@ -9,7 +9,8 @@ import numpy as np
 
 from axir._trees import tree
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import ArrayLike, PyTree, UserObject
+from axir.dialect.core.annotations import PyTree, UserObject
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import ParameterError, ShapeError
 from axir.dialect.core.extended_dtypes import KeyDtype
 from axir.dialect.ops.calls import optimization_barrier as barrier

@@ -10,23 +10,15 @@ import numpy as np
 from axir._devices.placement import default_backend
 from axir._devices.result_layouts import lies_where_told
 from axir._devices.shape_dtype_struct import ShapeDtypeStruct
+from axir._later import later
 from axir._transforms.callbacks import io_callback
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import (
-    ArrayLike,
-    Options,
-    UserFunction,
-    UserObject,
-)
-from axir.dialect.core.array import Array
+from axir.dialect.core.annotations import Options, UserFunction, UserObject
+from axir.dialect.core.array import Array, ArrayLike
 from axir.dialect.core.config import config
 from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError
-from axir.dialect.core.late_modules import late_module
 from axir.dialect.ops.elementwise.family import as_value
 from axir.dialect.ops.shape.constants import full
-
-# Random numbers are made by loops of `axir.lax`; only `rng_uniform` goes the other way.
-random = late_module("axir.random")
 
 
 def platform_dependent(
@@ -96,8 +88,8 @@ def rng_uniform(a: ArrayLike, b: ArrayLike, shape: Sequence[int]) -> UserObject:
         raise ShapeError(f"rng_uniform: the bounds {low.aval} and {high.aval} must be scalars.")
     key = io_callback(_fresh_key, ShapeDtypeStruct((2,), np.uint32))
     if dtypes.is_float(low.dtype):
-        return random.uniform(key, shape, low.dtype, low, high)
-    return random.randint(key, shape, low, high, low.dtype)
+        return later.uniform(key, shape, low.dtype, low, high)
+    return later.randint(key, shape, low, high, low.dtype)
 
 
 def _fresh_key() -> np.ndarray:

@@ -11,7 +11,8 @@ from functools import reduce
 import axir.numpy as jnp
 from axir.custom_derivatives import custom_jvp
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import ArrayLike, UserObject
+from axir.dialect.core.annotations import UserObject
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import DTypeError
 from axir.dialect.core.fixed_options import check_accuracy
 from axir.dialect.ops.elementwise.arithmetic import add, mul, sub

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import axir.numpy as jnp
-from axir.dialect.core.annotations import ArrayLike, UserObject
+from axir.dialect.core.annotations import UserObject
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import ShapeError
 from axir.dialect.ops.elementwise.family import as_value
 from axir.dialect.program.rules import Value

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import axir.numpy as jnp
-from axir.dialect.core.annotations import ArrayLike, DTypeLike, UserObject
+from axir.dialect.core.annotations import DTypeLike, UserObject
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import ShapeError
 from axir.dialect.ops.contraction.dot_general import dot_general
 from axir.dialect.ops.elementwise.conversion import convert_element_type

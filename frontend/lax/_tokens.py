@@ -8,7 +8,8 @@ import numpy as np
 
 from axir._arguments.arguments import FlatFunction, check_callable, to_values, trace_abstract
 from axir._trees import tree
-from axir.dialect.core.annotations import ArrayLike, Options, UserFunction, UserObject
+from axir.dialect.core.annotations import Options, UserFunction, UserObject
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import DTypeError, ParameterError
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.calls.dce_sink import dce_sink_primitive

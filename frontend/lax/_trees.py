@@ -6,7 +6,8 @@ import functools
 from collections.abc import Callable, Sequence
 
 from axir._trees import tree
-from axir.dialect.core.annotations import ArrayLike, Options, UserFunction, UserObject
+from axir.dialect.core.annotations import Options, UserFunction, UserObject
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.ops.reductions import variadic_reduce
 from axir.dialect.ops.windows import reduce_window_by_function
 

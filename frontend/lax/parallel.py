@@ -18,7 +18,8 @@ import numpy as np
 
 from axir._trees import tree
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import ArrayLike, UserObject
+from axir.dialect.core.annotations import UserObject
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import ParameterError, ShapeError
 from axir.dialect.core.state import state
 from axir.dialect.ops.collectives import axis_exchanges as exchanges

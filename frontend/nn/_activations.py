@@ -11,8 +11,8 @@ import math
 import numpy as np
 
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import ArrayLike, UserObject
-from axir.dialect.core.array import ConcreteArray
+from axir.dialect.core.annotations import UserObject
+from axir.dialect.core.array import ArrayLike, ConcreteArray
 from axir.dialect.core.errors import ParameterError
 from axir.dialect.ops.elementwise.arithmetic import add, clamp, div, mul, neg, square
 from axir.dialect.ops.elementwise.arithmetic import max as maximum

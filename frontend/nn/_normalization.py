@@ -9,8 +9,8 @@ import numpy as np
 
 from axir._devices.result_layouts import lies_where_told
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import ArrayLike, Axes, DTypeLike, UserObject
-from axir.dialect.core.array import ConcreteArray
+from axir.dialect.core.annotations import Axes, DTypeLike, UserObject
+from axir.dialect.core.array import ArrayLike, ConcreteArray
 from axir.dialect.core.errors import ParameterError
 from axir.dialect.core.symbolic_dims import as_extent
 from axir.dialect.ops.elementwise.arithmetic import add, div, mul, square, sub

@@ -17,7 +17,8 @@ import axir.numpy as jnp
 from axir import lax
 from axir.custom_derivatives import custom_vjp
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import ArrayLike, DTypeLike, UserObject
+from axir.dialect.core.annotations import DTypeLike, UserObject
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import ParameterError, ShapeError
 from axir.dialect.program.rules import Value
 

@@ -13,7 +13,8 @@ import numpy as np
 
 from axir import random
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import ArrayLike, DTypeLike, UserObject
+from axir.dialect.core.annotations import DTypeLike, UserObject
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import ParameterError
 from axir.dialect.ops.elementwise.arithmetic import mul, neg
 from axir.dialect.ops.elementwise.conversion import complex_

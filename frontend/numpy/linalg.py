@@ -13,7 +13,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from axir.dialect.core.annotations import ArrayLike, Axes, DTypeLike, PrecisionLike, UserObject
+from axir.dialect.core.annotations import (
+    Axes,
+    DTypeLike,
+    PrecisionLike,
+    UserObject,
+)
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import MatrixShapeError, ParameterError
 from axir.dialect.ops.elementwise.arithmetic import abs as absolute
 from axir.dialect.ops.elementwise.arithmetic import mul, neg, sign

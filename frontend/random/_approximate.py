@@ -17,6 +17,7 @@ import math
 import numpy as np
 
 import axir.numpy as jnp
+from axir._later import later
 from axir.dialect.core.errors import ParameterError
 from axir.dialect.program.rules import Value
 from axir.lax import polynomial
@@ -77,11 +78,9 @@ def _logarithm_of_gamma(key: Value, a: Value) -> Value:
 
 def approximate_poisson(key: Value, rate: Value, dtype: np.dtype) -> Value:
     """Draws for each rate a Poisson number of a dtype."""
-    from axir.scipy.special import ndtr  # late: it loads all special functions
-
     z = draw_normal(key, rate.shape, rate.dtype)
     is_small = rate < _SMALL_RATE
-    small = _term_by_term(ndtr(z), jnp.where(is_small, rate, 0.0))
+    small = _term_by_term(later.ndtr(z), jnp.where(is_small, rate, 0.0))
     large = _by_normal(z, jnp.where(is_small, _SMALL_RATE, rate))
     drawn = jnp.where(is_small, small, large).astype(dtype)
     return jnp.where(jnp.isnan(rate), -1, drawn).astype(dtype)

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 import numpy as np
 
 import axir.numpy as jnp
-from axir.dialect.core.annotations import ArrayLike, DTypeLike, UserObject
-from axir.dialect.core.array import as_array
+from axir.dialect.core.annotations import DTypeLike, UserObject
+from axir.dialect.core.array import ArrayLike, as_array
 from axir.dialect.core.errors import ShapeError
 from axir.dialect.program.rules import Value
 from axir.lax.control_flow import scan, while_loop

@@ -10,7 +10,8 @@ import numpy as np
 
 from axir._devices.result_layouts import lies_where_told
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import ArrayLike, DTypeLike, UserObject
+from axir.dialect.core.annotations import DTypeLike, UserObject
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import DTypeError, ParameterError
 from axir.dialect.ops.elementwise.arithmetic import add, div, floor, mul, neg, sub
 from axir.dialect.ops.elementwise.comparison import eq, lt, select_n

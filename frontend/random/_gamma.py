@@ -14,7 +14,8 @@ import numpy as np
 
 from axir._devices.result_layouts import lies_where_told
 from axir.custom_derivatives import custom_jvp
-from axir.dialect.core.annotations import ArrayLike, DTypeLike, PyTree, UserObject
+from axir.dialect.core.annotations import DTypeLike, PyTree, UserObject
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import ShapeError
 from axir.dialect.ops.elementwise.arithmetic import abs as absolute
 from axir.dialect.ops.elementwise.arithmetic import add, div, mul, neg, square, sub

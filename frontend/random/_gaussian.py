@@ -14,7 +14,8 @@ import numpy as np
 
 from axir._devices.result_layouts import lies_where_told
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import ArrayLike, DTypeLike, UserObject
+from axir.dialect.core.annotations import DTypeLike, UserObject
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.ops.elementwise.arithmetic import add, clamp, div, mul, nextafter, square, sub
 from axir.dialect.ops.elementwise.comparison import le, select_n
 from axir.dialect.ops.elementwise.conversion import complex_, convert_element_type, stop_gradient

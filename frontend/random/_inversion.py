@@ -12,7 +12,8 @@ from collections.abc import Sequence
 import ml_dtypes
 
 from axir._devices.result_layouts import lies_where_told
-from axir.dialect.core.annotations import ArrayLike, DTypeLike, UserObject
+from axir.dialect.core.annotations import DTypeLike, UserObject
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.ops.elementwise.arithmetic import abs, add, div, mul, neg, sign, sub
 from axir.dialect.ops.elementwise.comparison import lt, select_n
 from axir.dialect.ops.elementwise.transcendental import exp, log, log1p, pow, sqrt, tan

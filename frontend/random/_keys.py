@@ -12,8 +12,8 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import AnyDtype, ArrayLike, DTypeLike, UserObject
-from axir.dialect.core.array import ConcreteArray, scalar
+from axir.dialect.core.annotations import AnyDtype, DTypeLike, UserObject
+from axir.dialect.core.array import ArrayLike, ConcreteArray, scalar
 from axir.dialect.core.config import config
 from axir.dialect.core.dtypes import is_key
 from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError

@@ -8,7 +8,8 @@ from operator import index
 import axir.numpy as jnp
 from axir._devices.result_layouts import lies_where_told
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import ArrayLike, DTypeLike, UserObject
+from axir.dialect.core.annotations import DTypeLike, UserObject
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import MatrixShapeError, ParameterError
 from axir.dialect.program.rules import Value
 from axir.numpy._arguments.promotion import promote_inexact

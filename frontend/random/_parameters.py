@@ -10,8 +10,13 @@ import ml_dtypes
 import numpy as np
 
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import ArrayLike, DTypeLike, Options, ShapeLike, UserObject
-from axir.dialect.core.array import Array, ConcreteArray, as_array
+from axir.dialect.core.annotations import (
+    DTypeLike,
+    Options,
+    ShapeLike,
+    UserObject,
+)
+from axir.dialect.core.array import Array, ArrayLike, ConcreteArray, as_array
 from axir.dialect.core.config import config
 from axir.dialect.core.dtypes import is_key
 from axir.dialect.core.errors import AxirError, DTypeError, ParameterError, ShapeError

@@ -13,7 +13,8 @@ import numpy as np
 
 from axir._devices.result_layouts import lies_where_told
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import ArrayLike, DTypeLike, UserObject
+from axir.dialect.core.annotations import DTypeLike, UserObject
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.ops.elementwise.arithmetic import abs as absolute
 from axir.dialect.ops.elementwise.arithmetic import add, div, floor, mul, neg, square, sub
 from axir.dialect.ops.elementwise.comparison import (

@@ -10,8 +10,8 @@ import numpy as np
 
 from axir._devices.result_layouts import lies_where_told
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import ArrayLike, DTypeLike, UserObject
-from axir.dialect.core.array import ConcreteArray, as_array
+from axir.dialect.core.annotations import DTypeLike, UserObject
+from axir.dialect.core.array import ArrayLike, ConcreteArray, as_array
 from axir.dialect.core.config import config
 from axir.dialect.core.errors import DTypeError, ShapeError
 from axir.dialect.ops.elementwise.arithmetic import add, clamp, max, mul, rem, sub

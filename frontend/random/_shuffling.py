@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from axir._devices.result_layouts import lies_where_told
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import ArrayLike, UserObject
-from axir.dialect.core.array import Array, ConcreteArray
+from axir.dialect.core.annotations import UserObject
+from axir.dialect.core.array import Array, ArrayLike, ConcreteArray
 from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError
 from axir.dialect.ops.elementwise.arithmetic import add, min, mul, sub
 from axir.dialect.ops.elementwise.comparison import and_, le, lt, select_n

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import axir.numpy as jnp
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import ArrayLike, UserObject
+from axir.dialect.core.annotations import UserObject
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import MatrixShapeError, ParameterError
 from axir.dialect.ops.elementwise.arithmetic import mul
 from axir.dialect.ops.elementwise.comparison import eq, select_n

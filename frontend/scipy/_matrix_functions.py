@@ -9,7 +9,8 @@ import numpy as np
 
 from axir._transforms.autodiff import jvp
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import ArrayLike, UserObject
+from axir.dialect.core.annotations import UserObject
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import ParameterError
 from axir.dialect.ops.control_flow.flat_loops import fori_values
 from axir.dialect.ops.elementwise.arithmetic import abs as absolute

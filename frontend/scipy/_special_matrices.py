@@ -8,9 +8,10 @@ from collections.abc import Callable
 import numpy as np
 
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import ArrayLike, DTypeLike, Options, UserObject
-from axir.dialect.core.array import as_array
+from axir.dialect.core.annotations import DTypeLike, Options, UserObject
+from axir.dialect.core.array import ArrayLike, as_array
 from axir.dialect.core.errors import ParameterError, ShapeError
+from axir.dialect.core.late_modules import scipy_linalg
 from axir.dialect.core.symbolic_dims import is_open
 from axir.dialect.ops.elementwise.comparison import select_n
 from axir.dialect.ops.elementwise.family import as_value
@@ -37,15 +38,13 @@ __all__ = [
 
 
 def _vector(name: str, x: ArrayLike) -> Value:
-    x = array_argument(f"scipy.linalg.{name}", x)
+    x = array_argument(f"scipy_linalg.{name}", x)
     return reshape(x, (1,)) if x.ndim == 0 else x
 
 
 def _reference(name: str, *arguments: Options, **options: Options) -> np.ndarray:
     """Calls SciPy's function of that name."""
-    import scipy.linalg  # late: costs a fifth of a second
-
-    return getattr(scipy.linalg, name)(*arguments, **options)
+    return getattr(scipy_linalg, name)(*arguments, **options)
 
 
 def _places(
@@ -73,7 +72,7 @@ def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> Value:
     """
     c = _vector("toeplitz", c)
     r = conjugated(c) if r is None else _vector("toeplitz", r)
-    c, r = promote_arguments("scipy.linalg.toeplitz", c, r)
+    c, r = promote_arguments("scipy_linalg.toeplitz", c, r)
     values = _joined(r, c)
     offset = r.shape[-1] - 1
     return _pick(values, _places(c.shape[-1], r.shape[-1], lambda i, j: offset + i - j))
@@ -118,7 +117,7 @@ def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Value:
     """
     c = _vector("hankel", c)
     r = c * 0 if r is None else _vector("hankel", r)
-    c, r = promote_arguments("scipy.linalg.hankel", c, r)
+    c, r = promote_arguments("scipy_linalg.hankel", c, r)
     values = concatenate([c, r[..., 1:]], c.ndim - 1)
     return _pick(values, _places(c.shape[-1], r.shape[-1], lambda i, j: i + j))
 
@@ -144,7 +143,7 @@ def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Value:
     a = _vector("convolution_matrix", a)
     if mode not in ("full", "same", "valid") or n <= 0:
         raise ParameterError(
-            f"scipy.linalg.convolution_matrix: mode={mode!r} must be 'full', 'same' or 'valid', "
+            f"scipy_linalg.convolution_matrix: mode={mode!r} must be 'full', 'same' or 'valid', "
             f"and n={n} positive."
         )
     size = a.shape[-1]
@@ -171,9 +170,9 @@ def companion(a: ArrayLike) -> Value:
     Array([[ 3., -2.],
            [ 1.,  0.]], dtype=float32)
     """
-    (a,) = promote_inexact("scipy.linalg.companion", a)
+    (a,) = promote_inexact("scipy_linalg.companion", a)
     if a.ndim < 1 or a.shape[-1] < 2:
-        raise ShapeError(f"scipy.linalg.companion requires two coefficients, but got {a.aval}.")
+        raise ShapeError(f"scipy_linalg.companion requires two coefficients, but got {a.aval}.")
     return _with_first_row(-a[..., 1:] / a[..., :1])
 
 
@@ -199,10 +198,10 @@ def leslie(f: ArrayLike, s: UserObject) -> Value:
     Array([[0.5 , 2.  ],
            [0.25, 0.  ]], dtype=float32)
     """
-    f, s = promote_arguments("scipy.linalg.leslie", f, s)
+    f, s = promote_arguments("scipy_linalg.leslie", f, s)
     if f.ndim < 1 or s.shape != (*f.shape[:-1], f.shape[-1] - 1):
         raise ShapeError(
-            f"scipy.linalg.leslie: s of shape {s.shape} must have one element less than f of shape "
+            f"scipy_linalg.leslie: s of shape {s.shape} must have one element less than f of shape "
             f"{f.shape}."
         )
     return _with_first_row(f, s)
@@ -238,9 +237,9 @@ def fiedler_companion(a: ArrayLike) -> Value:
     Array([[ 3., -2.],
            [ 1.,  0.]], dtype=float32)
     """
-    (a,) = promote_inexact("scipy.linalg.fiedler_companion", a)
+    (a,) = promote_inexact("scipy_linalg.fiedler_companion", a)
     if a.ndim != 1:
-        raise ShapeError(f"scipy.linalg.fiedler_companion takes a vector, but got {a.aval}.")
+        raise ShapeError(f"scipy_linalg.fiedler_companion takes a vector, but got {a.aval}.")
     size = a.shape[0] - 1
     if size < 1:
         return reshape(a[:0], (0, 0))
@@ -273,9 +272,9 @@ def block_diag(*arrs: UserObject) -> Value:
     Array([[1., 1., 0.],
            [0., 0., 3.]], dtype=float32)
     """
-    blocks = promote_arguments("scipy.linalg.block_diag", *(arrs or (np.zeros((1, 0)),)))
+    blocks = promote_arguments("scipy_linalg.block_diag", *(arrs or (np.zeros((1, 0)),)))
     if any(x.ndim > 2 for x in blocks):
-        raise ShapeError("scipy.linalg.block_diag takes arrays of at most two axes.")
+        raise ShapeError("scipy_linalg.block_diag takes arrays of at most two axes.")
     blocks = [reshape(x, (1,) * (2 - x.ndim) + tuple(x.shape)) for x in blocks]
     width = sum(x.shape[1] for x in blocks)
     rows, before = [], 0
@@ -348,7 +347,7 @@ def invpascal(n: int, kind: str | None = None) -> Value:
 def _kind(name: str, kind: str | None) -> str:
     if kind not in (None, "symmetric", "lower", "upper"):
         raise ParameterError(
-            f"scipy.linalg.{name}: kind={kind!r} must be 'symmetric', 'lower' or 'upper'."
+            f"scipy_linalg.{name}: kind={kind!r} must be 'symmetric', 'lower' or 'upper'."
         )
     return kind or "symmetric"
 
@@ -365,7 +364,7 @@ def hadamard(n: int, dtype: DTypeLike = int) -> Value:
            [ 1, -1]], dtype=int32)
     """
     if n < 1 or n & (n - 1):
-        raise ParameterError(f"scipy.linalg.hadamard: n={n} must be a power of 2.")
+        raise ParameterError(f"scipy_linalg.hadamard: n={n} must be a power of 2.")
     return _known(_reference("hadamard", n), np.dtype(dtype))
 
 
@@ -397,6 +396,6 @@ def dft(n: int, scale: str | None = None, *, dtype: DTypeLike = None) -> Value:
     """
     divisors = {None: 1.0, "sqrtn": math.sqrt(n), "n": float(n)}
     if scale not in divisors:
-        raise ParameterError(f"scipy.linalg.dft: scale={scale!r} must be None, 'sqrtn' or 'n'.")
+        raise ParameterError(f"scipy_linalg.dft: scale={scale!r} must be None, 'sqrtn' or 'n'.")
     dtype = None if dtype is None else np.dtype(dtype)
     return _known(_reference("dft", n) / divisors[scale], dtype)

@@ -17,8 +17,10 @@ import numpy as np
 
 import axir.numpy as jnp
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import ArrayLike, HostArray, UserObject
+from axir.dialect.core.annotations import HostArray, UserObject
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import ParameterError
+from axir.dialect.core.late_modules import scipy_signal
 from axir.dialect.program.rules import Value
 from axir.numpy._arguments.checks import canonical_axis
 from axir.numpy._arguments.promotion import array_argument, promote_inexact
@@ -341,9 +343,7 @@ def _window(name: str, window: UserObject, length: int) -> UserObject:
                 f"{np.shape(window)}."
             )
         return window
-    from scipy.signal import get_window  # late: costs half a second
-
-    return get_window(window, length)
+    return scipy_signal.get_window(window, length)
 
 
 def _positions(count: int, length: int, step: int) -> HostArray:

@@ -17,7 +17,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import ArrayLike, Axes, UserObject
+from axir.dialect.core.annotations import Axes, UserObject
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import AxirError, ParameterError
 from axir.dialect.ops.elementwise.arithmetic import mul, neg
 from axir.dialect.ops.elementwise.conversion import complex_, convert_element_type, imag, real

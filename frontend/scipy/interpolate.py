@@ -11,8 +11,8 @@ import numpy as np
 import axir.numpy as jnp
 from axir._trees.registration import register_pytree_node
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import ArrayLike, UserObject
-from axir.dialect.core.array import ConcreteArray
+from axir.dialect.core.annotations import UserObject
+from axir.dialect.core.array import ArrayLike, ConcreteArray
 from axir.dialect.core.errors import DTypeError, OutOfBoundsError, ParameterError, ShapeError
 from axir.dialect.program.rules import Value
 from axir.numpy._arguments.promotion import promote_inexact

@@ -12,7 +12,8 @@ import numpy as np
 import axir.numpy as jnp
 from axir import lax
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import ArrayLike, Axes
+from axir.dialect.core.annotations import Axes
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import ParameterError, ShapeError
 from axir.dialect.program.rules import Value
 from axir.numpy._arguments.checks import canonical_axes, is_sequence

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from axir.dialect.core.annotations import ArrayLike, PrecisionLike, UserObject
+from axir.dialect.core.annotations import PrecisionLike, UserObject
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import ParameterError
 from axir.dialect.ops.convolution.types import ConvolutionShapeError
 from axir.dialect.ops.elementwise.arithmetic import mul

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from iree.compiler import ir
 
-from axir.dialect.program.rules import HOST
+from axir.dialect.program.function_rules import HOST
 
 _PREFIX = f"{HOST}.callback_"
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from axir.dialect.program.dimensions import Dimensions
 from axir.dialect.program.equation import Equation
 from axir.dialect.program.function import Function
+from axir.dialect.program.primitive import primitive_of
 
 
 def callee_of(equation: Equation) -> Function | None:
-    """Returns the function that an op calls with its operands; None if it is no plain call."""
-    primitive, params = equation.primitive, equation.params
+    """Returns the function that an op calls with its operands, if it does nothing else."""
+    primitive, params = primitive_of(equation), equation.params
     if primitive.partition is not None:
         return None
     if primitive.is_call:
@@ -30,8 +31,8 @@ def stays(equation: Equation) -> bool:
 
 
 def dimensions_of(equation: Equation) -> Dimensions | Function | None:
-    """Returns how the dimensions of an op are related; None if it needs whole arrays."""
-    rule = equation.primitive.dimensions
+    """Returns how the dimensions of an op hang together; None if it needs all whole."""
+    rule = primitive_of(equation).dimensions
     if rule is None:
         return None
     operands = [v.type for v in equation.operands]

@@ -19,7 +19,7 @@ from axir.dialect.core.annotations import Params
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.context import describe_location
 from axir.dialect.core.memo import derived
-from axir.dialect.core.state import attributed, state, with_axes
+from axir.dialect.core.state import attributed, with_axes
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.calls.jit_call import call
 from axir.dialect.ops.collectives.axis_exchanges import reduce_scatter_primitive
@@ -50,8 +50,9 @@ from axir.dialect.program.meshes.layouts import (
 )
 from axir.dialect.program.meshes.partitioning import Note, Partitioned, Placed
 from axir.dialect.program.module_writer import embed_captures
+from axir.dialect.program.primitive import primitive_of
 from axir.dialect.program.rules import Results, Value
-from axir.dialect.program.tracer import Trace
+from axir.dialect.program.tracer import Trace, state
 from axir.passes.framework.base import Pass
 from axir.passes.framework.module_functions import replace_main
 
@@ -229,7 +230,7 @@ class _Partitioner:
     # Ops -----------------------------------------------------------------------------------------
 
     def _apply(self, equation: Equation, operands: Sequence[Placed]) -> list[Placed]:
-        rule = equation.primitive.partition
+        rule = primitive_of(equation).partition
         if rule is not None:
             return rule(self, equation, operands)
         callee = callee_of(equation)

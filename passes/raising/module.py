@@ -21,13 +21,13 @@ from axir.dialect.core.config import config
 from axir.dialect.core.context import context, describe_location
 from axir.dialect.core.errors import AxirError, ShapeError, WeightsError
 from axir.dialect.core.quantized_types import is_quantized
-from axir.dialect.core.state import attributed, outside_traces, state
+from axir.dialect.core.state import attributed, outside_traces
 from axir.dialect.core.symbolic_dims import SymbolicDim, are_same, is_extent, is_same
 from axir.dialect.core.types import ShapedArray, numpy_dtype
 from axir.dialect.ops.calls.jit_call import call
 from axir.dialect.program.function import Function
 from axir.dialect.program.rules import Value
-from axir.dialect.program.tracer import Trace, Tracer
+from axir.dialect.program.tracer import Trace, Tracer, state
 from axir.dialect.text.foreign_signatures import argument_names
 from axir.dialect.text.summary import summarize
 from axir.dialect.text.text_positions import place_in_text

@@ -9,10 +9,10 @@ from iree.compiler import ir
 
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import Decorated, Dtype, Extent, HostArray, Param, Returning
-from axir.dialect.core.state import state
 from axir.dialect.core.types import ShapedArray, numpy_dtype, type_of_mlir
 from axir.dialect.program.op_table import OPS
 from axir.dialect.program.rules import Value
+from axir.dialect.program.tracer import state
 from axir.passes.framework.errors import RaisingError
 
 Raised: TypeAlias = Param

@@ -23,7 +23,8 @@ from axir.dialect.core.symbolic_dims import SymbolicDimError, names_of
 from axir.dialect.core.types import ShapedArray, type_of_mlir
 from axir.dialect.program.equation import Equation, Var
 from axir.dialect.program.function import Function
-from axir.dialect.program.rules import HOST, HostCall, HostFunction
+from axir.dialect.program.function_rules import HOST, HostCall, HostFunction
+from axir.dialect.program.primitive import primitive_of
 from axir.dialect.program.walk import Environment
 from axir.passes.framework.base import Pass
 from axir.passes.framework.module_functions import replace_with_module
@@ -273,7 +274,7 @@ class _ModuleLowering:
         return lowered.values_of(function.outputs)
 
     def lower_equation(self, equation: Equation, operands: list[ir.Value]) -> list[ir.Value]:
-        primitive = equation.primitive
+        primitive = primitive_of(equation)
         if moves_keys(equation):
             return self.lower_body(on_words(equation), operands)
         if computes_wide(equation):

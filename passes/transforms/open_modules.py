@@ -24,7 +24,7 @@ from axir.dialect.core.symbolic_dims import (
     names_of,
     value_of,
 )
-from axir.dialect.core.symbolic_texts import Constraint, write_extent
+from axir.dialect.core.symbolic_texts import Constraint, SymbolicScope, write_extent
 from axir.dialect.core.types import ShapedArray
 
 # Attributes for shape refinement: the mark of a module, and the dimension that an argument is.
@@ -135,7 +135,7 @@ def _solution(
 
 def _constraints(kinds: Sequence[ShapedArray]) -> Iterator[Constraint]:
     extents = chain.from_iterable(map(_open_extents, kinds))
-    scopes = [extent.scope for _, extent in extents if extent.scope is not None]
+    scopes = [x.scope for _, x in extents if isinstance(x.scope, SymbolicScope)]
     yield from dict.fromkeys(chain.from_iterable(scope.constraints for scope in scopes))
 
 

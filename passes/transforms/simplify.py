@@ -18,6 +18,7 @@ from axir.dialect.program.derived_functions import derive, transformation
 from axir.dialect.program.effects import is_effectful
 from axir.dialect.program.equation import Equation, Var
 from axir.dialect.program.function import Function
+from axir.dialect.program.primitive import primitive_of
 from axir.dialect.program.restriction import restricted
 from axir.dialect.program.rules import Value
 from axir.dialect.program.tracer import Trace, Tracer
@@ -45,7 +46,7 @@ def live_equations(
     """
 
     def reduced(equation: Equation, needed: set[Var]) -> Equation:
-        reduce = equation.primitive.reduced
+        reduce = primitive_of(equation).reduced
         if reduce is None:
             return equation
         return reduce(equation, [v in needed for v in equation.results], simplify)
@@ -79,7 +80,7 @@ class _Simplifier:
         return derive(body, "simplify", self.inline, self.is_final)
 
     def apply(self, equation: Equation, operands: list[Value]) -> list[Value]:
-        primitive = equation.primitive
+        primitive = primitive_of(equation)
         callee = equation.params.get("jaxpr") if primitive.is_call else None
         if callee is not None and self.should_inline(callee):
             return self.run(callee, operands)

@@ -15,7 +15,7 @@ from axir.dialect.core.state import attributed
 from axir.dialect.core.symbolic_zeros import Zero
 from axir.dialect.program.equation import Equation, Var
 from axir.dialect.program.function import Function
-from axir.dialect.program.primitive import Primitive
+from axir.dialect.program.operation import Operation
 from axir.dialect.program.rules import Results, Tangent, Tangents, Value
 from axir.dialect.program.walk import Environment
 
@@ -27,7 +27,7 @@ computed them, to its results and their tangents."""
 
 
 def differentiate(
-    primitive: Primitive,
+    primitive: Operation,
     primals: Sequence[Value],
     tangents: Sequence[Tangent],
     params: Params,

@@ -14,12 +14,13 @@ from axir.dialect.program.function import Function
 from axir.dialect.program.function_tracing import trace_function
 from axir.dialect.program.module_writer import embed_captures
 from axir.dialect.program.narrow_elements import widened_params
+from axir.dialect.program.primitive import primitive_of
 from axir.dialect.program.rules import Value
 
 
 def computes_wide(equation: Equation) -> bool:
     """Tells whether an op widens operands, or rounds results."""
-    primitive = equation.primitive
+    primitive = primitive_of(equation)
     types = tuple([v.type for v in equation.operands])
     return primitive.widens(types, [v.type for v in equation.results], equation.params)
 

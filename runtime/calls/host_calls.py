@@ -18,7 +18,7 @@ from typing import TypeAlias
 from iree import runtime as iree_runtime
 
 from axir.dialect.core.annotations import Returning
-from axir.dialect.program.rules import HOST, HostCall
+from axir.dialect.program.function_rules import HOST, HostCall
 from axir.runtime.device.buffers import HalBufferView
 from axir.runtime.device.devices import Device
 from axir.runtime.native.host_steps import checked_results

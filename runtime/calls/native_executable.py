@@ -22,8 +22,8 @@ from axir.dialect.core.timeline import span
 from axir.dialect.core.transfers import check_transfer
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.function import Function
+from axir.dialect.program.function_rules import HostCall
 from axir.dialect.program.narrow_elements import bytes_of
-from axir.dialect.program.rules import HostCall
 from axir.runtime.device.buffers import Buffer, BufferType, HalBufferView
 from axir.runtime.device.devices import Device, default_device, local_devices
 from axir.runtime.device.failures import device_failure

@@ -15,7 +15,7 @@ from typing import Protocol
 
 from axir.dialect.program.costs import largest_operation
 from axir.dialect.program.function import Function
-from axir.dialect.program.rules import HostCall
+from axir.dialect.program.function_rules import HostCall
 from axir.runtime.compiler.helpers import helpers
 from axir.runtime.device.devices import Device
 from axir.runtime.device.fork_safety import call_in_forked_child

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 
 from axir.dialect.program.function import Function
-from axir.dialect.program.rules import HostCall
+from axir.dialect.program.function_rules import HostCall
 from axir.passes.transforms.lower_to_stablehlo import lower_functions
 from axir.runtime.compiler.architectures import used_features
 from axir.runtime.compiler.compilation import compile_object

@@ -11,7 +11,7 @@ nothing), so memory may only be overwritten if it has no other references. Elsew
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import ml_dtypes
 import numpy as np
@@ -20,9 +20,6 @@ from iree import runtime as iree_runtime
 from axir.dialect.core.annotations import Dtype, DTypeLike, HostArray
 from axir.dialect.core.errors import DeletedArrayError, DTypeError
 from axir.dialect.core.timeline import span, timeline
-
-if TYPE_CHECKING:
-    from .devices import Device
 
 HalBufferView = iree_runtime.HalBufferView
 _Element = iree_runtime.HalElementType
@@ -67,6 +64,22 @@ def element_type(dtype: Dtype) -> iree_runtime.HalElementType:
         ) from None
 
 
+class BufferDevice(Protocol):
+    """What a buffer asks of the device whose memory it is: `Device`."""
+
+    platform: str
+
+    def put(self, array: HostArray) -> Buffer:
+        """Returns a buffer with the elements of an array."""
+        ...
+
+    def to_numpy(
+        self, view: iree_runtime.HalBufferView, shape: tuple[int, ...], dtype: Dtype
+    ) -> HostArray:
+        """Returns the elements of a view."""
+        ...
+
+
 class BufferType:
     """The common properties of buffers of a kind: shape, dtype and device.
 
@@ -76,7 +89,7 @@ class BufferType:
     __slots__ = ("_borrowed", "device", "dtype", "is_borrowed", "shape")
 
     def __init__(
-        self, shape: tuple[int, ...], dtype: Dtype, device: Device, is_borrowed: bool = False
+        self, shape: tuple[int, ...], dtype: Dtype, device: BufferDevice, is_borrowed: bool = False
     ):
         self.shape = shape
         self.dtype = dtype
@@ -93,7 +106,7 @@ class BufferType:
         return self._borrowed
 
     @staticmethod
-    def of_view(view: iree_runtime.HalBufferView, device: Device) -> BufferType:
+    def of_view(view: iree_runtime.HalBufferView, device: BufferDevice) -> BufferType:
         """Returns the type of an IREE buffer view."""
         return BufferType(tuple(view.shape), _DTYPES[int(view.element_type)], device)
 
@@ -128,8 +141,8 @@ class Buffer:
         return self.type.dtype
 
     @property
-    def device(self) -> Device:
-        """The device that holds this memory."""
+    def device(self) -> BufferDevice:
+        """The device whose memory this is."""
         return self.type.device
 
     @property
@@ -202,7 +215,7 @@ class Buffer:
         self.delete()
         return made
 
-    def shared_with(self, device: Device) -> Buffer:
+    def shared_with(self, device: BufferDevice) -> Buffer:
         """Returns another buffer of the same elements, on `device`.
 
         On one device, and where both are on the CPU, they share the memory, which no program

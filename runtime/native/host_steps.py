@@ -13,7 +13,8 @@ import numpy as np
 
 from axir.dialect.core.annotations import HostArray
 from axir.dialect.core.types import ShapedArray
-from axir.dialect.program.rules import HostArrays, HostCall
+from axir.dialect.program.function_rules import HostCall
+from axir.dialect.program.rules import HostArrays
 from axir.runtime.errors import HostCallError
 
 from .kernel_program import Place

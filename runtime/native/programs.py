@@ -15,7 +15,7 @@ from functools import cache
 import numpy as np
 
 from axir.dialect.core.annotations import Dtype, HostArray
-from axir.dialect.program.rules import HostCall
+from axir.dialect.program.function_rules import HostCall
 from axir.runtime.device.buffers import aligned_empty
 
 from .host_steps import Entry, HostStep, Overtaking, only_host_steps, usable, with_stops

@@ -23,11 +23,11 @@ from axir.dialect.program.costs import largest_operation
 from axir.dialect.program.effects import has_effects
 from axir.dialect.program.equation import Var
 from axir.dialect.program.function import Function, functions_of, unit_of
+from axir.dialect.program.function_rules import HostCall
 from axir.dialect.program.meshes.communication import Collective, channel_open
 from axir.dialect.program.named_axes import names_in
 from axir.dialect.program.narrow_elements import bytes_of
 from axir.dialect.program.primitive import check_finite
-from axir.dialect.program.rules import HostCall
 from axir.passes.partition.joined_sums import join_sums
 from axir.passes.transforms.simplify import simplify_function
 from axir.runtime.calls.compiled_function import warn_of_missing_marks

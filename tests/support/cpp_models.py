@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from axir._cpp.models import ModelBuilder
-from axir.dialect.program.rules import HostCall
+from axir.dialect.program.function_rules import HostCall
 from axir.export import Exported
 from axir.runtime.compiler.target import Target
 from axir.runtime.cpp.emission import emit_model

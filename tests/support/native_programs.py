@@ -12,8 +12,8 @@ from axir.dialect.core.config import config
 from axir.dialect.core.dtypes import storage
 from axir.dialect.core.extended_dtypes import words_of
 from axir.dialect.program.function import Function
+from axir.dialect.program.function_rules import HostCall
 from axir.dialect.program.function_tracing import trace_function
-from axir.dialect.program.rules import HostCall
 from axir.passes.transforms.lower_to_stablehlo import lower_functions
 from axir.passes.transforms.simplify import simplify_function
 from axir.runtime.compiler.compilation import text_of

@@ -22,7 +22,8 @@ from axir.dialect.ops.elementwise.family import UNDIFFERENTIABLE
 from axir.dialect.ops.random.random_keys import FRY
 from axir.dialect.program.function import Function
 from axir.dialect.program.function_tracing import trace_function
-from axir.dialect.program.primitive import Primitive, Sample, Unsupported
+from axir.dialect.program.operation import Sample, Unsupported
+from axir.dialect.program.primitive import Primitive
 from axir.dialect.program.tracer import Trace
 
 # Families with results element by element, so that errors are relative to each element.

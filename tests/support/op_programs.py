@@ -22,8 +22,8 @@ from axir.dialect.core.errors import HostCallNeededError, UnsupportedByDeviceErr
 from axir.dialect.core.extended_dtypes import words_of
 from axir.dialect.ops.calls.jit_call import call
 from axir.dialect.program.function import Function
+from axir.dialect.program.function_rules import HostCall
 from axir.dialect.program.function_tracing import trace_function
-from axir.dialect.program.rules import HostCall
 from axir.passes.framework.pipeline import run_passes
 from axir.passes.transforms.lower_to_stablehlo import lower_functions
 from axir.runtime import (

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from iree.compiler import ir
 
 from axir.dialect.builders.errors import KernelPositionError
 from axir.dialect.builders.scalars import Scalar, index
-from axir.dialect.core.state import state
+from axir.dialect.core import state as core_state
 
 
 class Kernel:
@@ -50,6 +52,15 @@ class Kernel:
             with ir.InsertionPoint.at_block_begin(self.entry):
                 found = self._indices[number] = index(number).value
         return found
+
+
+class BuildingState(core_state.State):
+    """The state of a thread, as this room knows it."""
+
+    kernel: Kernel | None
+
+
+state = cast("BuildingState", core_state.state)
 
 
 def index_value(number: Scalar | int) -> ir.Value:

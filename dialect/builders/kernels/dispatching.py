@@ -13,8 +13,9 @@ from iree.compiler import ir
 from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.builders.errors import KernelArrayError, KernelError, KernelStackError
 from axir.dialect.builders.expressions import minimum
+from axir.dialect.builders.kernels.building import state
 from axir.dialect.builders.scalars import Scalar, index, operation, signless
-from axir.dialect.core.state import Change, state
+from axir.dialect.core.state import Change
 
 from .building import Kernel, index_value
 from .functions import declare_outside

@@ -12,9 +12,10 @@ from collections.abc import Sequence
 
 from iree.compiler import ir
 
+from axir.dialect.builders.kernels.building import state
 from axir.dialect.builders.scalars import Scalar, constant, integer, operation
 from axir.dialect.core.annotations import Returning
-from axir.dialect.core.state import Change, state
+from axir.dialect.core.state import Change
 
 from .building import Kernel
 

@@ -17,8 +17,8 @@ from axir.dialect.builders.errors import (
     KernelTypeError,
     KernelVectorError,
 )
+from axir.dialect.builders.kernels.building import state
 from axir.dialect.builders.scalars import Scalar, boolean, constant, integer, operation
-from axir.dialect.core.state import state
 
 from .building import effect, index_value
 

@@ -22,15 +22,15 @@ from axir.dialect.core.state import outside_traces
 from axir.dialect.core.types import ShapedArray, element_type
 from axir.dialect.ops.shape.broadcasting import broadcast_in_dim, expand_dims
 from axir.dialect.ops.shape.rearranging import moveaxis
+from axir.dialect.program.function_rules import LoweringContext
 from axir.dialect.program.named_axes import current_frame
 from axir.dialect.program.narrow_elements import widened
 from axir.dialect.program.op_table import declare
-from axir.dialect.program.primitive import Sample
+from axir.dialect.program.operation import Sample
 from axir.dialect.program.rules import (
     Cotangent,
     Cotangents,
     FlatFunction,
-    LoweringContext,
     Results,
     Tangent,
     TransposeOperand,

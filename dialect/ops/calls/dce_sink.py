@@ -9,13 +9,13 @@ from iree.compiler import ir
 
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.equation import Equation
+from axir.dialect.program.function_rules import LoweringContext
 from axir.dialect.program.meshes.partitioning import Partitioner, Placed
 from axir.dialect.program.op_table import declare
-from axir.dialect.program.primitive import Sample
+from axir.dialect.program.operation import Sample
 from axir.dialect.program.rules import (
     Cotangent,
     Cotangents,
-    LoweringContext,
     Results,
     Tangent,
     TransposeOperand,

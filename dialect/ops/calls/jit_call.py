@@ -18,7 +18,6 @@ from axir.dialect.core.annotations import Param, Params, Returning
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import ParameterError
 from axir.dialect.core.memo import derived
-from axir.dialect.core.state import state
 from axir.dialect.core.symbolic_zeros import (
     chosen,
     inverted,
@@ -33,12 +32,13 @@ from axir.dialect.ops.elementwise.transcendental import sin
 from axir.dialect.program.derived_functions import derive, derive_batched
 from axir.dialect.program.effects import acts_where_it_stands, is_staged
 from axir.dialect.program.function import Function
+from axir.dialect.program.function_rules import LoweringContext
 from axir.dialect.program.function_tracing import trace_function
 from axir.dialect.program.op_table import declare
-from axir.dialect.program.primitive import Primitive, Sample
+from axir.dialect.program.operation import Sample
+from axir.dialect.program.primitive import Primitive
 from axir.dialect.program.rules import (
     Cotangent,
-    LoweringContext,
     Operand,
     OperandTangents,
     Rule,
@@ -46,7 +46,7 @@ from axir.dialect.program.rules import (
     TransposeOperand,
     Value,
 )
-from axir.dialect.program.tracer import Tracer
+from axir.dialect.program.tracer import Tracer, state
 
 Called = Callable[..., tuple[Function, Sequence[Any]]]
 """From operands and parameters of an op to a function and its arguments."""

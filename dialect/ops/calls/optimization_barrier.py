@@ -14,12 +14,12 @@ from axir.dialect.core.symbolic_zeros import Zero, is_undefined_primal
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.family import as_value, edge_array, random_values
 from axir.dialect.program.dimensions import Dimensions, each_alone
+from axir.dialect.program.function_rules import LoweringContext
 from axir.dialect.program.op_table import declare
-from axir.dialect.program.primitive import Sample
+from axir.dialect.program.operation import Sample
 from axir.dialect.program.rules import (
     BatchAxis,
     Cotangent,
-    LoweringContext,
     Operand,
     Tangent,
     Tangents,

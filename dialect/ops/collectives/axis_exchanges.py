@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from axir.dialect.core.annotations import Param
 from axir.dialect.core.errors import ParameterError, ShapeError
+from axir.dialect.core.state import BatchFrame
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.family import full
 from axir.dialect.ops.reductions.reduce import reduce_sum
@@ -19,7 +20,6 @@ from axir.dialect.ops.shape.rearranging import (
     reshape,
     transpose,
 )
-from axir.dialect.program.named_axes import BatchFrame
 from axir.dialect.program.parameters import AxisName
 from axir.dialect.program.rules import (
     Cotangent,

@@ -17,6 +17,7 @@ import numpy as np
 from axir.dialect.core.annotations import Param
 from axir.dialect.core.errors import ParameterError
 from axir.dialect.core.manual_axes import in_order
+from axir.dialect.core.state import BatchFrame
 from axir.dialect.core.symbolic_zeros import Zero
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.arithmetic import div, mul
@@ -29,10 +30,10 @@ from axir.dialect.ops.reductions.reduce import reduce_max, reduce_min, reduce_su
 from axir.dialect.ops.shape.constants import full_like, iota
 from axir.dialect.ops.shape.rearranging import broadcast, broadcast_in_dim, moveaxis, reshape
 from axir.dialect.program.dimensions import position_wise
-from axir.dialect.program.named_axes import BatchFrame
 from axir.dialect.program.op_table import declare
+from axir.dialect.program.operation import Sample
 from axir.dialect.program.parameters import AxisName
-from axir.dialect.program.primitive import Primitive, Sample
+from axir.dialect.program.primitive import Primitive
 from axir.dialect.program.rules import (
     Cotangent,
     OperandTangents,

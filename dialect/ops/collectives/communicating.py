@@ -17,8 +17,8 @@ from iree.compiler import ir
 from axir.dialect.core.annotations import HostArray, Param, Params
 from axir.dialect.core.context import describe_location
 from axir.dialect.core.errors import UnboundAxisNameError, UnsupportedRuleError
+from axir.dialect.program.function_rules import LoweringContext
 from axir.dialect.program.meshes.communication import REDUCTIONS, Collective, current_channel
-from axir.dialect.program.rules import LoweringContext
 
 Mesh = Sequence[tuple[Hashable, int]]
 

@@ -13,9 +13,9 @@ from iree.compiler import ir
 
 from axir.dialect.core.annotations import Dtype, HostArray
 from axir.dialect.core.types import ShapedArray
+from axir.dialect.program.function_rules import LoweringContext
 from axir.dialect.program.meshes.communication import Collective, current_channel
 from axir.dialect.program.parameters import AxisName
-from axir.dialect.program.rules import LoweringContext
 
 from .axis_reductions import declare_collective
 from .communicating import groups_along, mesh_of

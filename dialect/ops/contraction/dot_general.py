@@ -28,12 +28,12 @@ from axir.dialect.ops.elementwise.family import (
 )
 from axir.dialect.ops.reductions.blocks import reduce_in_blocks
 from axir.dialect.ops.shape.rearranging import transpose
+from axir.dialect.program.function_rules import LoweringContext
 from axir.dialect.program.op_table import declare
-from axir.dialect.program.primitive import Sample
+from axir.dialect.program.operation import Sample
 from axir.dialect.program.rules import (
     BatchAxes,
     Cotangent,
-    LoweringContext,
     MlirValues,
     Operand,
     Tangent,

@@ -38,15 +38,9 @@ from axir.dialect.program.costs import interpretation_time
 from axir.dialect.program.derived_functions import derive, derive_batched
 from axir.dialect.program.effects import acts, has_effects
 from axir.dialect.program.function import Function
+from axir.dialect.program.function_rules import LoweringContext
 from axir.dialect.program.op_table import declare
-from axir.dialect.program.rules import (
-    Cotangent,
-    LoweringContext,
-    Operand,
-    OperandTangents,
-    Tangent,
-    Value,
-)
+from axir.dialect.program.rules import Cotangent, Operand, OperandTangents, Tangent, Value
 
 from . import loop_samples
 from .closed_bodies import (

@@ -17,7 +17,7 @@ from axir.dialect.core.memo import derived
 from axir.dialect.core.numerics import ignore_floating_point_warnings, restore_warnings
 from axir.dialect.program.equation import Equation, Literal, Var
 from axir.dialect.program.function import Function
-from axir.dialect.program.primitive import Primitive, check_finite
+from axir.dialect.program.primitive import Primitive, check_finite, primitive_of
 from axir.dialect.program.rules import HostArrays
 
 Step = tuple[Callable[..., Any], list[int], dict[str, Any], Any, Any]
@@ -107,7 +107,7 @@ def _step(equation: Equation, operands: list[int], results: list[int]) -> Step:
     dtypes = [storage(v.type.dtype) for v in equation.results]
     evaluate = primitive.evaluate
     if primitive.implementation is not None or evaluate is None:
-        evaluate = _by_implementation(primitive, [v.type for v in equation.operands])
+        evaluate = _by_implementation(primitive_of(equation), [v.type for v in equation.operands])
     if primitive.multiple_results:
         return evaluate, operands, equation.params, results, dtypes
     return evaluate, operands, equation.params, results[0], dtypes[0]

@@ -16,11 +16,11 @@ from axir.dialect.ops.elementwise.arithmetic import add, mul, neg, square
 from axir.dialect.ops.elementwise.comparison import gt, lt, not_
 from axir.dialect.ops.elementwise.family import edge_array
 from axir.dialect.ops.elementwise.transcendental import cos, exp, sin
-from axir.dialect.ops.later_ops import flat_loops, scan
+from axir.dialect.ops.later_ops import later
 from axir.dialect.ops.reductions.reduce import reduce_sum
 from axir.dialect.ops.shape.constants import full_like
 from axir.dialect.program.function import Function
-from axir.dialect.program.primitive import Sample
+from axir.dialect.program.operation import Sample
 from axir.dialect.program.rules import FlatFunction, Operand, Value
 
 from .closed_bodies import trace_body
@@ -79,7 +79,7 @@ def _halve(x: Value, count: Any) -> list[Value]:
 
 def _nested_while() -> Sample:
     def advance(i: Value, x: Value) -> list[Value]:
-        return [add(i, 1), *flat_loops.fori_values(0, i, lambda j, y: [mul(y, 0.5)], [x])]
+        return [add(i, 1), *later.fori_values(0, i, lambda j, y: [mul(y, 0.5)], [x])]
 
     return _while(lambda i, x: lt(i, 3), advance, [_i32(0), _f32(8.0, -3.0)])
 
@@ -140,7 +140,7 @@ def cond_samples() -> list[Sample]:
     )
 
     def nested(x: Value) -> list[Value]:
-        return flat_loops.cond_values(
+        return later.cond_values(
             gt(reduce_sum(x, (0,)), 0.0), lambda y: [square(y)], lambda y: [sin(y)], [x]
         )
 
@@ -184,9 +184,9 @@ def _scan(
 
 def _nested_scan() -> Sample:
     def advance(x: Value, i: Value) -> list[Value]:
-        [x] = flat_loops.cond_values(gt(i, 1), lambda y: [square(y)], lambda y: [sin(y)], [x])
+        [x] = later.cond_values(gt(i, 1), lambda y: [square(y)], lambda y: [sin(y)], [x])
         inner = trace_body(lambda c: [mul(c, 0.5), add(c, x)], [x.type], "inner")
-        carry, ys = scan.bind_scan(inner, [], [x], [], length=2)
+        carry, ys = later.bind_scan(inner, [], [x], [], length=2)
         return [*carry, *ys]
 
     return _scan(advance, 3, carry=[_f32(1.5, -0.5)], xs=[_i32(0, 1, 2)])

@@ -22,9 +22,10 @@ from axir.dialect.ops.shape.rearranging import moveaxis
 from axir.dialect.program.costs import COMPILED_PASS, SLICING, interpretation_time
 from axir.dialect.program.derived_functions import derive_batched
 from axir.dialect.program.function import Function
+from axir.dialect.program.function_rules import LoweringContext
 from axir.dialect.program.op_table import declare
 from axir.dialect.program.parameters import Unprinted
-from axir.dialect.program.rules import LoweringContext, Value
+from axir.dialect.program.rules import Value
 
 from . import loop_samples
 from .closed_bodies import (

@@ -26,9 +26,10 @@ from axir.dialect.ops.shape.broadcasting import broadcast_in_dim
 from axir.dialect.program.costs import COMPILED_PASS, compilation_time, interpretation_time
 from axir.dialect.program.derived_functions import BatchedFunction, derive, derive_batched
 from axir.dialect.program.function import Function
+from axir.dialect.program.function_rules import LoweringContext
 from axir.dialect.program.op_table import declare
-from axir.dialect.program.primitive import Unsupported
-from axir.dialect.program.rules import LoweringContext, OperandTangents, Tangent, Value
+from axir.dialect.program.operation import Unsupported
+from axir.dialect.program.rules import OperandTangents, Tangent, Value
 
 from . import loop_samples
 from .closed_bodies import (

@@ -28,10 +28,11 @@ from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.contraction.types import canonical_precision
 from axir.dialect.ops.elementwise.family import FLOAT, as_value, edge_rows, random_values
 from axir.dialect.program.dimensions import WHOLE, Dimensions, Factors, Halo, Shapes
+from axir.dialect.program.function_rules import LoweringContext
 from axir.dialect.program.op_table import declare
+from axir.dialect.program.operation import Sample
 from axir.dialect.program.parameters import Ints
-from axir.dialect.program.primitive import Sample
-from axir.dialect.program.rules import LoweringContext, Operand, Value
+from axir.dialect.program.rules import Operand, Value
 
 from .edges import edges_of
 from .evaluation import evaluate

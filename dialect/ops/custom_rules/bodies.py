@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from axir.dialect.core.annotations import Param
 from axir.dialect.core.errors import ParameterError, UnexpectedTracerError
 from axir.dialect.core.memo import derived
+from axir.dialect.core.state import BatchFrame
 from axir.dialect.core.symbolic_zeros import Zero, chosen, inexact
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.calls.jit_call import listing, same_types
@@ -20,7 +21,6 @@ from axir.dialect.program.derived_functions import derive, derive_batched
 from axir.dialect.program.equation import Equation
 from axir.dialect.program.function import Function, functions_of
 from axir.dialect.program.function_tracing import trace_function
-from axir.dialect.program.named_axes import BatchFrame
 from axir.dialect.program.primitive import Primitive
 from axir.dialect.program.rules import Operand, Results, Tangent, Value
 from axir.dialect.program.tracer import Trace, Tracer

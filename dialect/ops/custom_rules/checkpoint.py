@@ -26,14 +26,9 @@ from axir.dialect.ops.calls.jit_call import (
 )
 from axir.dialect.program.derived_functions import derive
 from axir.dialect.program.function import Function
-from axir.dialect.program.primitive import Sample
-from axir.dialect.program.rules import (
-    Cotangent,
-    LoweringContext,
-    OperandTangents,
-    Tangent,
-    Value,
-)
+from axir.dialect.program.function_rules import LoweringContext
+from axir.dialect.program.operation import Sample
+from axir.dialect.program.rules import Cotangent, OperandTangents, Tangent, Value
 
 from .bodies import Axes
 from .policies import policy_of

@@ -12,7 +12,7 @@ from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.family import as_value, random_values
 from axir.dialect.program.dimensions import position_wise
 from axir.dialect.program.op_table import declare
-from axir.dialect.program.primitive import Sample
+from axir.dialect.program.operation import Sample
 from axir.dialect.program.rules import BatchAxes, Operand, Tangent, Tangents, Value
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from axir.dialect.core.annotations import Param
 from axir.dialect.core.memo import derived
+from axir.dialect.core.state import BatchFrame
 from axir.dialect.core.symbolic_zeros import Marks, chosen, inexact, moving, spread
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.calls.jit_call import declare_call, sample_call, transpose_call
@@ -20,9 +21,9 @@ from axir.dialect.ops.elementwise.family import instantiate
 from axir.dialect.ops.elementwise.transcendental import cos, sin
 from axir.dialect.program.function import Function
 from axir.dialect.program.function_tracing import trace_function
-from axir.dialect.program.named_axes import BatchFrame, current_frame
+from axir.dialect.program.named_axes import current_frame
+from axir.dialect.program.operation import Sample
 from axir.dialect.program.parameters import Deferrable
-from axir.dialect.program.primitive import Sample
 from axir.dialect.program.rules import Cotangent, Operand, Tangent, Value
 
 from .bodies import (

@@ -26,7 +26,7 @@ from axir.dialect.ops.shape.rearranging import moveaxis
 from axir.dialect.program.function import Function
 from axir.dialect.program.function_tracing import trace_function
 from axir.dialect.program.named_axes import current_frame
-from axir.dialect.program.primitive import Sample
+from axir.dialect.program.operation import Sample
 from axir.dialect.program.rules import Cotangent, OperandTangents, Tangent, Value
 
 from .bodies import Axes

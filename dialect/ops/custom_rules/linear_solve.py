@@ -28,8 +28,8 @@ from axir.dialect.program.function import Function
 from axir.dialect.program.function_tracing import trace_function
 from axir.dialect.program.meshes.varying_axes import joined
 from axir.dialect.program.named_axes import current_frame
+from axir.dialect.program.operation import Sample
 from axir.dialect.program.parameters import Ints
-from axir.dialect.program.primitive import Sample
 from axir.dialect.program.rules import (
     Cotangent,
     Operand,

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 from axir.dialect.core.annotations import Options
 from axir.dialect.core.errors import MissingRuleError, UnexpectedTracerError
+from axir.dialect.core.state import BatchFrame
 from axir.dialect.core.symbolic_zeros import Marks, chosen, inexact, inverted, union
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.reductions.reduce import reduce_sum
@@ -20,7 +21,6 @@ from axir.dialect.ops.shape.rearranging import move_batch_axis
 from axir.dialect.program.derived_functions import derive
 from axir.dialect.program.function import Function
 from axir.dialect.program.function_tracing import trace_function
-from axir.dialect.program.named_axes import BatchFrame
 from axir.dialect.program.op_table import OPS
 from axir.dialect.program.rules import FlatFunction, Value
 

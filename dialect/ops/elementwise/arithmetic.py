@@ -15,9 +15,9 @@ from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.core import dtypes
 from axir.dialect.core.errors import ParameterError
 from axir.dialect.core.symbolic_zeros import Zero
-from axir.dialect.ops.later_ops import conversion
+from axir.dialect.ops.later_ops import later
 from axir.dialect.program.op_table import Traceable
-from axir.dialect.program.primitive import Sample
+from axir.dialect.program.operation import Sample
 from axir.dialect.program.rules import (
     Operand,
     Tangent,
@@ -200,10 +200,10 @@ def _abs_tangent(dx: Value, out: Value, x: Value) -> Value:
         return select_n(ge(x, 0), neg(dx), dx)
     # d|x| = Re(conj(x) dx) / |x|, and zero at the origin.
     safe = select_n(eq(out, 0), out, full((), 1, out.dtype))
-    unit = conversion.complex_(div(conversion.real(x), safe), div(conversion.imag(x), safe))
+    unit = later.complex_(div(later.real(x), safe), div(later.imag(x), safe))
     return add(
-        mul(conversion.real(unit), conversion.real(dx)),
-        mul(conversion.imag(unit), conversion.imag(dx)),
+        mul(later.real(unit), later.real(dx)),
+        mul(later.imag(unit), later.imag(dx)),
     )
 
 
@@ -214,12 +214,12 @@ def _sign_tangent(dx: Value, out: Value, x: Value) -> Tangent:
     magnitude = abs(x)
     safe = select_n(eq(magnitude, 0), magnitude, full((), 1, magnitude.dtype))
     along = add(
-        mul(conversion.real(out), conversion.real(dx)),
-        mul(conversion.imag(out), conversion.imag(dx)),
+        mul(later.real(out), later.real(dx)),
+        mul(later.imag(out), later.imag(dx)),
     )
     zero = full((), 0, along.dtype)
-    projected = sub(dx, mul(out, conversion.complex_(along, broadcast_to(zero, along.shape))))
-    return div(projected, conversion.complex_(safe, broadcast_to(zero, safe.shape)))
+    projected = sub(dx, mul(out, later.complex_(along, broadcast_to(zero, along.shape))))
+    return div(projected, later.complex_(safe, broadcast_to(zero, safe.shape)))
 
 
 # Rounding --------------------------------------------------------------------------------------

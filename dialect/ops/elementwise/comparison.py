@@ -17,16 +17,16 @@ from axir.dialect.core.annotations import Returning
 from axir.dialect.core.errors import DTypeError, ParameterError
 from axir.dialect.core.symbolic_zeros import Zero, is_undefined_primal
 from axir.dialect.core.types import ShapedArray
-from axir.dialect.ops.later_ops import conversion
+from axir.dialect.ops.later_ops import later
 from axir.dialect.program.dimensions import position_wise
+from axir.dialect.program.function_rules import LoweringContext
 from axir.dialect.program.op_table import Traceable, declare
-from axir.dialect.program.primitive import Sample
+from axir.dialect.program.operation import Sample
 from axir.dialect.program.rules import (
     BatchAxes,
     Cotangent,
     EvaluateRule,
     HostArrays,
-    LoweringContext,
     MlirValues,
     Operand,
     Tangent,
@@ -279,7 +279,7 @@ def _as_selector(which: Value, count: int) -> Value:
         return which
     last = np.minimum(count - 1, np.iinfo(which.dtype).max)
     low, high = (np.array(n, which.dtype) for n in (0, last))
-    return conversion.convert_element_type(ordered_clamp.bind(low, which, high), np.int32)
+    return later.convert_element_type(ordered_clamp.bind(low, which, high), np.int32)
 
 
 def _clamp_term(tangent: Value, is_active: Value, out: Value) -> Value:

@@ -20,14 +20,14 @@ from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import DTypeError, KeyPromotionError, ShapeError
 from axir.dialect.core.symbolic_zeros import Zero
 from axir.dialect.core.types import ShapedArray
-from axir.dialect.ops.later_ops import rearranging
+from axir.dialect.ops.later_ops import later
 from axir.dialect.program.dimensions import Dimensions, leading, position_wise
+from axir.dialect.program.function_rules import LoweringContext
 from axir.dialect.program.narrow_elements import narrowed, widened
 from axir.dialect.program.op_table import Traceable, declare
-from axir.dialect.program.primitive import Sample
+from axir.dialect.program.operation import Sample
 from axir.dialect.program.rules import (
     BatchAxes,
-    LoweringContext,
     MlirValues,
     Operand,
     OperandTangents,
@@ -240,7 +240,7 @@ def _bitcast_batch(
     operands: Sequence[Value], axes: BatchAxes, *, new_dtype: np.dtype
 ) -> tuple[Value, int]:
     # The last axis may appear or vanish, so the batch axis goes first.
-    return _bitcast.bind(rearranging.moveaxis(operands[0], axes[0], 0), new_dtype=new_dtype), 0
+    return _bitcast.bind(later.moveaxis(operands[0], axes[0], 0), new_dtype=new_dtype), 0
 
 
 def _bitcast_samples() -> list[Sample]:

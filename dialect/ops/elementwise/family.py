@@ -35,17 +35,17 @@ from axir.dialect.core.fixed_options import check_accuracy
 from axir.dialect.core.symbolic_dims import is_open
 from axir.dialect.core.symbolic_zeros import UndefinedPrimal, Zero
 from axir.dialect.core.types import ShapedArray
-from axir.dialect.ops.later_ops import arithmetic, broadcasting, conversion
+from axir.dialect.ops.later_ops import later
 from axir.dialect.program.dimensions import position_wise
+from axir.dialect.program.function_rules import LoweringContext, LowerRule
 from axir.dialect.program.op_table import Traceable, declare, name_parameters, traceable
+from axir.dialect.program.operation import Sample, Unsupported
 from axir.dialect.program.origins import note_computed
-from axir.dialect.program.primitive import Primitive, Sample, Unsupported
+from axir.dialect.program.primitive import Primitive
 from axir.dialect.program.rules import (
     BatchRule,
     Cotangent,
     JvpRule,
-    LoweringContext,
-    LowerRule,
     MlirValues,
     Operand,
     ResultAxes,
@@ -206,7 +206,7 @@ def add_tangents(x: Tangent | None, y: Tangent | None) -> Tangent | None:
         return y if y is not None else x
     if y is None or type(y) is Zero:
         return x
-    return arithmetic.add(x, y)
+    return later.add(x, y)
 
 
 def instantiate(tangent: Tangent) -> Value:
@@ -223,7 +223,7 @@ def full(shape: tuple[int, ...], value: Operand, dtype: AnyDtype) -> Array:
     an array.
     """
     if is_open(shape):
-        return broadcasting.broadcast_in_dim(full((), value, dtype), shape, ())
+        return later.broadcast_in_dim(full((), value, dtype), shape, ())
     if dtype == dtypes.float0:
         return ConcreteArray(ShapedArray(shape, dtype), np.zeros(shape, dtype))
     if dtypes.is_key(dtype):
@@ -402,7 +402,7 @@ def binary(
             x, y = match_scalars(x, y)
         if out_dtype is not None:
             dtype = dtypes.canonicalize_dtype(out_dtype)
-            x, y = (conversion.convert_element_type(value, dtype) for value in (x, y))
+            x, y = (later.convert_element_type(value, dtype) for value in (x, y))
         return bind(x, y)
 
     function = apply_in if has_out_dtype else apply

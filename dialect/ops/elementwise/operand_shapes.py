@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from axir.dialect.core.errors import ShapeError
 from axir.dialect.core.types import ShapedArray
-from axir.dialect.ops.later_ops import broadcasting, rearranging, reduce
+from axir.dialect.ops.later_ops import later
 from axir.dialect.program.rules import TransposeOperand, Value
 
 
@@ -57,7 +57,7 @@ def broadcast_to(value: Value, shape: tuple[int, ...]) -> Value:
     """Broadcasts an operand to the common shape."""
     if value.shape == shape:
         return value
-    return broadcasting.broadcast_in_dim(value, shape, tuple(range(value.ndim)))
+    return later.broadcast_in_dim(value, shape, tuple(range(value.ndim)))
 
 
 def unbroadcast(cotangent: Value, operand: TransposeOperand) -> Value:
@@ -68,7 +68,7 @@ def unbroadcast(cotangent: Value, operand: TransposeOperand) -> Value:
     stretched = tuple(
         axis for axis, extent in enumerate(cotangent.shape) if not shape or shape[axis] != extent
     )
-    return rearranging.reshape(reduce.reduce_sum(cotangent, stretched), shape)
+    return later.reshape(later.reduce_sum(cotangent, stretched), shape)
 
 
 def align(operands: Sequence[Value], axes: Sequence[int | None]) -> tuple[list[Value], int]:
@@ -90,11 +90,11 @@ def align(operands: Sequence[Value], axes: Sequence[int | None]) -> tuple[list[V
             aligned.append(x)
         elif operand_axis is None:
             dimensions = tuple(d for d in range(rank + 1) if d != axis)
-            aligned.append(broadcasting.broadcast_in_dim(x, _with(shape, axis, size), dimensions))
+            aligned.append(later.broadcast_in_dim(x, _with(shape, axis, size), dimensions))
         elif len(shape) == rank:
-            aligned.append(rearranging.moveaxis(x, operand_axis, axis))
+            aligned.append(later.moveaxis(x, operand_axis, axis))
         else:
-            aligned.append(broadcasting.broadcast_in_dim(x, _with(common, axis, size), (axis,)))
+            aligned.append(later.broadcast_in_dim(x, _with(common, axis, size), (axis,)))
     return aligned, axis
 
 

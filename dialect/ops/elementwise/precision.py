@@ -7,7 +7,7 @@ import numpy as np
 
 from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.core.errors import ParameterError
-from axir.dialect.program.primitive import Sample
+from axir.dialect.program.operation import Sample
 from axir.dialect.program.rules import Operand, Value
 
 from .family import FLOAT, as_value, edge_values, unary

@@ -21,8 +21,9 @@ from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import HostArray, UserFunction
 from axir.dialect.core.errors import DTypeError
+from axir.dialect.core.late_modules import scipy_special as library
 from axir.dialect.program.op_table import Traceable
-from axir.dialect.program.primitive import Sample
+from axir.dialect.program.operation import Sample
 from axir.dialect.program.rules import HostArrays, Operand, Value
 
 from . import integer_evaluation as bits
@@ -467,9 +468,7 @@ def scipy_special(name: str) -> UserFunction:
 @functools.cache
 def scipy_function(name: str) -> Callable[..., HostArray]:
     """Returns a function of `scipy.special`."""
-    import scipy.special  # late: costs a tenth of a second
-
-    return getattr(scipy.special, name)
+    return getattr(library, name)
 
 
 def _gaussian(x: Value, factor: float) -> Value:

@@ -20,6 +20,7 @@ from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import Param, Params
 from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError
+from axir.dialect.core.late_modules import scipy_fft
 from axir.dialect.core.symbolic_zeros import Zero
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.arithmetic import mul
@@ -28,11 +29,11 @@ from axir.dialect.ops.elementwise.family import as_value, random_values
 from axir.dialect.ops.shape.broadcasting import broadcast_in_dim
 from axir.dialect.ops.shape.rearranging import moveaxis
 from axir.dialect.program.dimensions import Dimensions, by_position
+from axir.dialect.program.function_rules import LoweringContext
 from axir.dialect.program.op_table import declare
+from axir.dialect.program.operation import Sample
 from axir.dialect.program.parameters import Ints
-from axir.dialect.program.primitive import Sample
 from axir.dialect.program.rules import (
-    LoweringContext,
     MlirValues,
     Operand,
     Tangent,
@@ -143,9 +144,7 @@ def _result_dtype(fft_type: str, dtype: np.dtype) -> np.dtype:
 
 @functools.cache
 def _transforms() -> Params:
-    import scipy.fft  # late: costs a twentieth of a second
-
-    fft = scipy.fft
+    fft = scipy_fft
     return {"FFT": fft.fftn, "IFFT": fft.ifftn, "RFFT": fft.rfftn, "IRFFT": fft.irfftn}
 
 

@@ -23,7 +23,7 @@ from axir.dialect.program.dimensions import (
     Shapes,
     by_position,
 )
-from axir.dialect.program.rules import DimensionsRule
+from axir.dialect.program.function_rules import DimensionsRule
 
 from .indexed_windows import CLIP, FILL, GatherDimensionNumbers
 from .scatter_shapes import ScatterDimensionNumbers

@@ -15,7 +15,8 @@ from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import Param, Positions
+from axir.dialect.core.annotations import Param
+from axir.dialect.core.array import Positions
 from axir.dialect.core.errors import DTypeError
 from axir.dialect.core.symbolic_zeros import Zero, is_undefined_primal
 from axir.dialect.core.types import ShapedArray
@@ -30,12 +31,13 @@ from axir.dialect.ops.shape.movement import (
     moved_values,
 )
 from axir.dialect.ops.shape.rearranging import expand_dims, move_batch_axis, squeeze
+from axir.dialect.program.function_rules import LoweringContext
 from axir.dialect.program.op_table import declare
+from axir.dialect.program.operation import Sample
 from axir.dialect.program.parameters import Ints
-from axir.dialect.program.primitive import Primitive, Sample
+from axir.dialect.program.primitive import Primitive
 from axir.dialect.program.rules import (
     Cotangent,
-    LoweringContext,
     MlirValues,
     Operand,
     Tangent,

@@ -30,15 +30,15 @@ from axir.dialect.core.symbolic_dims import as_extent
 from axir.dialect.core.symbolic_zeros import Zero, is_undefined_primal
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.family import ANY, as_value, full
-from axir.dialect.ops.later_ops import scatter
+from axir.dialect.ops.later_ops import later
 from axir.dialect.ops.shape.movement import SMOOTH, moved_values
 from axir.dialect.ops.shape.rearranging import moveaxis
+from axir.dialect.program.function_rules import LoweringContext
 from axir.dialect.program.op_table import declare
+from axir.dialect.program.operation import Sample
 from axir.dialect.program.parameters import Ints
-from axir.dialect.program.primitive import Sample
 from axir.dialect.program.rules import (
     Cotangent,
-    LoweringContext,
     MlirValues,
     Operand,
     Tangent,
@@ -297,8 +297,8 @@ def _transpose(
     if not is_undefined_primal(operand):
         return [None, None]
     zeros = full(operand.shape, 0, operand.dtype)
-    numbers = scatter.ScatterDimensionNumbers(*dimension_numbers)
-    return [scatter.scatter_add(zeros, indices, cotangent, numbers, mode=mode, **promises), None]
+    numbers = later.ScatterDimensionNumbers(*dimension_numbers)
+    return [later.scatter_add(zeros, indices, cotangent, numbers, mode=mode, **promises), None]
 
 
 def _batch(

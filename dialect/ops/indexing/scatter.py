@@ -34,7 +34,8 @@ from axir.dialect.ops.shape.constants import broadcasted_iota
 from axir.dialect.ops.shape.movement import SMOOTH, moved_values
 from axir.dialect.ops.shape.rearranging import broadcast_in_dim, move_batch_axis, moveaxis, reshape
 from axir.dialect.program.op_table import Traceable, declare, traceable
-from axir.dialect.program.primitive import Primitive, Sample
+from axir.dialect.program.operation import Sample
+from axir.dialect.program.primitive import Primitive
 from axir.dialect.program.rules import (
     Cotangent,
     Operand,

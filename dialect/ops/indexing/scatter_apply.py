@@ -32,18 +32,12 @@ from axir.dialect.ops.shape.rearranging import move_batch_axis
 from axir.dialect.program.derived_functions import derive
 from axir.dialect.program.dimensions import Dimensions, Shapes
 from axir.dialect.program.function import Function
+from axir.dialect.program.function_rules import LoweringContext
 from axir.dialect.program.function_tracing import function_name, trace_function
 from axir.dialect.program.op_table import declare
+from axir.dialect.program.operation import Sample
 from axir.dialect.program.parameters import Ints
-from axir.dialect.program.primitive import Sample
-from axir.dialect.program.rules import (
-    LoweringContext,
-    MlirValues,
-    Operand,
-    Tangent,
-    Tangents,
-    Value,
-)
+from axir.dialect.program.rules import MlirValues, Operand, Tangent, Tangents, Value
 
 from .cut_dimensions import of_scatter
 from .gather import GatherDimensionNumbers, gather

@@ -13,8 +13,8 @@ from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import Positions, UserObject
-from axir.dialect.core.array import Array, ConcreteArray, scalar
+from axir.dialect.core.annotations import UserObject
+from axir.dialect.core.array import Array, ConcreteArray, Positions, scalar
 from axir.dialect.core.errors import DTypeError, OutOfBoundsError, ParameterError, ShapeError
 from axir.dialect.core.symbolic_dims import as_traced, is_symbolic_dim, symbolic_dim_bounds
 from axir.dialect.core.types import ShapedArray
@@ -24,7 +24,8 @@ from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.elementwise.family import INTEGER, as_value, full, match_scalars
 from axir.dialect.ops.shape.concatenation import concatenate
 from axir.dialect.ops.shape.rearranging import broadcast_in_dim
-from axir.dialect.program.rules import LoweringContext, Operand, Value
+from axir.dialect.program.function_rules import LoweringContext
+from axir.dialect.program.rules import Operand, Value
 
 from .static_slicing import index_in_dim
 

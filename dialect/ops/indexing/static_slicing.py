@@ -23,8 +23,9 @@ from axir.dialect.ops.shape.movement import (
 )
 from axir.dialect.ops.shape.rearranging import pad, squeeze
 from axir.dialect.program.op_table import declare
+from axir.dialect.program.operation import Sample
 from axir.dialect.program.parameters import Ints
-from axir.dialect.program.primitive import Primitive, Sample
+from axir.dialect.program.primitive import Primitive
 from axir.dialect.program.rules import Cotangent, Operand, TransposeOperand, Value
 
 from .cut_dimensions import of_slice

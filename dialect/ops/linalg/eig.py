@@ -17,7 +17,8 @@ from axir.dialect.ops.elementwise.family import as_value
 from axir.dialect.ops.reductions.arg_reduce import argmax
 from axir.dialect.ops.reductions.reduce import reduce_sum
 from axir.dialect.program.dimensions import stack_of
-from axir.dialect.program.primitive import Primitive, Sample
+from axir.dialect.program.operation import Sample
+from axir.dialect.program.primitive import Primitive
 from axir.dialect.program.rules import Operand, OperandTangents, Results, Tangent, Value
 
 from .eigh import gaps_between

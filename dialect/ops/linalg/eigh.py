@@ -16,7 +16,8 @@ from axir.dialect.ops.elementwise.arithmetic import add, mul, sub
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.elementwise.family import as_value
 from axir.dialect.program.dimensions import stack_of
-from axir.dialect.program.primitive import Primitive, Sample
+from axir.dialect.program.operation import Sample
+from axir.dialect.program.primitive import Primitive
 from axir.dialect.program.rules import Operand, OperandTangents, Results, Tangent, Value
 
 from .cholesky import symmetrized

@@ -16,7 +16,8 @@ from axir.dialect.ops.elementwise.family import as_value, zero_tangent
 from axir.dialect.ops.shape.concatenation import concatenate
 from axir.dialect.ops.shape.rearranging import reshape
 from axir.dialect.program.dimensions import stack_of
-from axir.dialect.program.primitive import Primitive, Sample
+from axir.dialect.program.operation import Sample
+from axir.dialect.program.primitive import Primitive
 from axir.dialect.program.rules import Operand, OperandTangents, Results, Tangent, Value
 
 from . import kernels

@@ -25,7 +25,8 @@ from axir.dialect.ops.shape.movement import batch_size
 from axir.dialect.ops.shape.rearranging import move_batch_axis, moveaxis, reshape
 from axir.dialect.program.dimensions import Dimensions, with_columns
 from axir.dialect.program.op_table import OPS
-from axir.dialect.program.primitive import Primitive, Sample
+from axir.dialect.program.operation import Sample
+from axir.dialect.program.primitive import Primitive
 from axir.dialect.program.rules import Cotangent, Tangent, Tangents, TransposeOperand, Value
 
 from . import kernels

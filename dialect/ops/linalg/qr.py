@@ -11,13 +11,15 @@ from iree.compiler import ir
 from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.core import dtypes
 from axir.dialect.core.errors import ShapeError
+from axir.dialect.core.late_modules import scipy_linalg
 from axir.dialect.core.symbolic_zeros import Zero
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.arithmetic import add, sub
 from axir.dialect.ops.elementwise.family import as_value
 from axir.dialect.ops.shape.concatenation import concatenate
 from axir.dialect.program.dimensions import stack_of
-from axir.dialect.program.primitive import Primitive, Sample
+from axir.dialect.program.operation import Sample
+from axir.dialect.program.primitive import Primitive
 from axir.dialect.program.rules import Operand, OperandTangents, Results, Tangent, Value
 
 from . import kernels
@@ -94,11 +96,9 @@ def _infer(x: ShapedArray, *, pivoting: bool, full_matrices: bool) -> list[Shape
 def _evaluate(x: np.ndarray, *, pivoting: bool, full_matrices: bool) -> list[np.ndarray]:
     if not pivoting:
         return list(np.linalg.qr(x, "complete" if full_matrices else "reduced"))
-    import scipy.linalg  # late: costs a fifth of a second
-
     types = _infer(ShapedArray(x.shape, x.dtype), pivoting=True, full_matrices=full_matrices)
     mode = "full" if full_matrices else "economic"
-    factor = partial(scipy.linalg.qr, mode=mode, pivoting=True, check_finite=False)
+    factor = partial(scipy_linalg.qr, mode=mode, pivoting=True, check_finite=False)
     return each_matrix(factor, x, [np.empty(t.shape, t.dtype) for t in types])
 
 

@@ -7,6 +7,7 @@ import functools
 import numpy as np
 
 from axir.dialect.core.annotations import UserFunction
+from axir.dialect.core.late_modules import scipy_linalg
 
 _PREFIXES = {"f": "s", "d": "d", "F": "c", "D": "z"}
 
@@ -14,7 +15,6 @@ _PREFIXES = {"f": "s", "d": "d", "F": "c", "D": "z"}
 @functools.cache
 def routine(name: str, dtype: np.dtype) -> UserFunction:
     """Returns a routine for a dtype, such as sgetrf for "getrf" and float32."""
-    from scipy.linalg import blas, lapack  # late: costs a fifth of a second
-
+    blas, lapack = scipy_linalg.blas, scipy_linalg.lapack
     full_name = _PREFIXES[dtype.char] + name
     return getattr(lapack if hasattr(lapack, full_name) else blas, full_name)

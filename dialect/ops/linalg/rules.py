@@ -24,11 +24,13 @@ from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.shape.movement import batch_size
 from axir.dialect.ops.shape.rearranging import move_batch_axis
 from axir.dialect.program.function import Function
+from axir.dialect.program.function_rules import LoweringContext, LowerRule
 from axir.dialect.program.function_tracing import trace_function
 from axir.dialect.program.module_writer import embed_captures
 from axir.dialect.program.op_table import declare
-from axir.dialect.program.primitive import Primitive, Sample
-from axir.dialect.program.rules import LoweringContext, LowerRule, ResultAxes, Rule, Tangent, Value
+from axir.dialect.program.operation import Sample
+from axir.dialect.program.primitive import Primitive
+from axir.dialect.program.rules import ResultAxes, Rule, Tangent, Value
 
 from .blas_threads import in_fitting_threads
 

@@ -16,7 +16,8 @@ from axir.dialect.ops.elementwise.family import add_tangents, as_value
 from axir.dialect.ops.shape.movement import batch_size
 from axir.dialect.ops.shape.rearranging import move_batch_axis, moveaxis, reshape
 from axir.dialect.program.dimensions import Dimensions, with_columns
-from axir.dialect.program.primitive import Primitive, Sample
+from axir.dialect.program.operation import Sample
+from axir.dialect.program.primitive import Primitive
 from axir.dialect.program.rules import (
     Cotangent,
     Operand,

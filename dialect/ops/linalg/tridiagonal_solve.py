@@ -17,7 +17,8 @@ from axir.dialect.ops.indexing.static_slicing import slice_in_dim
 from axir.dialect.ops.shape.concatenation import concatenate
 from axir.dialect.ops.shape.rearranging import reshape
 from axir.dialect.program.dimensions import stack_of
-from axir.dialect.program.primitive import Primitive, Sample
+from axir.dialect.program.operation import Sample
+from axir.dialect.program.primitive import Primitive
 from axir.dialect.program.rules import (
     Cotangent,
     Operand,

@@ -43,12 +43,14 @@ from axir.dialect.ops.shape.movement import integers
 from axir.dialect.ops.shape.rearranging import moveaxis, reshape
 from axir.dialect.ops.shape.stacking import stack, unstack
 from axir.dialect.program.function import Function
+from axir.dialect.program.function_rules import LoweringContext
 from axir.dialect.program.function_tracing import trace_function
 from axir.dialect.program.module_writer import embed_captures
 from axir.dialect.program.op_table import declare
+from axir.dialect.program.operation import Sample
 from axir.dialect.program.parameters import Ints
-from axir.dialect.program.primitive import Primitive, Sample
-from axir.dialect.program.rules import LoweringContext, Operand, Tangent, Value
+from axir.dialect.program.primitive import Primitive
+from axir.dialect.program.rules import Operand, Tangent, Value
 from axir.dialect.program.tracer import Tracer
 
 from .random_bits import threefry2x32

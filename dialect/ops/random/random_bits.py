@@ -21,9 +21,10 @@ from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.family import as_value
 from axir.dialect.ops.elementwise.operand_shapes import align, broadcast_shape
 from axir.dialect.program.dimensions import position_wise
+from axir.dialect.program.function_rules import LoweringContext
 from axir.dialect.program.op_table import declare
-from axir.dialect.program.primitive import Sample
-from axir.dialect.program.rules import BatchAxes, LoweringContext, Operand, Tangent, Value
+from axir.dialect.program.operation import Sample
+from axir.dialect.program.rules import BatchAxes, Operand, Tangent, Value
 
 ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 PARITY = 0x1BD11BDA

@@ -29,21 +29,14 @@ from axir.dialect.ops.shape.rearranging import moveaxis, reshape
 from axir.dialect.program.derived_functions import derive
 from axir.dialect.program.dimensions import Dimensions, leading, position_wise
 from axir.dialect.program.function import Function
+from axir.dialect.program.function_rules import DimensionsRule, LoweringContext
 from axir.dialect.program.function_tracing import trace_function
 from axir.dialect.program.module_writer import embed_captures
 from axir.dialect.program.op_table import declare
+from axir.dialect.program.operation import Sample
 from axir.dialect.program.parameters import Ints
-from axir.dialect.program.primitive import Primitive, Sample
-from axir.dialect.program.rules import (
-    DimensionsRule,
-    LoweringContext,
-    MlirValues,
-    ResultAxes,
-    Results,
-    Rule,
-    Tangent,
-    Value,
-)
+from axir.dialect.program.primitive import Primitive
+from axir.dialect.program.rules import MlirValues, ResultAxes, Results, Rule, Tangent, Value
 
 from .rbg import RBG, UNSAFE_RBG
 from .threefry import THREEFRY, UNSIGNED

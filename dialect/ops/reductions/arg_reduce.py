@@ -26,19 +26,11 @@ from axir.dialect.ops.elementwise.family import (
     zero_tangent,
 )
 from axir.dialect.program.dimensions import Dimensions, reduced_along
+from axir.dialect.program.function_rules import LoweringContext, LowerRule
 from axir.dialect.program.op_table import Traceable, declare, traceable
+from axir.dialect.program.operation import Sample
 from axir.dialect.program.parameters import Ints
-from axir.dialect.program.primitive import Sample
-from axir.dialect.program.rules import (
-    HostArrays,
-    LoweringContext,
-    LowerRule,
-    MlirValues,
-    Operand,
-    ResultAxes,
-    Results,
-    Value,
-)
+from axir.dialect.program.rules import HostArrays, MlirValues, Operand, ResultAxes, Results, Value
 
 from .folding import batch_axes, canonical_axes, check_axes, check_dtype, greatest, least, without
 

@@ -30,13 +30,12 @@ from axir.dialect.ops.elementwise.transcendental import exp, log
 from axir.dialect.ops.shape.movement import SMOOTH
 from axir.dialect.ops.shape.rearranging import rev
 from axir.dialect.program.dimensions import except_along
+from axir.dialect.program.function_rules import LoweringContext, LowerRule
 from axir.dialect.program.function_tracing import trace_function
 from axir.dialect.program.op_table import Traceable, declare, traceable
-from axir.dialect.program.primitive import Sample
+from axir.dialect.program.operation import Sample
 from axir.dialect.program.rules import (
     BatchAxes,
-    LoweringContext,
-    LowerRule,
     MlirValues,
     Operand,
     ResultAxes,

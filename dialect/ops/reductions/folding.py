@@ -14,8 +14,7 @@ from axir.dialect.core.annotations import Scalar
 from axir.dialect.core.errors import AxisError, DTypeError
 from axir.dialect.core.symbolic_dims import is_symbolic_dim
 from axir.dialect.ops.elementwise.family import random_values
-from axir.dialect.ops.later_ops import closed_bodies, static_slicing
-from axir.dialect.ops.later_ops import scan as loops
+from axir.dialect.ops.later_ops import later
 from axir.dialect.ops.shape import movement
 from axir.dialect.ops.shape.concatenation import concatenate
 from axir.dialect.ops.shape.rearranging import (
@@ -128,11 +127,11 @@ def fold(combine: Combine, values: Sequence[Value]) -> list[Value]:
     axis = values[0].ndim - 1
     while (extent := values[0].shape[axis]) > 1:
         paired = extent - extent % 2
-        lhs = [static_slicing.slice_in_dim(x, 0, paired, 2, axis) for x in values]
-        rhs = [static_slicing.slice_in_dim(x, 1, paired, 2, axis) for x in values]
+        lhs = [later.slice_in_dim(x, 0, paired, 2, axis) for x in values]
+        rhs = [later.slice_in_dim(x, 1, paired, 2, axis) for x in values]
         combined = combine(lhs, rhs)
         if extent % 2:
-            rest = [static_slicing.slice_in_dim(x, paired, extent, 1, axis) for x in values]
+            rest = [later.slice_in_dim(x, paired, extent, 1, axis) for x in values]
             combined = [
                 concatenate([x, last], axis) for x, last in zip(combined, rest, strict=True)
             ]
@@ -159,15 +158,15 @@ def scan(combine: Combine, values: Sequence[Value], axis: int) -> list[Value]:
     if extent < 2:
         return values
     paired = extent - extent % 2
-    lhs = [static_slicing.slice_in_dim(x, 0, paired, 2, axis) for x in values]
-    rhs = [static_slicing.slice_in_dim(x, 1, paired, 2, axis) for x in values]
+    lhs = [later.slice_in_dim(x, 0, paired, 2, axis) for x in values]
+    rhs = [later.slice_in_dim(x, 1, paired, 2, axis) for x in values]
     odd = scan(combine, combine(lhs, rhs), axis)
-    first = [static_slicing.slice_in_dim(x, 0, 1, 1, axis) for x in values]
+    first = [later.slice_in_dim(x, 0, 1, 1, axis) for x in values]
     if extent == 2:
         return [concatenate([a, b], axis) for a, b in zip(first, odd, strict=True)]
-    before = [static_slicing.slice_in_dim(x, 0, (extent - 1) // 2, 1, axis) for x in odd]
-    later = [static_slicing.slice_in_dim(x, 2, extent, 2, axis) for x in values]
-    even = [concatenate([a, b], axis) for a, b in zip(first, combine(before, later), strict=True)]
+    before = [later.slice_in_dim(x, 0, (extent - 1) // 2, 1, axis) for x in odd]
+    after = [later.slice_in_dim(x, 2, extent, 2, axis) for x in values]
+    even = [concatenate([a, b], axis) for a, b in zip(first, combine(before, after), strict=True)]
     return [_interleave(a, b, axis) for a, b in zip(even, odd, strict=True)]
 
 
@@ -180,19 +179,17 @@ def scan_in_order(combine: Combine, values: Sequence[Value], axes: Sequence[int]
         axes: The axis to scan along in each array.
     """
     places = list(zip(values, axes, strict=True))
-    first = [static_slicing.slice_in_dim(x, 0, 1, 1, axis) for x, axis in places]
-    later = [
-        _to_front(static_slicing.slice_in_dim(x, 1, None, 1, axis), axis) for x, axis in places
-    ]
+    first = [later.slice_in_dim(x, 0, 1, 1, axis) for x, axis in places]
+    behind = [_to_front(later.slice_in_dim(x, 1, None, 1, axis), axis) for x, axis in places]
 
     def step(*parts: Value) -> list[Value]:
         slices = [expand_dims(x, (axis,)) for x, axis in zip(parts[len(axes) :], axes, strict=True)]
         return [*combine(list(parts[: len(axes)]), slices)] * 2
 
     types = [x.type.strip_weak_type() for x in first]
-    types += [x.type.strip_weak_type().update(shape=x.shape[1:]) for x in later]
-    body = closed_bodies.trace_body(step, types, "combine")
-    _, rest = loops.bind_scan(body, [], first, later, length=later[0].shape[0])
+    types += [x.type.strip_weak_type().update(shape=x.shape[1:]) for x in behind]
+    body = later.trace_body(step, types, "combine")
+    _, rest = later.bind_scan(body, [], first, behind, length=behind[0].shape[0])
     moved = [_from_front(squeeze(x, (n + 1,)), n) for x, n in zip(rest, axes, strict=True)]
     return [concatenate(pair, axis) for *pair, axis in zip(first, moved, axes, strict=True)]
 
@@ -208,12 +205,12 @@ def _from_front(x: Value, axis: int) -> Value:
 def _interleave(even: Value, odd: Value, axis: int) -> Value:
     """Alternates elements along an axis; `even` is as long as `odd`, or one longer."""
     count = odd.shape[axis]
-    paired = static_slicing.slice_in_dim(even, 0, count, 1, axis)
+    paired = later.slice_in_dim(even, 0, count, 1, axis)
     stacked = concatenate([expand_dims(x, (axis + 1,)) for x in (paired, odd)], axis + 1)
     merged = reshape(stacked, (*odd.shape[:axis], 2 * count, *odd.shape[axis + 1 :]))
     if even.shape[axis] == count:
         return merged
-    return concatenate([merged, static_slicing.slice_in_dim(even, count, count + 1, 1, axis)], axis)
+    return concatenate([merged, later.slice_in_dim(even, count, count + 1, 1, axis)], axis)
 
 
 # Samples ---------------------------------------------------------------------------------------

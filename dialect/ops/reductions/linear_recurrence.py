@@ -27,14 +27,14 @@ from axir.dialect.ops.elementwise.family import (
     instantiate,
 )
 from axir.dialect.ops.elementwise.operand_shapes import align
-from axir.dialect.ops.later_ops import lowered_scan
+from axir.dialect.ops.later_ops import later
 from axir.dialect.ops.shape.padding import pad
 from axir.dialect.program.dimensions import except_along
+from axir.dialect.program.function_rules import LoweringContext
 from axir.dialect.program.op_table import declare
-from axir.dialect.program.primitive import Sample
+from axir.dialect.program.operation import Sample
 from axir.dialect.program.rules import (
     BatchAxes,
-    LoweringContext,
     MlirValues,
     Operand,
     ResultAxes,
@@ -146,7 +146,7 @@ def _lower(
         following = hlo.add(hlo.multiply(slices[0], carry[0]), slices[1])
         return [following], [following]
 
-    loop = lowered_scan.LoweredScan(
+    loop = later.LoweredScan(
         advance, 1, xs, [ShapedArray(row, wide)], length=kind.shape[axis], reverse=reverse, unroll=1
     )
     stacked = loop.write([hlo.full(0, row, wide)])[1]

@@ -35,14 +35,14 @@ from axir.dialect.ops.elementwise.family import (
 )
 from axir.dialect.ops.shape.movement import SMOOTH
 from axir.dialect.program.dimensions import Dimensions, reduced_along
+from axir.dialect.program.function_rules import LoweringContext, LowerRule
 from axir.dialect.program.op_table import Traceable, declare, traceable
+from axir.dialect.program.operation import Sample
 from axir.dialect.program.parameters import Ints
-from axir.dialect.program.primitive import Primitive, Sample
+from axir.dialect.program.primitive import Primitive
 from axir.dialect.program.rules import (
     Cotangent,
     HostArrays,
-    LoweringContext,
-    LowerRule,
     MlirValues,
     Operand,
     ResultAxes,

@@ -23,11 +23,12 @@ from axir.dialect.ops.shape.movement import batch_size
 from axir.dialect.ops.shape.rearranging import broadcast, broadcast_in_dim, moveaxis
 from axir.dialect.program.dimensions import Dimensions, reduced_along
 from axir.dialect.program.function import Function
+from axir.dialect.program.function_rules import LoweringContext
 from axir.dialect.program.function_tracing import trace_function
 from axir.dialect.program.op_table import declare
+from axir.dialect.program.operation import Sample
 from axir.dialect.program.parameters import Ints
-from axir.dialect.program.primitive import Sample
-from axir.dialect.program.rules import BatchAxes, LoweringContext, Operand, Results, Tangent, Value
+from axir.dialect.program.rules import BatchAxes, Operand, Results, Tangent, Value
 
 from .computations import (
     Computation,

@@ -14,11 +14,12 @@ from axir.dialect.core.errors import ParameterError, ShapeError
 from axir.dialect.core.fixed_options import one_layout
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.family import as_value
-from axir.dialect.ops.later_ops import rearranging, reduce
+from axir.dialect.ops.later_ops import later
 from axir.dialect.program.dimensions import Dimensions, Factors, Shapes
 from axir.dialect.program.op_table import declare
+from axir.dialect.program.operation import Sample
 from axir.dialect.program.parameters import Ints
-from axir.dialect.program.primitive import Primitive, Sample
+from axir.dialect.program.primitive import Primitive
 from axir.dialect.program.rules import Cotangent, Operand, TransposeOperand, Value
 
 from .movement import Variant, apply_to_tangent, canonical_axes, insert, integers, spread_samples
@@ -81,7 +82,7 @@ def _transpose_broadcast(
     source = operand.aval.shape
     kept = {d for d, extent in zip(broadcast_dimensions, source, strict=True) if extent == shape[d]}
     summed = tuple(d for d in range(len(shape)) if d not in kept)
-    return [rearranging.reshape(reduce.reduce_sum(ct, summed) if summed else ct, source)]
+    return [later.reshape(later.reduce_sum(ct, summed) if summed else ct, source)]
 
 
 def _batch_broadcast(

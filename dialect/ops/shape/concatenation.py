@@ -11,7 +11,7 @@ from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError
 from axir.dialect.core.symbolic_zeros import Zero, is_undefined_primal
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.family import as_value, instantiate
-from axir.dialect.ops.later_ops import static_slicing
+from axir.dialect.ops.later_ops import later
 from axir.dialect.program.dimensions import Dimensions, by_position
 from axir.dialect.program.op_table import declare
 from axir.dialect.program.primitive import Primitive
@@ -59,9 +59,7 @@ def _transpose_concatenate(
     for operand in operands:
         stop = start + operand.shape[dimension]
         is_linear = is_undefined_primal(operand)
-        cotangents.append(
-            static_slicing.slice_in_dim(ct, start, stop, 1, dimension) if is_linear else None
-        )
+        cotangents.append(later.slice_in_dim(ct, start, stop, 1, dimension) if is_linear else None)
         start = stop
     return cotangents
 

@@ -28,12 +28,13 @@ from axir.dialect.ops.elementwise.family import (
     zero_tangent,
 )
 from axir.dialect.ops.elementwise.family import full as filled
-from axir.dialect.ops.later_ops import axis_reductions
+from axir.dialect.ops.later_ops import later
 from axir.dialect.program.dimensions import Dimensions, Factors, Shapes, position_wise
 from axir.dialect.program.op_table import declare
+from axir.dialect.program.operation import Sample
 from axir.dialect.program.origins import note_computed
 from axir.dialect.program.parameters import Ints
-from axir.dialect.program.primitive import Primitive, Sample
+from axir.dialect.program.primitive import Primitive
 from axir.dialect.program.rules import Operand, Value
 from axir.dialect.program.tracer import Tracer
 
@@ -258,7 +259,7 @@ def full_like(
     if dtype is None and getattr(x, "weak_type", False):
         filled = convert_element_type(filled, filled.dtype, weak_type=True)
     if type(x) is Tracer and x.type.varying:
-        return axis_reductions.pvary(filled, x.type.varying)
+        return later.pvary(filled, x.type.varying)
     return filled
 
 

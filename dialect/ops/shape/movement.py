@@ -16,7 +16,7 @@ from axir.dialect.core.errors import AxisError, ConcretizationTypeError, ShapeEr
 from axir.dialect.core.symbolic_dims import SymbolicDim, as_extent
 from axir.dialect.core.symbolic_zeros import Zero
 from axir.dialect.ops.elementwise.family import edge_array, random_values
-from axir.dialect.program.primitive import Sample
+from axir.dialect.program.operation import Sample
 from axir.dialect.program.rules import Tangent, Tangents, Value
 
 # dtypes of differentiated samples of ops that move elements; samples of others hold edge values.

@@ -17,13 +17,14 @@ from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.arithmetic import sub
 from axir.dialect.ops.elementwise.comparison import select_n
 from axir.dialect.ops.elementwise.family import full, instantiate, match_scalars
-from axir.dialect.ops.later_ops import rearranging, reduce, static_slicing
+from axir.dialect.ops.later_ops import later
 from axir.dialect.program.dimensions import Dimensions, by_position
+from axir.dialect.program.function_rules import LoweringContext
 from axir.dialect.program.op_table import declare
-from axir.dialect.program.primitive import Primitive, Sample
+from axir.dialect.program.operation import Sample
+from axir.dialect.program.primitive import Primitive
 from axir.dialect.program.rules import (
     Cotangent,
-    LoweringContext,
     MlirValues,
     Operand,
     Tangent,
@@ -117,12 +118,12 @@ def _transpose_pad(
     # Removes the added elements, adds zeros for the removed ones, and drops the interior.
     spread = pad(ct, zero, tuple((-low, -high, 0) for low, high, _ in padding_config))
     strides = tuple(interior + 1 for *_, interior in padding_config)
-    operand_ct = static_slicing.slice(spread, (0,) * ct.ndim, spread.shape, strides)
+    operand_ct = later.slice(spread, (0,) * ct.ndim, spread.shape, strides)
     padding_ct = None
     if is_undefined_primal(padding_value):
         # Subtracting before summing leaves exact zeros where the operand's elements are.
         rest = sub(ct, pad(operand_ct, zero, padding_config))
-        padding_ct = reduce.reduce_sum(rest, tuple(range(ct.ndim)))
+        padding_ct = later.reduce_sum(rest, tuple(range(ct.ndim)))
     return [operand_ct if is_undefined_primal(operand) else None, padding_ct]
 
 
@@ -134,7 +135,7 @@ def _batch_pad(
         assert axis is not None
         return pad(x, value, insert(padding_config, axis, (0, 0, 0))), axis
     unbatched = x.shape if axis is None else x.shape[:axis] + x.shape[axis + 1 :]
-    x = rearranging.move_batch_axis(x, axis, batch_size(operands, axes), 0)
+    x = later.move_batch_axis(x, axis, batch_size(operands, axes), 0)
     padded = pad(x, full((), 0, x.dtype), ((0, 0, 0), *padding_config))
     is_padding = pad(
         full(unbatched, False, dtypes.bool_), full((), True, dtypes.bool_), padding_config

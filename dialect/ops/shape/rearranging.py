@@ -22,17 +22,12 @@ from axir.dialect.core.fixed_options import one_layout
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.family import as_value
 from axir.dialect.program.dimensions import Dimensions, Factors, Shapes, by_position, regrouped
+from axir.dialect.program.function_rules import LoweringContext
 from axir.dialect.program.op_table import declare
+from axir.dialect.program.operation import Sample
 from axir.dialect.program.parameters import Ints
-from axir.dialect.program.primitive import Primitive, Sample
-from axir.dialect.program.rules import (
-    Cotangent,
-    LoweringContext,
-    MlirValues,
-    Operand,
-    TransposeOperand,
-    Value,
-)
+from axir.dialect.program.primitive import Primitive
+from axir.dialect.program.rules import Cotangent, MlirValues, Operand, TransposeOperand, Value
 
 from .broadcasting import (
     broadcast,

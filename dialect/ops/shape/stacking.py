@@ -13,14 +13,14 @@ from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError
 from axir.dialect.core.symbolic_zeros import Zero, is_undefined_primal
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.family import as_value, instantiate
-from axir.dialect.ops.later_ops import reduce
+from axir.dialect.ops.later_ops import later
 from axir.dialect.program.dimensions import Dimensions, Factors, by_position, except_along
+from axir.dialect.program.function_rules import LoweringContext
 from axir.dialect.program.op_table import declare
 from axir.dialect.program.parameters import Ints
 from axir.dialect.program.primitive import Primitive
 from axir.dialect.program.rules import (
     Cotangent,
-    LoweringContext,
     MlirValues,
     Operand,
     Tangent,
@@ -334,7 +334,7 @@ def _transpose_tile(
     ct: Value, operand: TransposeOperand, *, reps: tuple[int, ...]
 ) -> Sequence[Cotangent | None]:
     pairs = [n for pair in zip(reps, operand.aval.shape, strict=True) for n in pair]
-    return [reduce.reduce_sum(reshape(ct, pairs), tuple(range(0, len(pairs), 2)))]
+    return [later.reduce_sum(reshape(ct, pairs), tuple(range(0, len(pairs), 2)))]
 
 
 def _batch_tile(

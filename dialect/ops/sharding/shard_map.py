@@ -30,6 +30,7 @@ from axir.dialect.ops.shape.rearranging import squeeze
 from axir.dialect.program.derived_functions import Marks, TransposedFunction, derive
 from axir.dialect.program.equation import Equation, Var
 from axir.dialect.program.function import Function, unit_of
+from axir.dialect.program.function_rules import LoweringContext
 from axir.dialect.program.function_tracing import trace_function
 from axir.dialect.program.meshes.layouts import (
     DeviceNames,
@@ -49,11 +50,10 @@ from axir.dialect.program.meshes.partitioning import Partitioner, Placed
 from axir.dialect.program.meshes.varying_axes import Axes, varying_axes
 from axir.dialect.program.named_axes import axis_names_of, current_frame
 from axir.dialect.program.op_table import declare
+from axir.dialect.program.operation import Sample
 from axir.dialect.program.parameters import AxisName
-from axir.dialect.program.primitive import Sample
 from axir.dialect.program.rules import (
     Cotangent,
-    LoweringContext,
     Operand,
     ResultAxes,
     Results,

@@ -16,6 +16,7 @@ from axir.dialect.core.state import state
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.family import edge_array, random_values
 from axir.dialect.program.equation import Equation
+from axir.dialect.program.function_rules import LoweringContext
 from axir.dialect.program.meshes.layouts import (
     DeviceNames,
     MeshAxes,
@@ -28,10 +29,9 @@ from axir.dialect.program.meshes.layouts import (
 )
 from axir.dialect.program.meshes.partitioning import Partitioner, Placed
 from axir.dialect.program.op_table import declare
-from axir.dialect.program.primitive import Sample
+from axir.dialect.program.operation import Sample
 from axir.dialect.program.rules import (
     Cotangent,
-    LoweringContext,
     Operand,
     OperandTangents,
     Tangents,

@@ -18,6 +18,7 @@ from axir.dialect.ops.collectives.axis_reductions import (
 from axir.dialect.program.equation import Equation
 from axir.dialect.program.function import Function
 from axir.dialect.program.module_writer import embed_captures
+from axir.dialect.program.primitive import primitive_of
 from axir.dialect.program.rules import Results, Value
 from axir.dialect.program.tracer import Trace
 from axir.dialect.program.walk import Environment, apply_equations
@@ -40,7 +41,7 @@ def unmarked(function: Function) -> Function:
         def record(equation: Equation, operands: list[Value]) -> Results:
             if equation.primitive in (pvary_primitive, pinvary_primitive):
                 return operands[0]
-            primitive, params = equation.primitive, equation.params
+            primitive, params = primitive_of(equation), equation.params
             if primitive is psum_invariant_primitive:
                 primitive = psum_primitive
             elif primitive.body is not None and primitive.partition is None:

@@ -25,9 +25,10 @@ from axir.dialect.ops.indexing.gather import GatherDimensionNumbers, gather
 from axir.dialect.ops.shape.constants import broadcasted_iota
 from axir.dialect.ops.shape.rearranging import move_batch_axis, reshape
 from axir.dialect.program.dimensions import Dimensions, by_position, except_along
+from axir.dialect.program.function_rules import LoweringContext
 from axir.dialect.program.op_table import declare
-from axir.dialect.program.primitive import Sample
-from axir.dialect.program.rules import LoweringContext, Operand, Results, Tangent, Value
+from axir.dialect.program.operation import Sample
+from axir.dialect.program.rules import Operand, Results, Tangent, Value
 
 
 def _axis(name: str, axis: int, ndim: int) -> int:

@@ -13,7 +13,7 @@ from axir.dialect.core.annotations import UserFunction
 from axir.dialect.core.errors import UnsupportedRuleError
 from axir.dialect.ops.elementwise.family import UNDIFFERENTIABLE
 from axir.dialect.program.op_table import Traceable
-from axir.dialect.program.primitive import Sample
+from axir.dialect.program.operation import Sample
 from axir.dialect.program.rules import Value
 
 

@@ -13,9 +13,11 @@ import numpy as np
 
 from axir.dialect.builders.formula import evaluate_formula, lower_formula
 from axir.dialect.core.annotations import UserFunction
+from axir.dialect.core.late_modules import scipy_special
 from axir.dialect.ops.elementwise.arithmetic import add, div, mul, neg, square, sub
 from axir.dialect.ops.elementwise.family import FLOAT, Signature, elementwise
-from axir.dialect.program.primitive import Primitive, Sample
+from axir.dialect.program.operation import Sample
+from axir.dialect.program.primitive import Primitive
 from axir.dialect.program.rules import Value
 
 from . import hypergeometric_formulas as formulas
@@ -29,12 +31,10 @@ def _of_scipy(name: str) -> UserFunction:
     """
 
     def evaluate(*operands: np.ndarray) -> np.ndarray:
-        import scipy.special  # late: costs a tenth of a second
-
         wide = np.broadcast_arrays(*[x.astype(np.float64) for x in operands])
         is_finite = np.logical_and.reduce([np.isfinite(x) for x in wide])
         safe = [np.where(is_finite, x, 1.0) for x in wide]
-        value = getattr(scipy.special, name)(*safe)
+        value = getattr(scipy_special, name)(*safe)
         value = np.where(safe[0] == 0, 1.0, value)
         return np.where(is_finite, value, np.nan).astype(operands[0].dtype)
 

@@ -16,6 +16,7 @@ from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.builders.formula import Term
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import UserFunction
+from axir.dialect.core.late_modules import scipy_special as library
 from axir.dialect.ops.elementwise.arithmetic import add, div, floor, mul, neg, square, sub
 from axir.dialect.ops.elementwise.comparison import eq, lt, select_n
 from axir.dialect.ops.elementwise.family import (
@@ -35,7 +36,7 @@ from axir.dialect.ops.elementwise.transcendental import (
     sin,
 )
 from axir.dialect.program.op_table import Traceable
-from axir.dialect.program.primitive import Sample
+from axir.dialect.program.operation import Sample
 from axir.dialect.program.rules import Value
 
 from . import error_formulas, integral_formulas
@@ -125,9 +126,7 @@ ndtri = _integral(
 
 
 def _evaluate_wofz(z: np.ndarray) -> np.ndarray:
-    import scipy.special  # late: costs a tenth of a second
-
-    return scipy.special.wofz(z).astype(z.dtype)
+    return library.wofz(z).astype(z.dtype)
 
 
 def _lower_wofz(z: ir.Value) -> ir.Value:
@@ -173,11 +172,9 @@ wofz: Traceable = unary(
 
 
 def _evaluate_expn(n: np.ndarray, x: np.ndarray) -> np.ndarray:
-    import scipy.special  # late: costs a tenth of a second
-
     order, wide = np.broadcast_arrays(n.astype(np.float64), x.astype(np.float64))
     is_known = (order == np.rint(order)) & (order >= 0) & np.isfinite(order)
-    value = scipy.special.expn(np.where(is_known, order, 1).astype(np.int64), wide)
+    value = library.expn(np.where(is_known, order, 1).astype(np.int64), wide)
     return np.where(is_known, value, np.nan).astype(x.dtype)
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from axir.dialect.builders.formula import evaluate_formula, lower_formula
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import NestedNumbers
+from axir.dialect.core.late_modules import scipy_special as library
 from axir.dialect.ops.elementwise.arithmetic import add, div, mul, neg, sign, sub
 from axir.dialect.ops.elementwise.comparison import eq, select_n
 from axir.dialect.ops.elementwise.family import (
@@ -37,7 +38,7 @@ from axir.dialect.ops.elementwise.transcendental import (
     scipy_special,
 )
 from axir.dialect.program.op_table import Traceable
-from axir.dialect.program.primitive import Sample, Unsupported
+from axir.dialect.program.operation import Sample, Unsupported
 from axir.dialect.program.rules import Operand, Value
 
 from . import bessel_formulas, gamma_formulas, incomplete_beta, incomplete_gamma
@@ -97,21 +98,17 @@ def _evaluate_digamma(x: np.ndarray) -> np.ndarray:
 
 
 def _evaluate_polygamma(m: np.ndarray, x: np.ndarray) -> np.ndarray:
-    import scipy.special  # late: costs a tenth of a second
-
     order, wide = np.broadcast_arrays(m.astype(np.float64), x.astype(np.float64))
     is_known = (order == np.rint(order)) & (order >= 0) & np.isfinite(order)
-    value = scipy.special.polygamma(np.where(is_known, order, 1).astype(np.int64), wide)
+    value = library.polygamma(np.where(is_known, order, 1).astype(np.int64), wide)
     value = np.where(is_known, value, np.nan)
     return np.where(is_known & (order == 0), _evaluate_digamma(wide), value).astype(x.dtype)
 
 
 def _evaluate_zeta(s: np.ndarray, q: np.ndarray) -> np.ndarray:
-    import scipy.special  # late: costs a tenth of a second
-
     order, wide = s.astype(np.float64), q.astype(np.float64)
-    value = scipy.special.zeta(order, wide)
-    if np.isfinite(order).all() and np.isfinite(value).all():  # no value is at an edge
+    value = library.zeta(order, wide)
+    if np.isfinite(order).all() and np.isfinite(value).all():  # nothing is at an edge
         return value.astype(s.dtype)
     # SciPy gives up at orders from 1e15 on; the formula does not.
     value = np.where(

@@ -28,12 +28,12 @@ from axir.dialect.ops.reductions.folding import (
 from axir.dialect.ops.shape.movement import SMOOTH
 from axir.dialect.ops.shape.padding import pad
 from axir.dialect.ops.shape.rearranging import moveaxis
+from axir.dialect.program.function_rules import LoweringContext, LowerRule
 from axir.dialect.program.op_table import Traceable, declare, traceable
-from axir.dialect.program.primitive import Primitive, Sample
+from axir.dialect.program.operation import Sample
+from axir.dialect.program.primitive import Primitive
 from axir.dialect.program.rules import (
     BatchAxes,
-    LoweringContext,
-    LowerRule,
     MlirValues,
     Operand,
     Rule,

@@ -30,10 +30,11 @@ from axir.dialect.ops.shape.movement import batch_size
 from axir.dialect.ops.shape.rearranging import broadcast_in_dim, move_batch_axis
 from axir.dialect.program.derived_functions import derive
 from axir.dialect.program.function import Function
+from axir.dialect.program.function_rules import LoweringContext
 from axir.dialect.program.function_tracing import trace_function
 from axir.dialect.program.op_table import Traceable, declare
-from axir.dialect.program.primitive import Sample
-from axir.dialect.program.rules import BatchAxes, LoweringContext, Operand, Results, Tangent, Value
+from axir.dialect.program.operation import Sample
+from axir.dialect.program.rules import BatchAxes, Operand, Results, Tangent, Value
 
 from .reduce_window import reduce_window_max, reduce_window_min, reduce_window_sum
 from .sliding_windows import (

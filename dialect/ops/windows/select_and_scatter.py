@@ -25,12 +25,12 @@ from axir.dialect.ops.indexing.scatter import ScatterDimensionNumbers, scatter_a
 from axir.dialect.ops.reductions.folding import accumulator_dtype, check_dtype, spaced_values
 from axir.dialect.ops.shape.movement import apply_to_tangent, batch_size
 from axir.dialect.ops.shape.rearranging import move_batch_axis, reshape
+from axir.dialect.program.function_rules import LoweringContext
 from axir.dialect.program.op_table import Traceable, declare
-from axir.dialect.program.primitive import Sample
+from axir.dialect.program.operation import Sample
 from axir.dialect.program.rules import (
     BatchAxes,
     Cotangent,
-    LoweringContext,
     MlirValues,
     Tangent,
     TransposeOperand,

@@ -35,10 +35,11 @@ from axir.dialect.ops.shape.concatenation import concatenate
 from axir.dialect.ops.shape.movement import batch_size
 from axir.dialect.ops.shape.rearranging import expand_dims, move_batch_axis
 from axir.dialect.program.function import Function
+from axir.dialect.program.function_rules import LoweringContext
 from axir.dialect.program.function_tracing import function_name, trace_function
 from axir.dialect.program.op_table import declare
-from axir.dialect.program.primitive import Sample
-from axir.dialect.program.rules import BatchAxes, LoweringContext, MlirValues, Operand, Value
+from axir.dialect.program.operation import Sample
+from axir.dialect.program.rules import BatchAxes, MlirValues, Operand, Value
 
 from .select_and_scatter import (
     NOWHERE,

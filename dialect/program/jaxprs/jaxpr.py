@@ -29,7 +29,7 @@ from axir.dialect.program.rules import Value
 from .jaxpr_making import function_of_equations, function_with
 
 if TYPE_CHECKING:
-    from axir.dialect.program.primitive import Primitive
+    from axir.dialect.program.operation import Operation
 
 _WIDTH = 88
 _LETTERS = string.ascii_lowercase
@@ -181,7 +181,7 @@ class Jaxpr:
         return [v.type for v in self.outvars]
 
     @property
-    def effects(self) -> frozenset[Primitive]:
+    def effects(self) -> frozenset[Operation]:
         """The primitives that act in it; empty if it only computes."""
         return frozenset().union(*map(primitives_that_act, self.eqns))
 
@@ -289,7 +289,7 @@ class ClosedJaxpr:
         return self.jaxpr.eqns
 
     @property
-    def effects(self) -> frozenset[Primitive]:
+    def effects(self) -> frozenset[Operation]:
         """The primitives that act in it; empty if it only computes."""
         return self.jaxpr.effects
 

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from axir.dialect.core.annotations import Param
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import VerificationError
-from axir.dialect.program import later_modules
 from axir.dialect.program.equation import Equation, Literal, Var
 from axir.dialect.program.function import Function
+from axir.dialect.program.operation import later
 from axir.dialect.program.rules import Results, Value
 from axir.dialect.program.tracer import Trace
 from axir.dialect.program.walk import Environment, apply_equations
@@ -89,10 +89,10 @@ def _check_results(equation: Equation, results: Results) -> None:
 
 
 def _param(value: Param) -> Param:
-    """Returns a parameter in a primitive's form: functions in place of jaxprs."""
-    if isinstance(value, later_modules.jaxpr.ClosedJaxpr):
+    """Returns a parameter as a primitive takes it: functions in place of jaxprs."""
+    if isinstance(value, later.ClosedJaxpr):
         return _without_captures(value.function)
-    if isinstance(value, later_modules.jaxpr.Jaxpr):
+    if isinstance(value, later.Jaxpr):
         return value.function
     if isinstance(value, (tuple, list)):
         return tuple(map(_param, value))

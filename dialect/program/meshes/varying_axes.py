@@ -8,16 +8,13 @@ hold the same. Types carry it while a function of parts is traced (`ShapedArray.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING
 
 from axir.dialect.core.annotations import Params
 from axir.dialect.core.manual_axes import NOWHERE, Axes, in_order
 from axir.dialect.core.memo import derived
 from axir.dialect.program.equation import Equation, Literal, Var
 from axir.dialect.program.function import Function
-
-if TYPE_CHECKING:
-    from axir.dialect.program.primitive import Primitive
+from axir.dialect.program.operation import Operation
 
 
 @derived
@@ -56,7 +53,7 @@ def _results(equation: Equation, given: Sequence[Axes]) -> Sequence[Axes]:
 
 
 def varying_results(
-    primitive: Primitive, params: Params, given: Sequence[Axes]
+    primitive: Operation, params: Params, given: Sequence[Axes]
 ) -> Sequence[Axes] | None:
     """Returns the axes along which the results of an op differ, given the operands' axes.
 
@@ -67,7 +64,9 @@ def varying_results(
         return primitive.varying(given, **params)
     if primitive.is_call or primitive.body is not None:
         body = None if primitive.body is None else primitive.body(**params)
-        return varying_axes(params["jaxpr"] if body is None else body, tuple(given))
+        called = params["jaxpr"] if body is None else body
+        assert isinstance(called, Function)
+        return varying_axes(called, tuple(given))
     return None
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from axir._trees import tree
-from axir.dialect.core.annotations import ArrayLike, PyTree
+from axir.dialect.core.annotations import PyTree
+from axir.dialect.core.array import ArrayLike
 from axir.test_util import *  # noqa: F403
 
 # Relative and absolute tolerances, by the dtype of lower precision.

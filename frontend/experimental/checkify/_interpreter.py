@@ -24,6 +24,7 @@ from axir.dialect.ops.custom_rules.checkpoint import call_checkpointed
 from axir.dialect.ops.sharding.shard_map import whole_function
 from axir.dialect.program.equation import Equation
 from axir.dialect.program.function import Function, functions_of
+from axir.dialect.program.primitive import primitive_of
 from axir.dialect.program.rules import Results, Value
 from axir.dialect.program.walk import Environment
 
@@ -66,8 +67,8 @@ def _equation_signatures(equation: Equation, kinds: Kinds) -> Iterator[Signature
 
 
 def _called(equation: Equation) -> Iterator[Function]:
-    """Yields the functions that an op calls; derivative rules are not among them."""
-    primitive = equation.primitive
+    """Yields the functions whose ops an op runs: rules of derivatives are none."""
+    primitive = primitive_of(equation)
     if primitive.name in _OPAQUE:
         return
     if primitive.body is not None:
@@ -254,9 +255,10 @@ class Run:
     ) -> tuple[ErrorState, Results]:
         """Applies an op with custom derivatives; computes the state from the called function."""
         results = equation.primitive.bind(*operands, **equation.params)
-        if equation.primitive.body is not None:
+        body_rule = primitive_of(equation).body
+        if body_rule is not None:
             seen = [lax.stop_gradient(x) for x in operands]
-            body = equation.primitive.body(**equation.params)
+            body = body_rule(**equation.params)
             state, _ = self.function(body, state, seen)
         return state, results
 

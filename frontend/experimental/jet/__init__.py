@@ -29,13 +29,13 @@ from axir._arguments.arguments import (
 )
 from axir._trees import tree
 from axir.dialect.core.annotations import (
-    ArrayLike,
     Options,
     Param,
     PyTree,
     UserFunction,
     UserObject,
 )
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.dtypes import is_inexact
 from axir.dialect.core.errors import ParameterError, ShapeError, TreeError
 from axir.dialect.program.function_tracing import function_name

@@ -24,6 +24,7 @@ from axir.dialect.ops.elementwise.family import full, instantiate
 from axir.dialect.program.equation import Equation
 from axir.dialect.program.function import Function
 from axir.dialect.program.function_tracing import trace_function
+from axir.dialect.program.primitive import primitive_of
 from axir.dialect.program.rules import Value
 from axir.dialect.program.walk import Environment
 
@@ -62,7 +63,7 @@ def apply(
     order: int,
 ) -> Outcome:
     """Applies an op of a function to values and series of its operands."""
-    primitive, params = equation.primitive, equation.params
+    primitive, params = primitive_of(equation), equation.params
     if primitive in jet_rules:
         return apply_user_rule(primitive, operands, series, order, params)
     caller = _CALLERS.get(primitive.name)

@@ -11,7 +11,8 @@ from typing import TypeAlias
 
 from axir import lax
 from axir._transforms.refs import AnyRef, RefView
-from axir.dialect.core.annotations import ArrayLike, IndexLike, UserObject
+from axir.dialect.core.annotations import IndexLike, UserObject
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import ShapeError
 from axir.dialect.program.rules import Value
 from axir.numpy import arange, asarray, broadcast_to, maximum, minimum, roll, where

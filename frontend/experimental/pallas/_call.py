@@ -21,10 +21,11 @@ from axir._transforms.staging import make_jaxpr
 from axir._trees import tree
 from axir.dialect.core.annotations import AnyDtype, Options, PyTree, UserFunction, UserObject
 from axir.dialect.core.errors import AxirError, NonArrayArgumentError, TreeError
-from axir.dialect.core.state import Change, state
+from axir.dialect.core.state import Change
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.program.rules import Value
+from axir.dialect.program.tracer import state
 from axir.numpy import asarray
 
 from ._blocks import Blocks, place_of

@@ -11,8 +11,8 @@ from axir._transforms.refs import Ref
 from axir._trees import tree
 from axir.dialect.core.annotations import Options, PyTree, UserFunction, UserObject
 from axir.dialect.core.errors import KernelScopeError, OutOfBoundsError
-from axir.dialect.core.state import state
 from axir.dialect.program.rules import Value
+from axir.dialect.program.tracer import state
 from axir.numpy import asarray, result_type
 from axir.numpy import reciprocal as numpy_reciprocal
 

@@ -10,9 +10,10 @@ from axir import lax
 from axir._transforms.refs import AnyRef, Ref
 from axir._trees import tree
 from axir.dialect.core.annotations import PyTree, UserFunction, UserObject
-from axir.dialect.core.state import Change, state
+from axir.dialect.core.state import Change
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.rules import Value
+from axir.dialect.program.tracer import state
 from axir.numpy import asarray
 
 from ._blocks import Blocks

@@ -7,7 +7,8 @@ import enum
 
 from axir._transforms.refs import AnyRef
 from axir._trees import tree
-from axir.dialect.core.annotations import ArrayLike, PyTree, UserObject
+from axir.dialect.core.annotations import PyTree, UserObject
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.program.rules import Value
 from axir.numpy import asarray
 

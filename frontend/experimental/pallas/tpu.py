@@ -31,7 +31,13 @@ import numpy as np
 from axir import lax
 from axir._transforms.refs import AnyRef
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import AnyDtype, ArrayLike, DTypeLike, PyTree, UserObject
+from axir.dialect.core.annotations import (
+    AnyDtype,
+    DTypeLike,
+    PyTree,
+    UserObject,
+)
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import ParameterError
 from axir.dialect.program.rules import Value
 from axir.numpy import asarray, concatenate, split, swapaxes, tile

@@ -14,8 +14,10 @@ import axir.numpy as jnp
 from axir._transforms.vectorize import vmap
 from axir._trees.registration import register_pytree_node_class
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import ArrayLike, DTypeLike, UserFunction, UserObject
+from axir.dialect.core.annotations import DTypeLike, UserFunction, UserObject
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import ParameterError
+from axir.dialect.core.late_modules import scipy_sparse
 from axir.dialect.program.rules import Value
 
 from ._base import (
@@ -198,15 +200,13 @@ class BCOO(JAXSparse):
 
     def to_scipy_sparse(self) -> UserObject:
         """Returns a matrix as SciPy's `coo_matrix`."""
-        import scipy.sparse  # late: few programs need it
-
         if self.ndim != 2 or self.n_sparse != 2:
             raise ParameterError("BCOO.to_scipy_sparse: the array must be a sparse matrix.")
         mat = self.sum_duplicates()
         data, (rows, columns) = np.asarray(mat.data), np.asarray(mat.indices).T
         is_inside = (rows < self.shape[0]) & (columns < self.shape[1])
         places = rows[is_inside], columns[is_inside]
-        return scipy.sparse.coo_matrix((data[is_inside], places), shape=self.shape)
+        return scipy_sparse.coo_matrix((data[is_inside], places), shape=self.shape)
 
     def tree_flatten(self) -> tuple[tuple[Value, Value], tuple[tuple[int, ...], bool, bool]]:
         """Returns the leaves, and the static fields."""

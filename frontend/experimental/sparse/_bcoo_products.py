@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import axir.numpy as jnp
 from axir import lax
-from axir.dialect.core.annotations import ArrayLike, DTypeLike, PrecisionLike, UserObject
+from axir.dialect.core.annotations import DTypeLike, PrecisionLike, UserObject
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.program.rules import Value
 
 from ._base import SparseLayoutError

@@ -10,7 +10,8 @@ import numpy as np
 
 import axir.numpy as jnp
 from axir import lax
-from axir.dialect.core.annotations import ArrayLike, UserObject
+from axir.dialect.core.annotations import UserObject
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import OutOfBoundsError, ParameterError
 from axir.dialect.program.rules import Value
 from axir.numpy._arguments.checks import canonical_axes

@@ -9,7 +9,8 @@ from operator import index
 import axir.numpy as jnp
 from axir import lax
 from axir._transforms.vectorize import vmap
-from axir.dialect.core.annotations import ArrayLike, DTypeLike, Options, UserObject
+from axir.dialect.core.annotations import DTypeLike, Options, UserObject
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.program.rules import Value
 
 from ._base import SparseLayoutError, SparseRuleError, is_sparse

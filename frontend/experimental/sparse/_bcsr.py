@@ -10,7 +10,8 @@ import axir.numpy as jnp
 from axir._transforms.vectorize import vmap
 from axir._trees.registration import register_pytree_node_class
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import ArrayLike, DTypeLike, PrecisionLike, UserObject
+from axir.dialect.core.annotations import DTypeLike, PrecisionLike, UserObject
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import ParameterError
 from axir.dialect.program.rules import Value
 

@@ -8,7 +8,13 @@ from collections.abc import Sequence
 import axir.numpy as jnp
 from axir import random
 from axir._transforms.vectorize import vmap
-from axir.dialect.core.annotations import ArrayLike, DTypeLike, Options, UserFunction, UserObject
+from axir.dialect.core.annotations import (
+    DTypeLike,
+    Options,
+    UserFunction,
+    UserObject,
+)
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import ParameterError
 from axir.dialect.program.rules import Value
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import axir.numpy as jnp
 from axir import lax
-from axir.dialect.core.annotations import ArrayLike, UserFunction, UserObject
+from axir.dialect.core.annotations import UserFunction, UserObject
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError
 from axir.dialect.program.rules import Value
 

@@ -11,7 +11,8 @@ import numpy as np
 import axir.numpy as jnp
 from axir._trees.registration import register_pytree_node_class
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import ArrayLike, DTypeLike, UserObject
+from axir.dialect.core.annotations import DTypeLike, UserObject
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.program.rules import Value
 
 from ._base import JAXSparse, SparseLayoutError

@@ -15,6 +15,7 @@ from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import Dtype, Options, Param, UserFunction, UserObject
 from axir.dialect.core.array import Array
 from axir.dialect.program.jaxprs.jaxpr import Jaxpr
+from axir.dialect.program.primitive import primitive_of
 from axir.dialect.program.rules import Value
 
 from . import _bcoo_products as products
@@ -94,7 +95,7 @@ def _interpret(
 
     for equation in jaxpr.eqns:
         operands = [read(variable) for variable in equation.invars]
-        primitive, params = equation.primitive, equation.params
+        primitive, params = primitive_of(equation), equation.params
         if any(map(is_sparse, operands)):
             results = _apply(primitive.name, operands, params)
         else:

@@ -11,8 +11,10 @@ from axir import lax
 from axir._composite_primitives import CompositePrimitive
 from axir._devices.shape_dtype_struct import ShapeDtypeStruct
 from axir._transforms.callbacks import pure_callback
-from axir.dialect.core.annotations import ArrayLike, HostArray
+from axir.dialect.core.annotations import HostArray
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import MatrixShapeError
+from axir.dialect.core.late_modules import scipy_sparse, scipy_sparse_linalg
 from axir.dialect.program.rules import Value
 from axir.numpy._arguments.promotion import promote_inexact
 
@@ -83,16 +85,13 @@ def spsolve(
 def _solved(
     is_transposed: bool, data: HostArray, indices: HostArray, indptr: HostArray, b: HostArray
 ) -> HostArray:
-    import scipy.sparse  # late: costs a fifth of a second
-    import scipy.sparse.linalg  # late: costs a fifth of a second
-
     parts = [np.ascontiguousarray(x) for x in (data, indices, indptr)]
-    matrix = scipy.sparse.csr_matrix(tuple(parts), shape=(b.size, b.size))
+    matrix = scipy_sparse.csr_matrix(tuple(parts), shape=(b.size, b.size))
     matrix = (matrix.T if is_transposed else matrix).tocsc()
     with warnings.catch_warnings():
         # That a matrix is singular is seen in the result.
-        warnings.simplefilter("ignore", scipy.sparse.linalg.MatrixRankWarning)
-        solution = scipy.sparse.linalg.spsolve(matrix, np.asarray(b))
+        warnings.simplefilter("ignore", scipy_sparse_linalg.MatrixRankWarning)
+        solution = scipy_sparse_linalg.spsolve(matrix, np.asarray(b))
     return solution.astype(b.dtype)
 
 

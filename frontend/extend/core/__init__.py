@@ -127,7 +127,7 @@ def jaxprs_in_params(params: Mapping[str, Options]) -> Iterator[Jaxpr]:
     """Yields the jaxprs that parameters of an equation are or hold."""
     for value in params.values():
         for function in functions_in(value):
-            yield function.jaxpr
+            yield Jaxpr.of(function, is_called=True)
 
 
 def subjaxprs(jaxpr: Jaxpr) -> Iterator[Jaxpr]:

@@ -7,8 +7,8 @@ from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 
 from axir.dialect.core.annotations import UserObject
-from axir.dialect.core.state import around_trace, axes_in_scope, state, without_ambient_trace
-from axir.dialect.program.tracer import Trace
+from axir.dialect.core.state import around_trace, axes_in_scope, without_ambient_trace
+from axir.dialect.program.tracer import Trace, state
 
 
 class OpaqueTraceState:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import ArrayLike, UserObject
-from axir.dialect.core.array import ConcreteArray
+from axir.dialect.core.annotations import UserObject
+from axir.dialect.core.array import ArrayLike, ConcreteArray
 from axir.dialect.core.errors import DTypeError
 from axir.dialect.core.symbolic_dims import are_equal
 from axir.dialect.ops.elementwise import comparison

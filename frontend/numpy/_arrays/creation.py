@@ -12,8 +12,16 @@ import numpy as np
 
 from axir._devices.placement import device_put, laid_out, place_like
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import ArrayLike, DTypeLike, ShapeLike, UserObject
-from axir.dialect.core.array import Array, ConcreteArray, as_array, as_value, from_numpy, scalar
+from axir.dialect.core.annotations import DTypeLike, ShapeLike, UserObject
+from axir.dialect.core.array import (
+    Array,
+    ArrayLike,
+    ConcreteArray,
+    as_array,
+    as_value,
+    from_numpy,
+    scalar,
+)
 from axir.dialect.core.config import config
 from axir.dialect.core.errors import (
     ConcretizationTypeError,

@@ -8,14 +8,13 @@ import numpy as np
 
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import (
-    ArrayLike,
     DTypeLike,
     Options,
     ShapeLike,
     UserFunction,
     UserObject,
 )
-from axir.dialect.core.array import Array, from_numpy
+from axir.dialect.core.array import Array, ArrayLike, from_numpy
 from axir.dialect.core.errors import ConcretizationTypeError, ParameterError
 from axir.dialect.core.symbolic_dims import (
     SymbolicDim,

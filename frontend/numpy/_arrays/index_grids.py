@@ -7,8 +7,8 @@ from operator import index
 import numpy as np
 
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import ArrayLike, Options
-from axir.dialect.core.array import Array, from_numpy
+from axir.dialect.core.annotations import Options
+from axir.dialect.core.array import Array, ArrayLike, from_numpy
 from axir.dialect.core.errors import ParameterError
 from axir.dialect.core.symbolic_dims import as_extent, is_symbolic_dim
 from axir.dialect.ops.elementwise.family import full

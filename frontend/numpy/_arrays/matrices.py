@@ -8,8 +8,8 @@ from operator import index
 import numpy as np
 
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import ArrayLike, DTypeLike, UserObject
-from axir.dialect.core.array import Array, from_numpy
+from axir.dialect.core.annotations import DTypeLike, UserObject
+from axir.dialect.core.array import Array, ArrayLike, from_numpy
 from axir.dialect.core.errors import ShapeError
 from axir.dialect.core.symbolic_dims import is_open
 from axir.dialect.ops.elementwise.arithmetic import add

@@ -13,8 +13,8 @@ import ml_dtypes
 import numpy as np
 
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import ArrayLike, DTypeLike, Options, UserObject
-from axir.dialect.core.array import Array, ConcreteArray
+from axir.dialect.core.annotations import DTypeLike, Options, UserObject
+from axir.dialect.core.array import Array, ArrayLike, ConcreteArray
 from axir.dialect.core.errors import DTypeError, ParameterError
 from axir.dialect.core.extended_dtypes import extended, prng_key
 from axir.dialect.program.rules import Value

@@ -11,8 +11,8 @@ import builtins
 import numpy as np
 
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import ArrayLike, UserObject
-from axir.dialect.core.array import Array, ConcreteArray
+from axir.dialect.core.annotations import UserObject
+from axir.dialect.core.array import Array, ArrayLike, ConcreteArray
 from axir.dialect.core.errors import DTypeError, ParameterError
 from axir.dialect.ops.elementwise import arithmetic as lax
 from axir.dialect.ops.elementwise import comparison

@@ -13,8 +13,8 @@ from collections.abc import Callable, Collection
 import numpy as np
 
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import ArrayLike, UserFunction, UserObject
-from axir.dialect.core.array import ConcreteArray, Memories
+from axir.dialect.core.annotations import UserFunction, UserObject
+from axir.dialect.core.array import ArrayLike, ConcreteArray, Memories
 from axir.dialect.core.config import config
 from axir.dialect.core.numerics import ignore_floating_point_warnings, restore_warnings
 from axir.dialect.core.places import common_place, place_of_result, settled

@@ -13,7 +13,8 @@ import numpy as np
 
 from axir.custom_derivatives import SymbolicZero, custom_jvp
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import ArrayLike, UserFunction, UserObject
+from axir.dialect.core.annotations import UserFunction, UserObject
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.ops.elementwise import arithmetic as elementwise
 from axir.dialect.ops.elementwise import transcendental as lax
 from axir.dialect.ops.elementwise.arithmetic import add, div, is_finite, mul, neg, square, sub

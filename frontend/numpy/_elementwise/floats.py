@@ -6,7 +6,8 @@ import ml_dtypes
 import numpy as np
 
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import ArrayLike, UserObject
+from axir.dialect.core.annotations import UserObject
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import DTypeError
 from axir.dialect.ops.elementwise import arithmetic as lax
 from axir.dialect.ops.elementwise import comparison

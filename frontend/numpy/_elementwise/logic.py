@@ -11,8 +11,8 @@ from collections.abc import Callable
 import numpy as np
 
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import ArrayLike, Options, UserObject
-from axir.dialect.core.array import Array
+from axir.dialect.core.annotations import Options, UserObject
+from axir.dialect.core.array import Array, ArrayLike
 from axir.dialect.ops.elementwise import arithmetic as lax
 from axir.dialect.ops.elementwise import comparison
 from axir.dialect.ops.elementwise.conversion import convert_element_type, imag, real

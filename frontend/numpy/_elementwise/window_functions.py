@@ -7,8 +7,7 @@ from operator import index
 import numpy as np
 
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import ArrayLike
-from axir.dialect.core.array import Array, as_array
+from axir.dialect.core.array import Array, ArrayLike, as_array
 from axir.dialect.core.errors import ConcretizationTypeError, ShapeError
 from axir.dialect.ops.elementwise.arithmetic import abs as absolute
 from axir.dialect.ops.elementwise.arithmetic import div, mul, sub

@@ -8,7 +8,8 @@ from operator import index
 import numpy as np
 
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import ArrayLike, DTypeLike, UserObject
+from axir.dialect.core.annotations import DTypeLike, UserObject
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import ConcretizationTypeError, ParameterError
 from axir.dialect.program.rules import Value
 from axir.numpy._arguments.checks import canonical_axes

@@ -12,7 +12,8 @@ from operator import index
 
 import numpy as np
 
-from axir.dialect.core.annotations import ArrayLike, Axes, UserObject
+from axir.dialect.core.annotations import Axes, UserObject
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import AxisError, ConcretizationTypeError, ParameterError
 from axir.dialect.ops.elementwise.arithmetic import mul
 from axir.dialect.ops.fft.fourier_transform import MOST_AXES

@@ -9,7 +9,8 @@ import ml_dtypes
 import numpy as np
 
 from axir._transforms.vectorize import vmap
-from axir.dialect.core.annotations import ArrayLike, Options, UserFunction, UserObject
+from axir.dialect.core.annotations import Options, UserFunction, UserObject
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import ParameterError, ShapeError
 from axir.dialect.ops.elementwise.arithmetic import mul, sign
 from axir.dialect.ops.elementwise.transcendental import exp

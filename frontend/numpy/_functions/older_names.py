@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from functools import wraps
 
-from axir.dialect.core.annotations import ArrayLike, UserFunction, UserObject
+from axir.dialect.core.annotations import UserFunction, UserObject
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.program.rules import Value
 from axir.numpy._arrays.scalar_types import issubdtype
 from axir.numpy._reductions.cumulative import cumprod

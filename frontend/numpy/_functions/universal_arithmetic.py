@@ -12,7 +12,13 @@ from collections.abc import Callable
 import numpy as np
 
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import ArrayLike, Axes, DTypeLike, Options, UserObject
+from axir.dialect.core.annotations import (
+    Axes,
+    DTypeLike,
+    Options,
+    UserObject,
+)
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.dtypes import canonicalize_dtype
 from axir.dialect.core.errors import DTypeError
 from axir.dialect.ops.reductions.cumulative import cumlogsumexp, cummax, cummin

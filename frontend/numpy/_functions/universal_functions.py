@@ -7,6 +7,7 @@ Elsewhere: the elementwise functions of NumPy's that JAX offers as such objects
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from functools import partial
 from operator import index
@@ -14,10 +15,16 @@ from typing import TypeGuard
 
 import numpy as np
 
+from axir._later import later
 from axir._transforms.staging import eval_shape
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import ArrayLike, Axes, DTypeLike, UserFunction, UserObject
-from axir.dialect.core.array import ConcreteArray
+from axir.dialect.core.annotations import (
+    Axes,
+    DTypeLike,
+    UserFunction,
+    UserObject,
+)
+from axir.dialect.core.array import ArrayLike, ConcreteArray
 from axir.dialect.core.errors import IndexTypeError, ParameterError
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.shape.broadcasting import expand_dims
@@ -218,8 +225,6 @@ class ufunc:
 
     def _fold(self, x: Value, start: UserObject, mask: Value | None) -> Value:
         """Combines the slices along the first axis."""
-        from axir.lax import scan  # late: loops are loaded when a program uses one
-
         if start is None and not x.shape[0]:
             raise ParameterError(
                 f"jnp.{self.__name__}.reduce: there is no element, and the function has no "
@@ -236,7 +241,7 @@ class ufunc:
             combined = converted(self._call(total, element), x.dtype)
             return (combined if mask is None else select(takes_part, combined, total)), None
 
-        return scan(step, first, (x, mask))[0]
+        return later.scan(step, first, (x, mask))[0]
 
     def accumulate(
         self, a: ArrayLike, axis: UserObject = 0, dtype: DTypeLike = None, out: None = None
@@ -267,8 +272,6 @@ class ufunc:
             a, axis = array_argument(self.__name__, a).reshape(-1), 0
         if self._own["accumulate"] is not None:
             return self._own["accumulate"](a, axis=axis, dtype=dtype)
-        from axir.lax import scan  # late: loops are loaded when a program uses one
-
         array, elements = self._elements("accumulate", a, dtype)
         axis = canonical_axis(f"{self.__name__}.accumulate", axis, array.ndim)
         if self._evaluator is not None and _is_plain(elements):
@@ -282,7 +285,7 @@ class ufunc:
             combined = converted(self._call(total, element), x.dtype)
             return combined, combined
 
-        results = scan(step, x[0], x[1:])[1]
+        results = later.scan(step, x[0], x[1:])[1]
         return moveaxis(concatenate([x[:1], results]), 0, axis)
 
     def outer(self, A: ArrayLike, B: ArrayLike, /) -> UserObject:
@@ -350,8 +353,6 @@ class ufunc:
         return self._at_each(array, indices, b)
 
     def _at_each(self, array: Value, indices: UserObject, b: ArrayLike | None) -> Value:
-        from axir.lax import scan  # late: loops are loaded when a program uses one
-
         numbered = reshape(arange(array.size), array.shape)
         # A position out of bounds gets another position out of bounds.
         positions = numbered.at[indices].get(mode="fill", fill_value=array.size)
@@ -369,7 +370,7 @@ class ufunc:
         flat = reshape(array, (array.size,))
         if not flat.size or not positions.size:
             return array
-        result = scan(step, flat, (reshape(positions, (positions.size,)), second))[0]
+        result = later.scan(step, flat, (reshape(positions, (positions.size,)), second))[0]
         return reshape(result, array.shape)
 
     def reduceat(
@@ -429,8 +430,6 @@ class ufunc:
 
     def _fold_segments(self, x: Value, starts: Value) -> Value:
         """Combines segments along the first axis, all of them in one pass over it."""
-        from axir.lax import scan  # late: loops are loaded when a program uses one
-
         length = x.shape[0]
         if not starts.shape[0]:
             return x[:0]
@@ -445,12 +444,10 @@ class ufunc:
             return select(goes_on, combined, totals), None
 
         positions = arange(length, dtype=starts.dtype)
-        return scan(step, take(x, starts, axis=0), (positions, x))[0]
+        return later.scan(step, take(x, starts, axis=0), (positions, x))[0]
 
     def __reduce__(self) -> UserObject:
-        import axir.numpy  # late: the package that this is a part of
-
-        if getattr(axir.numpy, self.__name__, None) is self:
+        if getattr(sys.modules["axir.numpy"], self.__name__, None) is self:
             return _named, (self.__name__,)
         return object.__reduce__(self)
 
@@ -468,9 +465,7 @@ def _reduce_segments(
 
 def _named(name: str) -> UserObject:
     """Returns the object of a name, for copies and pickles."""
-    import axir.numpy  # late: the package that this is a part of
-
-    return getattr(axir.numpy, name)
+    return getattr(sys.modules["axir.numpy"], name)
 
 
 def _count(name: str, value: UserObject) -> int:

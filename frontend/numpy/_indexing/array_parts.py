@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from axir._devices.result_layouts import lies_where_told
-from axir.dialect.core.annotations import ArrayLike, IndexLike, Options, UserObject
+from axir.dialect.core.annotations import IndexLike, Options, UserObject
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.program.rules import Value
 
 from .index_update import apply, update

@@ -6,7 +6,8 @@ from operator import index
 
 import numpy as np
 
-from axir.dialect.core.annotations import ArrayLike, Axes, UserObject
+from axir.dialect.core.annotations import Axes, UserObject
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import ImmutableArrayError, ParameterError, ShapeError
 from axir.dialect.ops.shape.rearranging import reshape
 from axir.dialect.program.rules import Value

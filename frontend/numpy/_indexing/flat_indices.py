@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import ArrayLike, DTypeLike, UserFunction, UserObject
-from axir.dialect.core.array import Array
+from axir.dialect.core.annotations import DTypeLike, UserFunction, UserObject
+from axir.dialect.core.array import Array, ArrayLike
 from axir.dialect.core.errors import DTypeError, OutOfBoundsError, ParameterError
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.shape.concatenation import concatenate

@@ -13,8 +13,8 @@ from collections.abc import Callable
 import numpy as np
 
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import ArrayLike, IndexLike, UserObject
-from axir.dialect.core.array import ConcreteArray, from_numpy
+from axir.dialect.core.annotations import IndexLike, UserObject
+from axir.dialect.core.array import ArrayLike, ConcreteArray, from_numpy
 from axir.dialect.ops.elementwise import arithmetic as lax
 from axir.dialect.ops.elementwise import comparison
 from axir.dialect.ops.elementwise.conversion import convert_element_type

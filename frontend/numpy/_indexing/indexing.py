@@ -12,8 +12,8 @@ from types import EllipsisType
 import numpy as np
 
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import ArrayLike, IndexLike, UserObject
-from axir.dialect.core.array import ConcreteArray, Memories, from_numpy
+from axir.dialect.core.annotations import IndexLike, UserObject
+from axir.dialect.core.array import ArrayLike, ConcreteArray, Memories, from_numpy
 from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError
 from axir.dialect.core.places import common_place, place_of_part, place_of_result
 from axir.dialect.core.state import state

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from axir.dialect.core.annotations import ArrayLike, UserObject
+from axir.dialect.core.annotations import UserObject
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import (
     ImmutableArrayError,
     OutOfBoundsError,

@@ -10,8 +10,8 @@ import ml_dtypes
 import numpy as np
 
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import ArrayLike, UserObject
-from axir.dialect.core.array import ConcreteArray, from_numpy
+from axir.dialect.core.annotations import UserObject
+from axir.dialect.core.array import ArrayLike, ConcreteArray, from_numpy
 from axir.dialect.core.errors import ConcretizationTypeError, DTypeError, ParameterError, ShapeError
 from axir.dialect.core.symbolic_dims import as_extent, operation
 from axir.dialect.ops.elementwise import arithmetic as lax

@@ -6,14 +6,20 @@ functions themselves.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 
 import numpy as np
 
 from axir._arguments.tracebacks import leave_out_own_frames
 from axir._devices.placement import device_put
-from axir.dialect.core.annotations import ArrayLike, DTypeLike, Options, UserFunction, UserObject
-from axir.dialect.core.array import Array, ConcreteArray
+from axir.dialect.core.annotations import (
+    DTypeLike,
+    Options,
+    UserFunction,
+    UserObject,
+)
+from axir.dialect.core.array import Array, ArrayLike, ConcreteArray
 from axir.dialect.core.errors import ParameterError
 from axir.dialect.program.equation import Var
 from axir.dialect.program.rules import Value
@@ -274,9 +280,7 @@ def _contains(self: Value, element: ArrayLike) -> bool:
 
 def _array_namespace(self: Value, *, api_version: str | None = None) -> UserObject:
     """Returns the module `axir.numpy`, as the array API standard asks."""
-    import axir.numpy  # late: the module that this one is part of
-
-    return axir.numpy
+    return sys.modules["axir.numpy"]
 
 
 def _install_methods() -> None:

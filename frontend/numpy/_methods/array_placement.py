@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from axir._devices.sharding import Shard, Sharding, SingleDeviceSharding
+from axir._later import later
 from axir.dialect.core.annotations import Options, UserFunction, UserObject
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import AxirError, ConcretizationTypeError
@@ -38,9 +39,7 @@ def sharding(array: ConcreteArray) -> Sharding:
     """Tells how the array is spread over devices: as it was put there, else it lies on one."""
     place = array._device
     if place is not None and place.is_spread:
-        from axir._devices.partitions import sharding_of  # late: few ask for parts
-
-        return sharding_of(place)
+        return later.sharding_of(place)
     return getattr(array, "_sharding", None) or SingleDeviceSharding(_only_device(array))
 
 
@@ -59,12 +58,10 @@ def shards(array: ConcreteArray) -> list[Shard]:
 def global_shards(array: ConcreteArray) -> list[Shard]:
     """Returns the parts of the array that devices hold; parts in other processes have no data."""
     array.check_alive()
-    from axir._devices.partitions import shards_of  # late: few ask for parts
-
     parts = _parts(array)
     return [
         Shard(place, index, number, parts.get(place))
-        for place, index, number in shards_of(sharding(array), array.shape)
+        for place, index, number in later.shards_of(sharding(array), array.shape)
     ]
 
 

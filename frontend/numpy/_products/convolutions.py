@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import ArrayLike, DTypeLike, PrecisionLike
+from axir.dialect.core.annotations import DTypeLike, PrecisionLike
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import ParameterError
 from axir.dialect.core.symbolic_dims import symbolic_dim_bounds
 from axir.dialect.ops.convolution.conv_general_dilated import conv_general_dilated

@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 from axir.custom_derivatives import custom_jvp
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import ArrayLike, DTypeLike, PyTree
+from axir.dialect.core.annotations import DTypeLike, PyTree
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import ParameterError
 from axir.dialect.ops.elementwise.arithmetic import abs as absolute
 from axir.dialect.ops.elementwise.arithmetic import add, div, mul, rem, sign, sub

@@ -12,13 +12,14 @@ from collections.abc import Sequence
 from axir._devices.result_layouts import lies_where_told
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import (
-    ArrayLike,
     DTypeLike,
     PrecisionLike,
     UserFunction,
     UserObject,
 )
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import ParameterError
+from axir.dialect.core.late_modules import opt_einsum
 from axir.dialect.ops.contraction.dot_general import dot_general
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.reductions.reduce import reduce_or, reduce_sum
@@ -110,8 +111,6 @@ def einsum_path(
     >>> jnp.einsum_path("ij,jk,kl->il", x, x, x)[0]
     [(0, 1), (0, 1)]
     """
-    import opt_einsum  # late: it is slow to import
-
     subscripts, arrays = _arguments(subscripts, operands)
     values = [array_argument("einsum_path", x, i) for i, x in enumerate(arrays)]
     shapes = tuple([x.shape for x in values])
@@ -133,8 +132,6 @@ def _arguments(
         if not operands:
             raise ParameterError("jnp.einsum: there are no operands.", "Pass an array per term.")
         return subscripts, list(operands)
-    import opt_einsum  # late: it is slow to import
-
     interleaved = [subscripts, *operands]
     try:
         text, arrays = opt_einsum.parser.convert_interleaved_input(interleaved)
@@ -176,8 +173,6 @@ def _read(subscripts: str, shapes: Sequence[Shape]) -> tuple[list[str], str]:
     if is_spelled_out and len(terms) == len(shapes) and set(output) <= set(inputs) - {","}:
         if len(set(output)) == len(output):
             return terms, output
-    import opt_einsum  # late: it is slow to import
-
     try:
         inputs, output, _ = opt_einsum.parser.parse_einsum_input((subscripts, *shapes), shapes=True)
     except (ValueError, IndexError) as error:
@@ -223,8 +218,6 @@ def _plan(
     if len(shapes) <= 2 and optimize in _CHOICES:  # there is nothing to choose
         places = tuple(reversed(range(len(shapes))))
         return names, ((places, explicit.partition("->")[2]),)
-    import opt_einsum  # late: it is slow to import
-
     kept_shapes = [
         tuple([n for n, c in zip(shape, given, strict=True) if c in used])
         for shape, (given, used) in zip(shapes, names, strict=True)

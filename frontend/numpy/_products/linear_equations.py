@@ -11,7 +11,8 @@ import numpy as np
 
 from axir.custom_derivatives import custom_jvp
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import ArrayLike, PrecisionLike, PyTree, UserObject
+from axir.dialect.core.annotations import PrecisionLike, PyTree, UserObject
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import AxisError, MatrixShapeError, ParameterError
 from axir.dialect.core.symbolic_dims import is_open
 from axir.dialect.ops.elementwise.arithmetic import add, div, mul, sub

@@ -7,7 +7,8 @@ import math
 import numpy as np
 
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import ArrayLike, Options, UserObject
+from axir.dialect.core.annotations import Options, UserObject
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import MatrixShapeError, ParameterError
 from axir.dialect.ops.elementwise.arithmetic import abs as absolute
 from axir.dialect.ops.elementwise.arithmetic import div, mul

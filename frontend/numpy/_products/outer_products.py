@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from axir.dialect.core.annotations import ArrayLike
-from axir.dialect.core.array import ConcreteArray
+from axir.dialect.core.array import ArrayLike, ConcreteArray
 from axir.dialect.core.dtypes import is_inexact
 from axir.dialect.core.errors import ParameterError
 from axir.dialect.core.types import ShapedArray

@@ -8,8 +8,8 @@ from operator import index
 import numpy as np
 
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import ArrayLike, UserObject
-from axir.dialect.core.array import Array, as_array
+from axir.dialect.core.annotations import UserObject
+from axir.dialect.core.array import Array, ArrayLike, as_array
 from axir.dialect.core.errors import ParameterError, TracerArrayConversionError
 from axir.dialect.ops.elementwise.arithmetic import add, div, mul, neg, sub
 from axir.dialect.ops.elementwise.conversion import convert_element_type

@@ -10,8 +10,13 @@ import numpy as np
 
 from axir._devices.result_layouts import lies_where_told
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import ArrayLike, Axes, DTypeLike, PrecisionLike, UserObject
-from axir.dialect.core.array import ConcreteArray
+from axir.dialect.core.annotations import (
+    Axes,
+    DTypeLike,
+    PrecisionLike,
+    UserObject,
+)
+from axir.dialect.core.array import ArrayLike, ConcreteArray
 from axir.dialect.core.config import config
 from axir.dialect.core.errors import ParameterError, ShapeError
 from axir.dialect.ops.contraction.dot_general import dot_general

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import ArrayLike, Axes, DTypeLike, UserObject
+from axir.dialect.core.annotations import Axes, DTypeLike, UserObject
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import AxisError
 from axir.dialect.ops.elementwise.family import full
 from axir.dialect.ops.reductions import cumulative

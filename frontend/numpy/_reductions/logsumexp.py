@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import ArrayLike, Axes, UserObject
-from axir.dialect.core.array import ConcreteArray
+from axir.dialect.core.annotations import Axes, UserObject
+from axir.dialect.core.array import ArrayLike, ConcreteArray
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise import transcendental as lax
 from axir.dialect.ops.elementwise.arithmetic import abs as absolute

@@ -12,8 +12,13 @@ from typing import Literal, overload
 import numpy as np
 
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import ArrayLike, Axes, DTypeLike, UserFunction, UserObject
-from axir.dialect.core.array import ConcreteArray
+from axir.dialect.core.annotations import (
+    Axes,
+    DTypeLike,
+    UserFunction,
+    UserObject,
+)
+from axir.dialect.core.array import ArrayLike, ConcreteArray
 from axir.dialect.core.errors import ParameterError, ShapeError
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.arithmetic import div, mul, square, sub

@@ -7,7 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import ArrayLike, Axes, DTypeLike, UserObject
+from axir.dialect.core.annotations import Axes, DTypeLike, UserObject
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.ops.elementwise.arithmetic import div, sub
 from axir.dialect.ops.elementwise.comparison import eq, ne, select_n
 from axir.dialect.ops.elementwise.transcendental import sqrt

@@ -7,7 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import ArrayLike, Axes, UserObject
+from axir.dialect.core.annotations import Axes, UserObject
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import ParameterError
 from axir.dialect.ops.elementwise.comparison import eq, not_, select_n
 from axir.dialect.ops.reductions import arg_reduce

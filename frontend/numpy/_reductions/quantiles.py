@@ -11,8 +11,8 @@ import numpy as np
 
 from axir._devices.result_layouts import lies_where_told
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import ArrayLike, Axes, UserObject
-from axir.dialect.core.array import scalar
+from axir.dialect.core.annotations import Axes, UserObject
+from axir.dialect.core.array import ArrayLike, scalar
 from axir.dialect.core.errors import ParameterError, ShapeError
 from axir.dialect.ops.elementwise.arithmetic import add, ceil, clamp, div, floor, mul, sub
 from axir.dialect.ops.elementwise.comparison import eq, le, lt, ne, not_, or_, select_n

@@ -13,8 +13,8 @@ from collections.abc import Callable
 import numpy as np
 
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import ArrayLike, Axes, DTypeLike, UserObject
-from axir.dialect.core.array import ConcreteArray
+from axir.dialect.core.annotations import Axes, DTypeLike, UserObject
+from axir.dialect.core.array import ArrayLike, ConcreteArray
 from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError
 from axir.dialect.core.symbolic_dims import check_decided
 from axir.dialect.ops.elementwise.arithmetic import add, mul, sub

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from axir.dialect.core.annotations import ArrayLike, DTypeLike
+from axir.dialect.core.annotations import DTypeLike
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import ParameterError
 from axir.dialect.ops.indexing.static_slicing import slice as lax_slice
 from axir.dialect.ops.shape.rearranging import reshape, transpose

@@ -11,8 +11,8 @@ import numpy as np
 
 from axir._devices.result_layouts import lies_where_told
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import ArrayLike, DTypeLike, UserObject
-from axir.dialect.core.array import ConcreteArray, from_numpy
+from axir.dialect.core.annotations import DTypeLike, UserObject
+from axir.dialect.core.array import ArrayLike, ConcreteArray, from_numpy
 from axir.dialect.core.errors import (
     ConcretizationTypeError,
     DTypeError,

@@ -12,8 +12,14 @@ from operator import index
 import numpy as np
 
 from axir._devices.result_layouts import laid_out
-from axir.dialect.core.annotations import ArrayLike, Axes, Extent, Options, ShapeLike, UserObject
-from axir.dialect.core.array import ConcreteArray
+from axir.dialect.core.annotations import (
+    Axes,
+    Extent,
+    Options,
+    ShapeLike,
+    UserObject,
+)
+from axir.dialect.core.array import ArrayLike, ConcreteArray
 from axir.dialect.core.errors import AxisError, ParameterError, ShapeError
 from axir.dialect.core.symbolic_dims import (
     as_extent,

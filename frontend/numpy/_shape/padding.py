@@ -9,8 +9,8 @@ import numpy as np
 
 from axir._transforms.vectorize import vmap
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import ArrayLike, Options, UserFunction, UserObject
-from axir.dialect.core.array import ConcreteArray
+from axir.dialect.core.annotations import Options, UserFunction, UserObject
+from axir.dialect.core.array import ArrayLike, ConcreteArray
 from axir.dialect.core.errors import AxirError, ParameterError
 from axir.dialect.core.symbolic_dims import as_extent
 from axir.dialect.ops.elementwise.arithmetic import add, floor, mul, round, sub

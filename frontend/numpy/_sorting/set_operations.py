@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import ArrayLike, UserObject
+from axir.dialect.core.annotations import UserObject
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import ConcretizationTypeError, ParameterError
 from axir.dialect.core.symbolic_dims import as_extent, symbolic_dim_bounds
 from axir.dialect.ops.elementwise.arithmetic import sub

@@ -11,7 +11,8 @@ from operator import index
 import numpy as np
 
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import ArrayLike, Axes, DTypeLike, UserObject
+from axir.dialect.core.annotations import Axes, DTypeLike, UserObject
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import AxirError, DTypeError, ParameterError
 from axir.dialect.core.symbolic_dims import is_open, symbolic_dim_bounds
 from axir.dialect.ops.elementwise.arithmetic import add, sub

@@ -14,7 +14,8 @@ import numpy as np
 
 from axir._devices.result_layouts import laid_out, lies_where_told
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import ArrayLike, UserObject
+from axir.dialect.core.annotations import UserObject
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError
 from axir.dialect.core.symbolic_dims import as_extent
 from axir.dialect.ops.elementwise import arithmetic as lax

@@ -10,7 +10,8 @@ from axir import lax
 from axir._arguments.arguments import check_callable
 from axir._transforms.autodiff import value_and_grad
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import ArrayLike, Options, UserFunction
+from axir.dialect.core.annotations import Options, UserFunction
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError, TreeError
 from axir.dialect.program.rules import Value
 from axir.numpy._arguments.promotion import promote_inexact

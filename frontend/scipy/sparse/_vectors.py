@@ -12,8 +12,8 @@ import axir.numpy as jnp
 from axir import lax
 from axir._trees import tree
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import ArrayLike, PyTree, UserObject
-from axir.dialect.core.array import Array
+from axir.dialect.core.annotations import PyTree, UserObject
+from axir.dialect.core.array import Array, ArrayLike
 from axir.dialect.core.errors import MatrixShapeError, NonArrayArgumentError, ShapeError, TreeError
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.program.rules import Value

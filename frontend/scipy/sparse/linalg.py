@@ -17,7 +17,8 @@ from __future__ import annotations
 import axir.numpy as jnp
 from axir import lax
 from axir._trees import tree
-from axir.dialect.core.annotations import ArrayLike, PyTree, UserObject
+from axir.dialect.core.annotations import PyTree, UserObject
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.program.rules import Value
 
 from ._gmres import gmres

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 
 import axir.numpy as jnp
 from axir import random as axir_random
-from axir.dialect.core.annotations import ArrayLike, DTypeLike, IndexLike, UserObject
+from axir.dialect.core.annotations import DTypeLike, IndexLike, UserObject
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import ShapeError
 from axir.dialect.program.rules import Value
 from axir.numpy._arguments.promotion import promote_inexact

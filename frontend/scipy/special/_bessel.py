@@ -10,8 +10,7 @@ import numpy as np
 
 import axir.numpy as jnp
 from axir.custom_derivatives import custom_jvp
-from axir.dialect.core.annotations import ArrayLike
-from axir.dialect.core.array import ConcreteArray
+from axir.dialect.core.array import ArrayLike, ConcreteArray
 from axir.dialect.core.errors import ParameterError
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.arithmetic import abs as absolute

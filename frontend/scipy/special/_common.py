@@ -8,8 +8,8 @@ from typing import TypeGuard
 
 import numpy as np
 
-from axir.dialect.core.annotations import ArrayLike, HostArray, Options, UserObject
-from axir.dialect.core.array import ConcreteArray
+from axir.dialect.core.annotations import HostArray, Options, UserObject
+from axir.dialect.core.array import ArrayLike, ConcreteArray
 from axir.dialect.core.numerics import ignore_floating_point_warnings, restore_warnings
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.transcendental import scipy_function

@@ -7,7 +7,8 @@ import math
 from collections.abc import Callable
 
 from axir.custom_derivatives import SymbolicZero, custom_jvp
-from axir.dialect.core.annotations import ArrayLike, Axes, UserObject
+from axir.dialect.core.annotations import Axes, UserObject
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.ops.elementwise import transcendental as lax
 from axir.dialect.ops.elementwise.arithmetic import add, div, mul, neg, sub
 from axir.dialect.ops.elementwise.comparison import and_, eq, ge, gt, lt, not_, select_n

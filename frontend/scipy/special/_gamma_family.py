@@ -8,8 +8,10 @@ import operator
 
 import numpy as np
 
-from axir.dialect.core.annotations import ArrayLike, HostArray, UserObject
+from axir.dialect.core.annotations import HostArray, UserObject
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import ParameterError
+from axir.dialect.core.late_modules import scipy_special
 from axir.dialect.ops.elementwise.arithmetic import add, div, floor, mul, neg, sub
 from axir.dialect.ops.elementwise.arithmetic import max as larger
 from axir.dialect.ops.elementwise.arithmetic import min as smaller
@@ -313,9 +315,7 @@ def bernoulli(n: UserObject) -> Value:
     >>> bernoulli(1)
     Array([ 1. , -0.5], dtype=float32)
     """
-    import scipy.special  # late: costs a tenth of a second
-
     count = operator.index(n)
     if count < 0:
         raise ParameterError(f"bernoulli: n must be at least 0, but is {count}.")
-    return asarray(scipy.special.bernoulli(count)[: count + 1], dtype_argument("bernoulli", float))
+    return asarray(scipy_special.bernoulli(count)[: count + 1], dtype_argument("bernoulli", float))

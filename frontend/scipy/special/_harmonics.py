@@ -8,8 +8,8 @@ import operator
 import numpy as np
 
 import axir.numpy as jnp
-from axir.dialect.core.annotations import ArrayLike, UserObject
-from axir.dialect.core.array import ConcreteArray
+from axir.dialect.core.annotations import UserObject
+from axir.dialect.core.array import ArrayLike, ConcreteArray
 from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.transcendental import scipy_function

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from axir.dialect.core.annotations import ArrayLike
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.ops.elementwise.family import match_scalars
 from axir.dialect.ops.special import hypergeometric as lax
 from axir.dialect.program.rules import Value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import ArrayLike
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.special import integrals as lax
 from axir.dialect.program.rules import Value

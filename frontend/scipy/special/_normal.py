@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from axir.dialect.core.annotations import ArrayLike, UserObject
+from axir.dialect.core.annotations import UserObject
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.ops.elementwise.arithmetic import div, mul, neg, square, sub
 from axir.dialect.ops.elementwise.comparison import eq, gt, select_n
 from axir.dialect.ops.elementwise.transcendental import erfc, expm1, log, log1p

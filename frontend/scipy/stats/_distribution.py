@@ -12,7 +12,8 @@ import math
 from collections.abc import Callable, Sequence
 
 import axir.numpy as jnp
-from axir.dialect.core.annotations import ArrayLike, Returning
+from axir.dialect.core.annotations import Returning
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.program.rules import Value
 from axir.numpy._arguments.promotion import promote_inexact, require_real
 

@@ -9,7 +9,8 @@ from typing import TypeAlias
 import axir.numpy as jnp
 from axir import random
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import ArrayLike, ShapeLike, UserObject
+from axir.dialect.core.annotations import ShapeLike, UserObject
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError
 from axir.dialect.program.rules import Value
 from axir.numpy._arguments.promotion import array_argument, promote_inexact

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import axir.numpy as jnp
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import ArrayLike
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import ParameterError
 from axir.dialect.program.rules import Value
 from axir.lax import cummax, cummin

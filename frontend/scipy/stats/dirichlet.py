@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 
 import axir.numpy as jnp
-from axir.dialect.core.annotations import ArrayLike
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import ShapeError
 from axir.dialect.program.rules import Value
 from axir.numpy._arguments.promotion import promote_inexact, require_real

@@ -12,7 +12,7 @@ import math
 
 import axir.numpy as jnp
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import ArrayLike
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import DTypeError
 from axir.dialect.program.rules import Value
 from axir.numpy._arguments.promotion import promote_inexact, promote_numeric, require_real

@@ -8,7 +8,7 @@ Array(0.5, dtype=float32, weak_type=True)
 from __future__ import annotations
 
 import axir.numpy as jnp
-from axir.dialect.core.annotations import ArrayLike
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.program.rules import Value
 from axir.scipy.special import betaln, xlog1py
 

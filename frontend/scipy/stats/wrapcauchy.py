@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 
 import axir.numpy as jnp
-from axir.dialect.core.annotations import ArrayLike
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.program.rules import Value
 
 from ._distribution import Continuous

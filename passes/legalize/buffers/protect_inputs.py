@@ -8,7 +8,7 @@ from typing import ClassVar
 from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
-from axir.dialect.program.rules import HOST
+from axir.dialect.program.function_rules import HOST
 from axir.passes.framework.base import Pass
 from axir.passes.legalize.copies import copied, is_worth_a_kernel
 from axir.passes.legalize.rewriting import (

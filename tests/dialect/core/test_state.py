@@ -8,8 +8,15 @@ import pytest
 
 import axir
 import axir.numpy as jnp
-from axir.dialect.core.state import Change, attributed, outside_traces, state, within_scope
-from axir.dialect.program.named_axes import BatchFrame, batching_over, named_axis
+from axir.dialect.core.state import (
+    BatchFrame,
+    Change,
+    attributed,
+    outside_traces,
+    state,
+    within_scope,
+)
+from axir.dialect.program.named_axes import batching_over, named_axis
 
 
 def fields() -> dict[str, object]:

@@ -9,8 +9,8 @@ import pytest
 from support.op_cases import Case, cases_of, differences, read_only, values
 
 from axir.dialect.core.array import as_array
+from axir.dialect.core.state import BatchFrame
 from axir.dialect.ops import OPS
-from axir.dialect.program.named_axes import BatchFrame
 from axir.passes.transforms.vmap import batch, batch_function
 
 _SIZE = 3

@@ -27,7 +27,7 @@ from axir.dialect.ops.elementwise.family import instantiate
 from axir.dialect.program.derived_functions import derive
 from axir.dialect.program.function import Function
 from axir.dialect.program.function_tracing import trace_function
-from axir.dialect.program.primitive import Unsupported
+from axir.dialect.program.operation import Unsupported
 from axir.passes.transforms.jvp import jvp
 from axir.passes.transforms.linearize import linearize
 from axir.passes.transforms.transpose import transpose

@@ -21,8 +21,9 @@ from axir.dialect.ops.windows.sliding_windows import WINDOW_PARAMETERS, Window
 from axir.dialect.program.function import Function
 from axir.dialect.program.module_writer import embed_captures, write_module
 from axir.dialect.program.op_table import declare
+from axir.dialect.program.operation import Rules
 from axir.dialect.program.parameters import Unprinted, describe, fits, leaves
-from axir.dialect.program.primitive import Primitive, Rules
+from axir.dialect.program.primitive import Primitive
 from axir.dialect.text.module_reader import parse_module, read_module
 
 # Rules that get the parameters of the op as keyword arguments.

@@ -12,7 +12,7 @@ from axir.dialect.core import dtypes
 from axir.dialect.core.array import as_array
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops import OPS
-from axir.dialect.program.primitive import RULES, Unsupported
+from axir.dialect.program.operation import RULES, Unsupported
 
 
 @pytest.mark.parametrize("rule", RULES)

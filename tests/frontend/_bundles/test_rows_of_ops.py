@@ -17,7 +17,8 @@ from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.dimensions import Dimensions
 from axir.dialect.program.equation import Equation, MadeEquation, Var
 from axir.dialect.program.op_table import OPS
-from axir.dialect.program.primitive import Primitive, Sample
+from axir.dialect.program.operation import Sample
+from axir.dialect.program.primitive import Primitive
 
 NAMES = [name for name, primitive in OPS.items() if primitive.dimensions is not None]
 SAMPLES_OF_EACH = 12

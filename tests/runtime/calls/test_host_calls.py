@@ -14,7 +14,7 @@ from axir.dialect.core import dtypes
 from axir.dialect.core.array import as_array
 from axir.dialect.core.config import config
 from axir.dialect.core.types import ShapedArray
-from axir.dialect.program.rules import HostCall
+from axir.dialect.program.function_rules import HostCall
 from axir.runtime import HostCallError, Program, Target, compile_module, default_device
 
 DRIVERS = ("local-sync", "local-task")

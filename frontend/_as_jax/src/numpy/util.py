@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from axir.dialect.core.annotations import ArrayLike, UserObject
+from axir.dialect.core.annotations import UserObject
+from axir.dialect.core.array import ArrayLike
 from axir.dialect.program.rules import Value
 from axir.numpy import asarray, broadcast_arrays, complex64, result_type
 from axir.numpy._arguments.promotion import promote_arguments as promote_args

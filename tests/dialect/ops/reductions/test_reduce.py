@@ -15,6 +15,7 @@ import pytest
 import axir.passes.transforms.vmap
 from axir.dialect.core.array import Array, ConcreteArray, as_array, scalar
 from axir.dialect.core.errors import AxirError, AxisError, DTypeError, ParameterError, ShapeError
+from axir.dialect.core.state import BatchFrame
 from axir.dialect.core.symbolic_zeros import Zero
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise import arithmetic as elementwise
@@ -34,7 +35,6 @@ from axir.dialect.ops.reductions.reduce import (
 from axir.dialect.ops.reductions.variadic_reduce import reduce
 from axir.dialect.program.function import Function
 from axir.dialect.program.function_tracing import trace_function
-from axir.dialect.program.named_axes import BatchFrame
 from axir.passes.transforms.jvp import jvp
 
 MATRIX = as_array(np.arange(6, dtype=np.float32).reshape(2, 3))
