@@ -8,9 +8,10 @@ asks for this (`simplify.py`).
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from axir.dialect.ops.contraction.dot_general import dot_general
+from axir.dialect.ops.indexing.static_slicing import slice as slice_array
 from axir.dialect.ops.indexing.static_slicing import slice_in_dim
 from axir.dialect.ops.shape.broadcasting import broadcast_in_dim
 from axir.dialect.ops.shape.rearranging import reshape, transpose
@@ -18,7 +19,7 @@ from axir.dialect.program.dimensions import position_wise
 from axir.dialect.program.equation import Equation, Var
 from axir.dialect.program.function import Function
 from axir.dialect.program.rules import Value
-from axir.dialect.program.tracer import Trace
+from axir.dialect.program.tracer import Trace, Tracer
 from axir.dialect.program.walk import Environment, apply_equations
 
 # Operations between a diagonal and the arrays that it is taken of. Code that is written twice must
@@ -28,32 +29,32 @@ _REDUCTIONS = frozenset(f"reduce_{x}" for x in ("sum", "prod", "max", "min", "an
 
 
 class _Diagonal(NamedTuple):
-    """Elements `(start + k, second_start + k)` along two axes, for k below a count.
+    """Elements `(start + k, second_start + k)` along two axes, for k below `length`.
 
-    The diagonal has the place of the first axis, and the second one is dropped.
+    The diagonal takes the place of the first axis, and the second axis is dropped.
     """
 
     first: int
     second: int
     start: int
     second_start: int
-    count: int
+    length: int
 
     def between(self, first: int, second: int) -> _Diagonal:
         """Returns the same diagonal of an array in which its axes have other places."""
         if first < second:
             return self._replace(first=first, second=second)
-        return _Diagonal(second, first, self.second_start, self.start, self.count)
+        return _Diagonal(second, first, self.second_start, self.start, self.length)
 
     def shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """Returns the shape of the diagonal of an array of a shape."""
         found = [*shape]
-        found[self.first] = self.count
+        found[self.first] = self.length
         del found[self.second]
         return tuple(found)
 
     def axis(self, axis: int) -> int:
-        """Returns the place of an axis in the diagonal; that of the second axis is the first's."""
+        """Returns the place of an axis in the diagonal; the second one has the first's."""
         return self.first if axis == self.second else axis - (axis > self.second)
 
 
@@ -73,7 +74,7 @@ def shorten_diagonals(function: Function) -> Function:
         return function
     with Trace(function.name, "Simplify") as trace:
         inputs = [trace.add_input(v.type) for v in function.inputs]
-        captures = [trace.lift(x) for x in function.captured]
+        captures = cast("list[Tracer]", [trace.lift(x) for x in function.captured])
         environment = Environment.of(function, [*inputs, *captures])
 
         def bind(equation: Equation, operands: list[Value]) -> Value | list[Value]:
@@ -159,7 +160,7 @@ class _Shortener:
             raise _NoDiagonalError
         row = reshape(self.value(x), (*leading, rows * columns))
         first = diagonal.start * columns + diagonal.second_start
-        last = first + (diagonal.count - 1) * (columns + 1) + 1
+        last = first + (diagonal.length - 1) * (columns + 1) + 1
         return slice_in_dim(row, first, last, columns + 1, axis=len(leading))
 
 
@@ -194,9 +195,9 @@ def _of_broadcast(shortener: _Shortener, equation: Equation, diagonal: _Diagonal
     else:
         part = shortener.value(x)
         if diagonal.first in own:
-            part = _cut(part, diagonal.start, diagonal.count, own[diagonal.first])
+            part = _cut(part, diagonal.start, diagonal.length, own[diagonal.first])
         if diagonal.second in own:
-            part = _cut(part, diagonal.second_start, diagonal.count, own[diagonal.second])
+            part = _cut(part, diagonal.second_start, diagonal.length, own[diagonal.second])
         if diagonal.first in dims and diagonal.second in dims:
             dropped = diagonal.first if diagonal.second in own else diagonal.second
             part = reshape(
@@ -242,6 +243,25 @@ def _of_reshape(shortener: _Shortener, equation: Equation, diagonal: _Diagonal) 
     return reshape(part, diagonal.shape(after))
 
 
+def _of_slice(shortener: _Shortener, equation: Equation, diagonal: _Diagonal) -> Value:
+    """A part of the array along the two axes, without strides, and any part along others."""
+    [x] = equation.operands
+    starts = [*equation.params["start_indices"]]
+    limits = [*equation.params["limit_indices"]]
+    strides = [*(equation.params["strides"] or (1,) * x.type.ndim)]
+    if (strides[diagonal.first], strides[diagonal.second]) != (1, 1):
+        raise _NoDiagonalError
+    inner = diagonal._replace(
+        start=diagonal.start + starts[diagonal.first],
+        second_start=diagonal.second_start + starts[diagonal.second],
+    )
+    part = shortener.of(x, inner)
+    starts[diagonal.first], limits[diagonal.first] = 0, diagonal.length
+    for numbers in (starts, limits, strides):
+        del numbers[diagonal.second]
+    return slice_array(part, starts, limits, strides)
+
+
 def _of_product(shortener: _Shortener, equation: Equation, diagonal: _Diagonal) -> Value:
     """Rows of one operand times columns of the other, as a stack of dot products."""
     (contracted, batch) = equation.params["dimension_numbers"]
@@ -257,8 +277,8 @@ def _of_product(shortener: _Shortener, equation: Equation, diagonal: _Diagonal) 
         raise _NoDiagonalError
     rows, columns = free[0][first], free[1][second]
     return dot_general(
-        _cut(shortener.value(lhs), diagonal.start, diagonal.count, rows),
-        _cut(shortener.value(rhs), diagonal.second_start, diagonal.count, columns),
+        _cut(shortener.value(lhs), diagonal.start, diagonal.length, rows),
+        _cut(shortener.value(rhs), diagonal.second_start, diagonal.length, columns),
         **{
             **equation.params,
             "dimension_numbers": (contracted, ((*batch[0], rows), (*batch[1], columns))),
@@ -271,6 +291,7 @@ _RULES: dict[str, _Rule] = {
     "broadcast_in_dim": _of_broadcast,
     "dot_general": _of_product,
     "reshape": _of_reshape,
+    "slice": _of_slice,
     "squeeze": _of_reshape,
     "transpose": _of_transpose,
     **dict.fromkeys(_REDUCTIONS, _of_reduction),

@@ -109,7 +109,7 @@ class NativeExecutable:
         self._overtaking.is_due = True
 
     def serve_again(self, *, for_good: bool) -> None:
-        """Has calls end with what they begin; times them, unless no other program is faster."""
+        """Makes calls finish in this program; times them unless it serves permanently."""
         self._overtaking.is_due = False
         self._is_timed = self._may_last or not for_good
 

@@ -18,8 +18,8 @@ class CollapseSingleElements(Pass):
     """Makes scalars of arrays of one element by `tensor.collapse_shape`.
 
     The fact: IREE's conversion of StableHLO (`iree-stablehlo-to-iree-input`) computes elementwise
-    operations before the reshape of their operand. Where that reshape makes a scalar and something
-    else reads the result, the reader gets the array instead, of which there is no operation:
+    operations before the reshape of their operand. If that reshape makes a scalar and another
+    operation reads the result, the reader gets the array instead, and is no valid operation:
     "failed to legalize operation 'stablehlo.compare' that was explicitly marked illegal". IREE's
     earlier passes remove most such operations, unless they have moved one of them there last.
 
