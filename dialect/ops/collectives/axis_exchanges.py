@@ -83,7 +83,7 @@ def _ppermute_batch_named(
 
 
 def check_permutation(perm: Sequence[tuple[int, int]], size: int) -> None:
-    """Raises `ParameterError` unless all senders differ, and all receivers differ."""
+    """Raises `ParameterError` unless senders differ, receivers differ, and all are in range."""
     sources, destinations = [s for s, _ in perm], [d for _, d in perm]
     for what, indices in (("sources", sources), ("destinations", destinations)):
         if len(set(indices)) != len(indices):

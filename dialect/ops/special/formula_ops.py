@@ -24,7 +24,7 @@ def written(function: Traceable, formula: UserFunction) -> Traceable:
 
 
 def not_written(*operands: Value) -> NoReturn:
-    """Raises AssertionError: `written` replaces this builder of StableHLO by a formula."""
+    """Stands in for the builder of StableHLO, until `written` gives a formula."""
     raise AssertionError("replaced by the formula")
 
 
