@@ -14,7 +14,7 @@ from axir.dialect.program.rules import Value
 
 
 class ArgumentNumberError(ParameterError, TypeError):
-    """A derivative is asked by an argument that the call does not have."""
+    """A derivative is requested with respect to an argument that the call does not have."""
 
 
 def normalize_argnums(

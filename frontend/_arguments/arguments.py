@@ -1,4 +1,4 @@
-"""What all transformations do with a user's arguments: checking, flattening, tracing."""
+"""Processing of users' arguments by all transformations: checking, flattening, tracing."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from .leaks import check_leaks
 
 
 def check_callable(function: UserObject, transformation: str) -> None:
-    """Raises `TypeError` if what should be transformed is not callable."""
+    """Raises `TypeError` if the object to transform is not callable."""
     if not callable(function):
         raise NonArrayArgumentError(
             f"{transformation} takes a function, not {function!r} of type "
@@ -136,7 +136,7 @@ class FlatFunction:
         function: The user's function.
         in_tree: Structure of its arguments, as a tuple and a dict.
         has_aux: Whether it returns a pair with auxiliary data as second element.
-        given: By their number leaves of the arguments that are handed on as they are.
+        given: Leaves of the arguments that are passed on unchanged, by number.
 
     Attributes:
         out_tree: Structure of the function's result.

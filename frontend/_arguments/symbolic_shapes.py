@@ -1,4 +1,4 @@
-"""Shapes with symbolic dimensions: as texts, and what their names are in a call."""
+"""Shapes with symbolic dimensions: as texts, and the values of their names in a call."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def symbolic_shape(
 
     Args:
         shape_spec: Extents separated by commas, perhaps in parentheses: `b`, `2*b + 1`,
-            `floordiv(t, 2)`, `mod(t, 2)`, `max(b, t)`. `_` stands for the extent of `like` in its
-            place, `...` for those that are left.
+            `floordiv(t, 2)`, `mod(t, 2)`, `max(b, t)`. `_` stands for the extent of `like` at this
+            position, `...` for the remaining extents.
         constraints: Conditions on the names: `"b >= 8"`, `"mod(t, 4) == 0"`. They belong to the
             dimensions of this shape, so they apply to functions exported with it.
         scope: Constraints that several shapes share, and to which `constraints` are added. Those of
@@ -207,7 +207,7 @@ def _solution(extent: Extent, size: int, sizes: Mapping[str, int]) -> tuple[str,
 
 
 def rows_in(shapes: Sequence[Sequence[Extent]]) -> SymbolicDim | None:
-    """Returns the single name that stands first in some shapes and nowhere else; else None.
+    """Returns the single name that occurs only as the leading extent of shapes, or None.
 
     Such a dimension may be one of rows. Under constraints it is not, for then sizes matter.
 

@@ -72,7 +72,7 @@ def _of_user(error: BaseException) -> TracebackType | None:
 
 
 def _frames(traceback: TracebackType | None) -> Iterator[tuple[TracebackType, bool]]:
-    """Yields the frames of a traceback, and whether they are axir's or of what axir calls."""
+    """Yields the frames of a traceback, and whether they are of axir or of functions it calls."""
     is_own = False
     while traceback is not None:
         filename = traceback.tb_frame.f_code.co_filename

@@ -1,4 +1,4 @@
-"""What `importlib.metadata` tells of `jax` and `jaxlib` where axir stands in for them."""
+"""Metadata of `jax` and `jaxlib` for `importlib.metadata`, if axir stands in for them."""
 
 from __future__ import annotations
 

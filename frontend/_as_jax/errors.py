@@ -10,11 +10,11 @@ PAGE = "docs/libraries.md of axir tells which libraries run"
 
 
 class RealJaxLoadedError(AxirError, ImportError):
-    """JAX itself had been imported before axir was to stand in for it."""
+    """JAX itself was imported before `axir.as_jax`."""
 
 
 def _way_out(library: str) -> str:
-    """Returns what to do about a name that is missing."""
+    """Returns the way out for a missing name."""
     if not library:
         return (
             f"The names are those of JAX {JAX_VERSION}; {PAGE}. JAX itself runs where axir.as_jax "

@@ -1,6 +1,6 @@
-"""Names that axir has not: the error says which library asked for which.
+"""Errors for names that axir lacks: they name the library and the missing name.
 
-Modules under JAX's names are axir's own, so they get a `__getattr__` that is asked last.
+Modules under JAX's names are axir's own, so they get a `__getattr__` that is called last.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _IMPORT_FROM = dis.opmap["IMPORT_FROM"]
 
 
 def tell_what_is_missing(module: ModuleType, name: str) -> None:
-    """Has a module of axir's raise an error that names the module of JAX's it stands for.
+    """Makes an axir module raise errors with the name of the corresponding JAX module.
 
     So do the modules inside that it has as attributes.
 

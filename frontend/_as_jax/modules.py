@@ -50,7 +50,7 @@ EVERYTHING = DistributionFinder.Context()
 
 
 def own_name(name: str) -> str:
-    """Returns the name of the module that a name of JAX's stands for.
+    """Returns the axir module name for a JAX module name.
 
     >>> own_name("jax.numpy.linalg"), own_name("jax._src.core")
     ('axir.numpy.linalg', 'axir._as_jax.src.core')
@@ -136,7 +136,7 @@ class JaxFinder(DistributionFinder, Loader):
         return JaxModule() if spec.name == "jax" else None
 
     def exec_module(self, module: ModuleType) -> None:
-        """Puts axir's module where Python looks for the one that was asked for."""
+        """Installs axir's module under the requested name."""
         if not isinstance(module, JaxModule):
             name = module.__name__
             sys.modules[name] = importlib.import_module(own_name(name))
@@ -146,7 +146,7 @@ class JaxFinder(DistributionFinder, Loader):
     def find_distributions(
         self, context: DistributionFinder.Context = EVERYTHING
     ) -> Iterator[Distribution]:
-        """Yields the distributions that stand in for JAX's, if they are asked for."""
+        """Yields the replacements of JAX's distributions, if they are requested."""
         for name in ("jax", "jaxlib"):
             if context.name is None or context.name.lower() == name:
                 yield StandInDistribution(name)

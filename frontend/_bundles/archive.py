@@ -71,7 +71,7 @@ def write_archive(path: Path, entries: Mapping[str, Pieces]) -> None:
 
 
 def archive_bytes(entries: Mapping[str, Pieces]) -> bytes:
-    """Returns what `write_archive` would write."""
+    """Returns the bytes that `write_archive` would write."""
     file = io.BytesIO()
     _write(file, entries)
     return file.getvalue()
@@ -102,7 +102,7 @@ class Archive:
 
     Args:
         source: A file to map, or the content of one.
-        name: What to call it in errors.
+        name: Its name in errors.
 
     Attributes:
         entries: The contents by name.

@@ -36,7 +36,7 @@ class DependentRowsError(ShapeError):
 
 @derived
 def of_rows(function: Function, batch: Batch, count: Extent) -> Function:
-    """Returns the function of so many rows, of the function of one.
+    """Returns the function of a number of rows, made from the function of one row.
 
     Raises:
         DependentRowsError: if a result depends on rows but has no dimension for them.
@@ -57,7 +57,7 @@ def _none(values: Sequence[UserObject]) -> tuple[None, ...]:
 
 
 def type_of_rows(kind: ShapedArray, count: int) -> ShapedArray:
-    """Returns the type of so many rows."""
+    """Returns the type for a number of rows."""
     return kind.update(shape=(count, *kind.shape))
 
 
@@ -172,7 +172,7 @@ def run_rows(
 
 
 def pieces_of(count: int, sizes: Sequence[int]) -> Iterator[tuple[int, int, int]]:
-    """Yields first row, end and size of program for the calls that take so many rows together.
+    """Yields first row, end and program size of the calls that cover the rows.
 
     >>> list(pieces_of(10, (1, 4, 8))), list(pieces_of(3, (1, 4)))
     ([(0, 8, 8), (8, 10, 4)], [(0, 3, 4)])

@@ -22,7 +22,7 @@ class Bound(NamedTuple):
 
     Attributes:
         args: The first positional ones.
-        kwargs: Those by keyword.
+        kwargs: Keyword arguments.
     """
 
     args: tuple[UserObject, ...]

@@ -75,7 +75,7 @@ class Bundle(Mapping[str, Exported]):
 
     @property
     def versions(self) -> Mapping[str, str]:
-        """Versions of what wrote the file that it was opened from, by name; else nothing."""
+        """Versions of the software that wrote its file, by name; empty without a file."""
         return self._reader.manifest.versions if self._reader else {}
 
     def verify(self) -> None:
@@ -106,7 +106,7 @@ class Bundle(Mapping[str, Exported]):
         """Returns the bundle with an additional program for a machine.
 
         Args:
-            target: What to compile for. A program for the same target is replaced.
+            target: The target machine. A program for the same target is replaced.
             rows: Numbers of rows for functions with an open leading dimension, if they name none.
             debug_info: Whether the program holds the lines of the source that ops come from.
 
@@ -178,7 +178,7 @@ class Bundle(Mapping[str, Exported]):
         Args:
             name: The function; `export(..., updates=...)` said which results these are.
             *args: Its arguments.
-            **kwargs: Those by keyword.
+            **kwargs: Keyword arguments.
 
         Returns:
             Its results, and the bundle with the new parameters.

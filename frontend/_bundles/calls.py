@@ -91,7 +91,7 @@ class Calls(Facts):
         return 0
 
     def _arguments(self, key: Key) -> Sequence[Argument]:
-        """Returns the arguments with so many rows, or of these sizes."""
+        """Returns the types of the arguments for a number of rows, or for sizes."""
         own, batch = self.entry.signature.arguments, self.entry.batch
         if batch is None and self.entry.open is None:
             return own
@@ -110,7 +110,7 @@ class Calls(Facts):
         return self._run_key(self.key_of(values), values)
 
     def _run_key(self, key: Key, values: list[UserObject]) -> list[UserObject]:
-        """Calls the function with so many rows, or for sizes."""
+        """Calls the function for a number of rows, or for sizes."""
         batch = self.entry.batch
         if batch is None or any(type(x) is Tracer for x in values):
             return self._run(key, values)
@@ -130,7 +130,7 @@ class Calls(Facts):
         return compiled(self._taking_parameters(key), device_of(values)).run(given)
 
     def function_of(self, key: Key) -> Function:
-        """Returns the function of so many rows, or for sizes."""
+        """Returns the function for a number of rows, or for sizes."""
         if isinstance(key, tuple):
             made = instantiate_function(self.function, key)
             return with_captures(made, len(self.function.inputs), self.function.captured)
@@ -149,7 +149,7 @@ class Calls(Facts):
 def in_rows(
     values: Sequence[Argument], is_open: Sequence[bool], count: int
 ) -> tuple[Argument, ...]:
-    """Returns arguments or results with so many rows where they have any."""
+    """Returns arguments or results with a number of rows in place of open ones."""
     return tuple(
         Argument(v.name, type_of_rows(v.type, count)) if rows else v
         for v, rows in zip(values, is_open, strict=True)

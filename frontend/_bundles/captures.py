@@ -126,7 +126,7 @@ def parametrized(
 
 
 def _has_large_constants(function: Function) -> bool:
-    """Tells whether a function, such as one of a module, holds what should be parameters."""
+    """Tells whether a function, such as a module's, has constants that should be parameters."""
     values = [*function.outputs, *(x for e in function.equations for x in e.operands)]
     return any(
         isinstance(x, Literal) and x.type.size * x.type.dtype.itemsize > SMALL_BYTES for x in values
@@ -229,6 +229,6 @@ def without_parameters(function: Function, count: int) -> Function:
 
 
 def _content(x: ConcreteArray) -> tuple[UserObject, ...]:
-    """Returns what equal arrays have in common."""
+    """Returns a key that equal arrays share."""
     host = np.ascontiguousarray(words_of(x.host()))
     return x.type, hashlib.sha256(host.reshape(-1).view(np.uint8).data).digest()

@@ -86,7 +86,7 @@ class Exported(Calls):
 
     @property
     def __signature__(self) -> inspect.Signature:
-        """What `inspect` says of it: its positional arguments and those by keyword."""
+        """Its signature for `inspect`: positional and keyword arguments."""
         numbers: UserObject = self.in_tree.unflatten(range(self.in_tree.num_leaves))
         args, kwargs = numbers
         names: list[str] = []
@@ -404,8 +404,8 @@ class Exported(Calls):
     def save(self, path: str | Path) -> None:
         """Writes the function to a file.
 
-        The suffix says what: `.axir` a bundle, `.mlir` a module as text, `.mlirbc` the same as
-        MLIR bytecode. Readers see the whole file or none, also when writing fails.
+        The suffix selects the format: `.axir` a bundle, `.mlir` a module as text, `.mlirbc` the
+        same as MLIR bytecode. Readers see the whole file or none, also when writing fails.
 
         Raises:
             ParameterError: if the suffix is another one.
@@ -446,7 +446,7 @@ class Exported(Calls):
 
     @functools.cached_property
     def _flat_count(self) -> int:
-        """How many arguments there are if all are arrays, given by place; else -1."""
+        """The number of arguments if all are positional arrays; otherwise -1."""
         count = self.in_tree.num_leaves
         return count if self.in_tree == tree.structure(((0,) * count, {})) else -1
 

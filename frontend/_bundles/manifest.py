@@ -54,7 +54,7 @@ class Open:
     Attributes:
         symbols: Their names, in order.
         constraints: Conditions on them, as texts.
-        sizes: Those for which programs are made; none for any, as they come.
+        sizes: The sizes with compiled programs; empty to compile for each call's sizes.
     """
 
     symbols: tuple[str, ...]
@@ -111,7 +111,7 @@ class Manifest:
         programs: The compiled programs.
         module: The entry with the module.
         parameter_file: The entry with the parameters; None without parameters.
-        versions: What wrote it: `axir`, `compiler`.
+        versions: Versions of the writing software: `axir`, `compiler`.
         files: Size and SHA-256 of each entry but the manifest.
     """
 
@@ -208,7 +208,7 @@ def read_manifest(text: bytes, name: str) -> Manifest:
 
     Args:
         text: JSON.
-        name: What to call the bundle in errors.
+        name: Name of the bundle in errors.
 
     Raises:
         BundleVersionError: if a newer axir wrote it.

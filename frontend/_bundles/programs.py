@@ -1,8 +1,8 @@
 """Programs of a bundle: its functions compiled for machines, and which of them fits this one.
 
-A program for CPUs is one of a level of x86-64, of any CPU of an architecture (`generic`), or of
-those that have all features of the CPU that it was compiled on (`host`). IREE's binaries are read
-by the version that wrote them; with another one functions are compiled from the module again.
+A program for CPUs targets a level of x86-64, any CPU of an architecture (`generic`), or CPUs with
+all features of the CPU that it was compiled on (`host`). IREE's binaries are read by the version
+that wrote them; with another one functions are compiled from the module again.
 Elsewhere: compiling as such (`axir.runtime`).
 """
 
@@ -94,7 +94,7 @@ def compile_functions(
 
     Args:
         functions: By name.
-        target: What to compile for.
+        target: The target machine.
         file: Name of the program in the bundle.
         debug_info: Whether the program holds the lines of the source.
 

@@ -256,7 +256,7 @@ class Expressions:
         return self._functions[function]
 
     def _frozen(self, value: Param) -> Hashable:
-        """Returns what equal parameters have in common."""
+        """Returns a key that equal parameters share."""
         if isinstance(value, dict):
             return tuple((key, self._frozen(value[key])) for key in sorted(value))
         if isinstance(value, (tuple, list)):

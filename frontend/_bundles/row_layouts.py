@@ -1,6 +1,6 @@
-"""Where the rows of arrays lie, and where an op leaves them, as its rule `dimensions` tells.
+"""Positions of rows in arrays, and how an op moves them, by its rule `dimensions`.
 
-Elsewhere: the walk over a program (`row_proof.py`), and ops that are told which row they stand in
+Elsewhere: the walk over a program (`row_proof.py`), and ops that use row numbers
 (`row_numbers.py`).
 """
 
@@ -27,10 +27,10 @@ class Rows:
 
     Attributes:
         dimension: The dimension.
-        before: How many times the rows stand in it, one after the other; None if all places along
-            it hold the same.
-        numbered: Places along the last dimension at which the numbers of the rows are added to what
-            else the array holds.
+        before: The number of repetitions of the rows in it, one after the other; None if all
+            positions along it hold the same value.
+        numbered: Positions along the last dimension at which row numbers are added to the other
+            content.
     """
 
     dimension: int
@@ -53,7 +53,7 @@ class Own:
 
 @dataclass(frozen=True)
 class Mixed:
-    """A value in which rows meet, or that depends on how many there are.
+    """A value that combines rows, or depends on their number.
 
     Attributes:
         reason: Why, as a sentence.
@@ -119,13 +119,13 @@ def parts_of(
 
     Args:
         equation: The op.
-        dimensions: How its dimensions hang together.
+        dimensions: The factors of its dimensions.
         rows: Where its operands have rows.
         count: How many there are.
         new: In which dimension each result has rows though no operand has.
 
     Raises:
-        RefusedError: if a result has not what only one row gave it.
+        RefusedError: if a result combines several rows.
     """
     name = equation.primitive.name
     if dimensions.separate:

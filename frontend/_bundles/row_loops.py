@@ -1,4 +1,4 @@
-"""Loops and choices on the rows of arrays: what `row_proof.py` asks of them."""
+"""Loops and branches on the rows of arrays, for `row_proof.py`."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _while(walk: Walk, equations: Equations, operands: Sequence[Own]) -> list[St
 
 
 def _running(conditions: tuple[Function, Function]) -> int | None:
-    """Returns the number of the carried value that tells which rows still run, if there is one."""
+    """Returns the number of the carry that marks the running rows, if it exists."""
     found = set()
     for condition in conditions:
         if len(condition.equations) != 1:
@@ -137,7 +137,7 @@ def _rests(
 
     Args:
         walk: The walk.
-        running: Which carried value tells what still runs.
+        running: The carry that marks the running rows.
         consts: Operands of the body before those that are carried.
         carry: The initial carry.
         found: The results of the body.

@@ -1,7 +1,7 @@
-"""Arrays of a program that have rows, and those that number them, as in `x[arange(n), labels]`.
+"""Arrays of a program that have rows, or that number rows, as in `x[arange(n), labels]`.
 
-The numbers of rows may only say in which row something stands: a row that looks up its own number
-finds itself. Elsewhere: ops that know of no numbers of rows (`row_layouts.py`).
+Row numbers may be used only to address rows: a row that looks up its own number finds itself.
+Elsewhere: ops that know of no numbers of rows (`row_layouts.py`).
 """
 
 from __future__ import annotations
@@ -129,10 +129,10 @@ def numbered_results(
         equation: The op.
         operands: Its operands.
         count: How many rows there are.
-        found: Where the results have rows if the numbers are what else an array holds.
+        found: Where the results have rows if the numbers are ordinary content of an array.
 
     Raises:
-        RefusedError: if it does with them what no single row does.
+        RefusedError: if it uses them in a way that a single row cannot.
     """
     if _keeps_numbers(equation):
         ((operand,), (rows,)) = operands, found
@@ -147,7 +147,7 @@ def numbered_results(
 
 
 def looks_up(equation: Equation) -> bool:
-    """Tells whether an op reads or writes at places that its second operand tells."""
+    """Tells whether an op reads or writes at positions given by its second operand."""
     return equation.primitive.name == "gather" or equation.primitive.name in _SCATTERS
 
 

@@ -65,7 +65,7 @@ def read_tensors(memory: memoryview, name: str) -> dict[str, HostArray]:
 
     Args:
         memory: Its content.
-        name: What to call it in errors.
+        name: Its name in errors.
 
     Raises:
         BundleError: if it is not of the format.

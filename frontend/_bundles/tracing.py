@@ -75,7 +75,7 @@ def trace(
     Args:
         fun: The function, jitted or not.
         args: Arrays, or objects with a shape and a dtype, and the values of static arguments.
-        kwargs: Those by keyword.
+        kwargs: Keyword arguments.
         name: What to call it; by default its own name.
         updates: Names of parameters, or a prefix of several names, and the names of the results
             that are their new values.
@@ -340,6 +340,6 @@ def _rows(
 
 
 def _sized(x: ShapeDtypeStruct, count: int | None = None) -> ShapeDtypeStruct:
-    """Returns the type of so many rows, or of one without the dimension."""
+    """Returns the type for a number of rows, or for one row without the dimension."""
     shape = x.shape[1:] if count is None else (count, *x.shape[1:])
     return ShapeDtypeStruct(shape, x.dtype, weak_type=x.weak_type)

@@ -1,4 +1,4 @@
-"""Files of weights in the format of safetensors, which may stand beside a module.
+"""Weight files in the safetensors format, which may accompany a module.
 
 Elsewhere: which weights a module names (`axir.dialect.text.resources`).
 """

@@ -1,4 +1,4 @@
-"""What can be wrong with a checkpoint: a class each."""
+"""Errors of checkpoints: one class for each fault."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ class CheckpointError(AxirError):
 
 
 class CheckpointNotFoundError(CheckpointError, FileNotFoundError):
-    """A folder has no checkpoint, or none of the step that was asked for."""
+    """A folder has no checkpoint, or no checkpoint of the requested step."""
 
 
 class CheckpointExistsError(CheckpointError, FileExistsError):
@@ -26,7 +26,7 @@ class CheckpointLeafError(CheckpointError, TypeError):
 
 
 class CheckpointTreeError(CheckpointError, ValueError):
-    """A checkpoint holds another tree than the one that is asked for."""
+    """A checkpoint holds another tree than the requested one."""
 
 
 class CheckpointVersionError(CheckpointError, ValueError):

@@ -35,8 +35,8 @@ class Files:
     """The files of one checkpoint.
 
     Args:
-        folder: Where they are.
-        manifest: What should be in them.
+        folder: Their folder.
+        manifest: Their expected contents.
     """
 
     def __init__(self, folder: Path, manifest: Manifest):

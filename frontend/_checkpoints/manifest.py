@@ -206,7 +206,7 @@ def _read_piece(entry: UserObject, shape: tuple[int, ...]) -> Piece:
 
 
 def common_bounds(one: Bounds, other: Bounds) -> Bounds | None:
-    """Returns what two parts of an array have in common, None if that is nothing.
+    """Returns the overlap of two parts of an array, None if it is empty.
 
     >>> common_bounds(((0, 4),), ((2, 9),)), common_bounds(((0, 2),), ((2, 4),))
     (((2, 4),), None)

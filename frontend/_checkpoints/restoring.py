@@ -38,7 +38,7 @@ def restore(
     written: arrays come back on any number of devices. The data are checked.
 
     Args:
-        folder: Of the training run; see `save`.
+        folder: Folder of the training run; see `save`.
         like: A tree of the same structure: arrays, `ShapeDtypeStruct`s, numbers. The result has its
             structure, with arrays of the same shardings. Without it, the result has the saved
             containers, and dictionaries in place of unknown classes.
@@ -96,7 +96,7 @@ def verify(folder: str | os.PathLike[str], step: int | None = None) -> int:
     """Reads a whole checkpoint, and raises an error if a part is damaged.
 
     Args:
-        folder: Of the training run; see `save`.
+        folder: Folder of the training run; see `save`.
         step: The step; the last one by default.
 
     Returns:

@@ -32,8 +32,8 @@ def save(
 ) -> Path:
     """Saves a tree of arrays as a step of a training run, and waits until it is on the disk.
 
-    The step appears in the folder when all of it is written; until then, and if anything fails,
-    the folder is as it was. Each process writes the parts that its devices hold; for arrays on
+    The step appears in the folder when it is completely written; until then, and after a failure,
+    the folder is unchanged. Each process writes the parts that its devices hold; for arrays on
     devices of a single process, process 0 writes its own. All processes must see the same folder.
 
     Args:
@@ -74,7 +74,7 @@ def save_async(
     at a time: a second one waits for the first, and raises its error if it was not raised yet.
 
     Args:
-        folder: Of the training run.
+        folder: Folder of the training run.
         tree: A tree of arrays.
         step: The number of the step.
         keep: How many steps remain; None for all.

@@ -1,4 +1,4 @@
-"""How elements are stored: in dtypes that files of tensors have, and back.
+"""Conversion of elements to dtypes that tensor files support, and back.
 
 Complex numbers are stored as pairs, random keys as words, and arrays of less common dtypes as
 bytes.
@@ -33,7 +33,7 @@ def to_stored(host: HostArray) -> HostArray:
 
 
 def from_stored(stored: HostArray, dtype: AnyDtype) -> HostArray:
-    """Returns what `to_stored` has made an array of; a view if it can be."""
+    """Inverts `to_stored`; returns a view if possible."""
     if dtypes.is_key(dtype):
         return keys_of(stored, dtype)
     if stored.dtype == dtype:

@@ -23,8 +23,9 @@ _CONTROL_FLOW = frozenset(("cond", "scan", "while"))
 def updates_in_place(function: Function, result: int, argument: Var) -> bool:
     """Tells whether a result is a large argument with some elements changed.
 
-    Only of functions that cannot fail half way: a call that fails leaves the state as it was, so
-    one that calls functions of the user's, or takes memory as it runs, writes to fresh memory.
+    Only functions that cannot fail half way qualify, because a failed call must leave the state
+    unchanged. A function that calls users' functions, or allocates memory as it runs, writes to
+    fresh memory.
     """
     if _may_fail(function):
         return False

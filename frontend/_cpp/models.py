@@ -213,7 +213,7 @@ class ModelBuilder:
 
 
 def _short_paths(labels: Sequence[str], replaced: Sequence[bool]) -> list[str]:
-    """Returns the paths of results, without what all share that replace no state.
+    """Returns the paths of results, without the prefix shared by all results that replace no state.
 
     Of `(params, {"loss": loss})` the loss is called `loss` if the parameters are state.
     """

@@ -1,4 +1,4 @@
 """Placement of arrays, types of arrays, and devices.
 
-Private: public names stand in `axir`.
+Private: public names are in `axir`.
 """

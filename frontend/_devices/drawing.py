@@ -20,7 +20,7 @@ def drawing_of(shape: Sequence[int], sharding: Sharding) -> str:
 
     Args:
         shape: Shape of the array, of one or two dimensions.
-        sharding: How it is spread. Devices of an abstract mesh have the numbers of their places.
+        sharding: Its sharding. Devices of an abstract mesh have the numbers of their places.
 
     Raises:
         ParameterError: for other numbers of dimensions.

@@ -1,4 +1,4 @@
-"""What axir runs on: versions of packages, and devices."""
+"""The environment: versions of packages, and devices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From meshes and specifications, as users name them, to those that ops hold."""
+"""Conversion of users' meshes and specifications to the parameters of ops."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def mesh_axes(mesh: Mesh | AbstractMesh) -> MeshAxes:
 def device_numbers(mesh: Mesh | AbstractMesh) -> DeviceNames:
     """Returns the device numbers in ops, in the order of a mesh; none if it is abstract.
 
-    Those of the default platform are numbers, others have names such as `vulkan:0`.
+    Devices of the default platform are numbers, others have names such as `vulkan:0`.
     """
     if not isinstance(mesh, Mesh):
         return ()

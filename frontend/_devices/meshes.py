@@ -44,7 +44,7 @@ class AbstractDevice:
 
 
 class _Axes:
-    """Named axes and their extents: what both kinds of meshes are."""
+    """Named axes and their extents, shared by both kinds of meshes."""
 
     axis_names: tuple[Hashable, ...]
     axis_sizes: tuple[int, ...]

@@ -1,4 +1,4 @@
-"""How arrays are spread over meshes: `PartitionSpec` and `NamedSharding`."""
+"""Shardings of arrays over meshes: `PartitionSpec` and `NamedSharding`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class MissingMeshError(ParameterError, RuntimeError):
 
 
 class UnreducedKind(enum.Enum):
-    """How the parts of an array come together that lie along unreduced axes of a mesh."""
+    """How the parts of an array along unreduced mesh axes are combined."""
 
     sum = 1
     max = 2
@@ -57,7 +57,7 @@ class PartitionSpec:
             dimension that is whole; dimensions at the end may be left out.
         unreduced: Names of axes along which parts are yet to be summed.
         reduced: Names of axes along which they have been.
-        unreduced_kind: How parts come together; only sums do.
+        unreduced_kind: How parts are combined: only by sums.
 
     Raises:
         ParameterError: for another kind.
@@ -89,7 +89,7 @@ class PartitionSpec:
 
     @property
     def unreduced_kind(self) -> UnreducedKind | None:
-        """How parts come together along unreduced axes; None without such axes."""
+        """How parts are combined along unreduced axes; None without such axes."""
         return UnreducedKind.sum if self.unreduced else None
 
     def update(self, **changes: UserObject) -> PartitionSpec:
@@ -268,7 +268,7 @@ class NamedSharding(Sharding):
 
     @functools.cached_property
     def placement(self) -> Placement:
-        """Where the parts of arrays lie, as programs need to know it."""
+        """The placement of the parts of arrays, in the form that programs need."""
         layout = [self.spec.names_of(d) for d in range(len(self.spec))]
         return Placement(tuple(self.devices.flat), self.mesh.shape_tuple, layout, self)
 

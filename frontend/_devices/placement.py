@@ -159,7 +159,7 @@ def put(value: Array, place: Sharding, what: str) -> Array:
     Args:
         value: The array.
         place: The sharding.
-        what: The function that is asked for it, for errors.
+        what: Name of the function in errors.
 
     Raises:
         ShapeError: if arrays of this shape cannot be spread so.
@@ -185,7 +185,7 @@ def laid_out(x: Array, what: str, out_sharding: UserObject) -> Array:
 
     Args:
         x: The array.
-        what: The function that makes it, for errors.
+        what: Name of the function in errors.
         out_sharding: A sharding, or a specification for the mesh in use; None leaves the array.
 
     Raises:
@@ -220,7 +220,7 @@ def place_like(a: UserObject, shape: tuple[int, ...]) -> Sharding | None:
 
 
 def constrained(value: Value, place: NamedSharding) -> Value:
-    """Returns a value of a program, which says from now on that it lies where a sharding says."""
+    """Returns a value of a program with a sharding constraint."""
     mesh = place.mesh
     layout = open_layout_of(place.spec, value.ndim)
     return sharding_constraint(value, mesh_axes(mesh), layout, device_numbers(mesh))

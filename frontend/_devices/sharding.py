@@ -18,7 +18,7 @@ MEMORY_KIND = "device"
 
 
 class Sharding:
-    """How an array is spread over devices; the base of all kinds."""
+    """The sharding of an array over devices; the base class of all kinds."""
 
     @property
     def _device_assignment(self) -> tuple[Device, ...]:
@@ -145,7 +145,7 @@ class SingleDeviceSharding(Sharding):
 
 @dataclass(frozen=True)
 class Shard:
-    """What one device holds of an array.
+    """One device's part of an array.
 
     Attributes:
         device: The device.

@@ -1,4 +1,4 @@
-"""What both ways of importing share: the packages that they need, and functions from their text."""
+"""Shared by both ways of importing: the required packages, and functions from their text."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def told(
 
     Args:
         what: The operation, as errors name it.
-        way_out: What to do about it.
+        way_out: The way out in the error.
         read: Reads it.
         said: The package's output so far, for errors that it raises without a reason.
 

@@ -26,7 +26,7 @@ class Integers(NamedTuple):
         scale: The name of the scales.
         zero: The name of the zero points; none if they are 0.
         axis: Along which axis these change.
-        block: How many neighbours along it share one; 0 if each has its own.
+        block: The number of neighbours along it that share one; 0 if each has its own.
     """
 
     name: str
@@ -84,7 +84,7 @@ class Graph:
 
     @cached_property
     def _wider(self) -> dict[int, int]:
-        """Types of integers that torch-mlir does not convert to, and those that have them."""
+        """Integer types that torch-mlir does not convert to, and the wider types used instead."""
         proto = self._onnx.TensorProto
         names = {
             "INT2": "INT8", "INT4": "INT8", "UINT2": "UINT8", "UINT4": "UINT8",
@@ -197,7 +197,7 @@ class Graph:
         return known is not None and not known.astype(np.int64).any()
 
     def dequantize(self, x: Integers, output: str = "") -> str:
-        """Writes the numbers that integers stand for."""
+        """Writes the numbers represented by integers."""
         single = self._onnx.TensorProto.FLOAT
         kind = self.kind(x.scale) or single
         # Half precision has no large integers: the product is rounded to it.
@@ -208,12 +208,12 @@ class Graph:
         return self.cast(self.write("Mul", numbers, self.cast(scale, single)), kind, output)
 
     def quantize(self, x: str, like: Integers, kind: int, output: str) -> None:
-        """Writes the integers that stand for numbers."""
+        """Writes the integers that represent numbers."""
         scale = self.spread(like.scale, x, like.axis, like.block)
         self.round(self.write("Div", x, scale), x, like, kind, output)
 
     def round(self, scaled: str, x: str, like: Integers, kind: int, output: str) -> None:
-        """Writes the integers that stand for numbers which were divided by their scale."""
+        """Writes the integers that represent numbers already divided by their scale."""
         helper = self._onnx.helper
         number = self._onnx.TensorProto.FLOAT
         if self.kind(like.scale) not in (0, number):

@@ -50,7 +50,7 @@ def _lowered(program: UserObject, weights: _Weights, said: list[str]) -> UserObj
     Args:
         program: The program.
         weights: Its tensors.
-        said: Gets what torch-mlir says of errors, which it would print.
+        said: Receives torch-mlir's error messages instead of printing them.
     """
     fx = needed("torch_mlir.fx", _EXTRA)
     importer = needed("torch_mlir.extras.fx_importer", _EXTRA)
@@ -155,7 +155,7 @@ def _numbered(flags: Sequence[bool]) -> list[int | None]:
 
 
 def read_torch(path: Path, name: str, shapes: Mapping[str, Sequence[Extent]]) -> Exported:
-    """Returns what `torch.export.save` wrote as a function."""
+    """Returns a file of `torch.export.save` as a function."""
     torch = needed("torch", _EXTRA)
     needed("torch_mlir", _EXTRA)
     path.open("rb").close()  # a file that is missing is no fault of the model

@@ -1,4 +1,4 @@
-"""What `axir.profiler` is made of: files of timelines and of memory, a server, files read back.
+"""Parts of `axir.profiler`: files of timelines and of memory, a server, reading files.
 
 Elsewhere: the timeline itself (`dialect/core/timeline.py`).
 """

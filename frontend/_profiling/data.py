@@ -23,10 +23,10 @@ class ProfileEvent:
     """Something that went on.
 
     Attributes:
-        name: What.
+        name: Its name.
         start_ns: When it began, in nanoseconds from the beginning of the trace.
         duration_ns: How long it took, in nanoseconds.
-        stats: What else is known of it: pairs of a name and a value.
+        stats: Further data: pairs of a name and a value.
     """
 
     name: str
@@ -60,7 +60,7 @@ class ProfilePlane:
     Attributes:
         name: Which they are.
         lines: The threads.
-        stats: What else is known: pairs of a name and a value.
+        stats: Further data: pairs of a name and a value.
     """
 
     name: str
@@ -117,7 +117,7 @@ class ProfileData:
 
         Args:
             content: The bytes.
-            name: What to call them in an error.
+            name: Their name in errors.
 
         Raises:
             ProfileError: if they are no trace, or damaged.

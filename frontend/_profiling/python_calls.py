@@ -1,7 +1,7 @@
 """Calls of Python functions, put on the timeline by the interpreter's own hook.
 
-Every call and return of every thread is seen, which slows Python down several times: the reason why
-it is done only if asked for.
+Every call and return of every thread is recorded. This slows Python down several times, so it is
+done only on request.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class PythonCalls:
         self._open = threading.local()
 
     def begin(self) -> None:
-        """Looks at the calls of this thread, and of those that start from now on."""
+        """Records the calls of this thread, and of threads that start from now on."""
         threading.setprofile(self._see)
         sys.setprofile(self._see)
 

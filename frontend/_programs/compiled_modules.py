@@ -71,7 +71,7 @@ def open_module(path: str | Path, text: bytes | None = None) -> tuple[UserObject
     """Reads a module.
 
     Args:
-        path: The file, or what to call it if its content is given.
+        path: The file, or its name for messages if its content is given.
         text: The content.
 
     Returns:
@@ -136,7 +136,7 @@ def compile_saved(module: UserObject, dialect: str, target: Target, name: str) -
     Args:
         module: All its public functions can be called in the program.
         dialect: `jaxpr` or `stablehlo`.
-        target: What to compile for.
+        target: The target machine.
         name: Name of the program in messages.
 
     Raises:
@@ -178,7 +178,7 @@ class Program:
     """A compiled module on a device; calling it calls its only function, or `main`.
 
     Attributes:
-        signatures: What can be called, by name.
+        signatures: The functions that can be called, by name.
         device: Where it runs.
     """
 
@@ -196,7 +196,7 @@ class Program:
 
     @property
     def main(self) -> str:
-        """The function that is meant where none is named: the only one, or `main`."""
+        """The default function: the only one, or `main`."""
         return next(iter(self.signatures)) if len(self.signatures) == 1 else "main"
 
     def signature(self, name: str | None = None) -> Signature:
@@ -274,11 +274,11 @@ def open_program(
         device: Platform to run on; by default the one that a `.vmfb` was compiled for, else the
             default device's.
         opt_level: How hard to optimize a module that is compiled here.
-        marks_dispatches: Whether the program tells of its dispatches; see `axir.profiler`.
+        marks_dispatches: Whether the program reports its dispatches; see `axir.profiler`.
 
     Raises:
         OSError: if the file cannot be read.
-        ParameterError: if dispatches are to be told of by a program that is compiled already.
+        ParameterError: if dispatches are requested from a program that is compiled already.
         LoadError: if a `.vmfb` is damaged, or made for another device.
         ParseError, VerificationError, CompileError: as for `compile_saved`.
     """

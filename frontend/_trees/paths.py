@@ -1,4 +1,4 @@
-"""Where the leaves of a tree are: paths, made of keys, and flattening with them.
+"""Positions of leaves in a tree: paths, made of keys, and flattening with paths.
 
 A path is a tuple with a key for each container on the way. Elsewhere: flattening without paths, and
 registration of classes (`tree.py`).

@@ -37,7 +37,7 @@ class Dispatch(NamedTuple):
         name: Its name in the compiler.
         lines: `file:line` of the operations it computes, the most informative first.
         times: How often it runs in a call.
-        seconds: How long that takes in all, with 10 to 15 us each for looking.
+        seconds: The total time, including 10 to 15 us of overhead for each.
     """
 
     name: str

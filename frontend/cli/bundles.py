@@ -1,4 +1,4 @@
-"""Bundles on the command line: which function is meant, how many rows, and modules of functions.
+"""Bundles on the command line: choice of the function, numbers of rows, and modules of functions.
 
 Elsewhere: bundles as such (`frontend/_bundles/`).
 """
@@ -164,7 +164,7 @@ def annotated_module(functions: Mapping[str, Exported]) -> UserObject:
 
 
 def chosen(functions: Mapping[str, UserObject], name: str | None) -> str:
-    """Returns the name of the function that is meant: the one named, the only one, or `main`.
+    """Returns the name of the selected function: the named one, the only one, or `main`.
 
     Raises:
         ParameterError: if the function does not exist, or several and none is named.
@@ -282,9 +282,10 @@ def changed_bundle(
     Args:
         bundle: The bundle.
         name: The function.
-        new_name: What to call what became of it; by default it takes its place.
-        module: What `module_of_function` made of it, changed. `main` is the function; others are
-            added to the bundle. Arguments with the names and types of parameters are parameters.
+        new_name: Name of the changed function; by default it replaces the old one.
+        module: The module made by `module_of_function`, after changes. `main` is the function;
+            others are added to the bundle. Arguments with the names and types of parameters are
+            parameters.
     """
     functions, found = read_module(module), signatures(module)
     made: dict[str, Exported] = {}

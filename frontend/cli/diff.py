@@ -76,7 +76,7 @@ def _functions(one: Bundle, other: Bundle) -> dict[str, list[str]]:
 
 
 def _presence(one: Mapping[str, Options], other: Mapping[str, Options]) -> dict[str, list[str]]:
-    """Returns what only one of them has."""
+    """Returns the names that only one of them has."""
     found = {name: ["only in the first"] for name in one if name not in other}
     found.update({name: ["only in the second"] for name in other if name not in one})
     return found

@@ -1,4 +1,4 @@
-"""`axir info`, `axir cache`, `axir passes`: what there is on this machine and in axir."""
+"""`axir info`, `axir cache`, `axir passes`: data about this machine and about axir."""
 
 from __future__ import annotations
 

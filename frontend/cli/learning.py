@@ -1,4 +1,4 @@
-"""Losses of saved functions, and steps that go down their gradients: what `axir grad` adds to them.
+"""Losses of saved functions, and gradient steps, for `axir grad`.
 
 Elsewhere: gradients themselves, which are a pass (`transforms.py`).
 """

@@ -198,7 +198,7 @@ class _Source:
     def run(
         self, stages: tuple[Pass, ...], prints_all: bool, printed: tuple[str, ...], timing: bool
     ) -> None:
-        """Runs passes, which work on `main`: the function that is meant is called so meanwhile."""
+        """Runs passes, which work on `main`; the selected function has this name meanwhile."""
         name = self._name
         if self._bundle is None and any(takes_jaxpr(stage.name) for stage in stages):
             public = signatures(self.module)
@@ -212,7 +212,7 @@ class _Source:
             swap_with_main(self.module, str(name))
 
     def write_bundle(self, dialect: str, output: Path) -> None:
-        """Writes a bundle, with what became of the function."""
+        """Writes a bundle with the changed function."""
         if dialect != "jaxpr" or self._bundle is None:
             raise JobError(f"{output}: a bundle holds a module of jaxpr, not of {dialect}.")
         made = self._bundle
@@ -247,7 +247,7 @@ def run_stages(
     printed: tuple[str, ...] = (),
     timing: bool = False,
 ) -> None:
-    """Runs passes, which keep the names of arguments; prints what those named have made."""
+    """Runs passes, keeps the names of arguments, and prints the results of selected passes."""
     wrapped = [_Stage(stage, prints_all or stage.name in printed) for stage in stages]
     for stage in wrapped:
         # MLIR's report names a pass by this.

@@ -31,7 +31,7 @@ from .opt import run_stages, write_module
 
 
 def _transform_options(command: UserObject) -> UserObject:
-    """Gives a verb the options of choosing a function, and of what to write."""
+    """Gives a verb the options for the function and the output."""
     for option in (
         click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write."),
         click.option("--name", metavar="NAME", help="What to call the new function."),
@@ -232,7 +232,7 @@ class _Source:
         note(f"wrote {output}: {name}")
 
     def check_rows(self, argnums: Sequence[int]) -> None:
-        """Refuses gradients in what all rows share, where the number of rows is open."""
+        """Refuses gradients in values shared by all rows if the number of rows is open."""
         batch = self.exported.batch
         if batch is None:
             return

@@ -1,4 +1,4 @@
-"""Derivatives as they were given before `custom_jvp` and `custom_vjp`."""
+"""Custom derivatives of the time before `custom_jvp` and `custom_vjp`."""
 
 from __future__ import annotations
 
