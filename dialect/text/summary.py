@@ -19,6 +19,14 @@ _CONTAINERS = ("builtin.module", "func.func")
 _BESIDE = ("arith", "shape", "tensor")
 # What is compiled as axir's own operations, of which legalizations of StableHLO know nothing.
 _RAISED = ("arith.", "chlo.scan", "shape.", "stablehlo.composite", "tensor.")
+OF_DEVICES = frozenset(
+    f"stablehlo.{name}"
+    for name in (
+        "all_gather", "all_reduce", "all_to_all", "collective_broadcast", "collective_permute",
+        "collective_reduce", "cross-replica-sum", "partition_id", "reduce_scatter", "replica_id",
+    )
+)  # fmt: skip
+"""Operations that communicate among devices, or tell them apart."""
 _NEUTRAL = (*_CONTAINERS, "func.return", "func.call")
 
 
@@ -47,9 +55,10 @@ class Summary:
         """Whether a module of StableHLO can be compiled only if it can be raised.
 
         It calls functions of another program, of LAPACK for instance, which only lowering writes
-        out, or holds quantized numbers, or what exporters write beside StableHLO.
+        out, or holds quantized numbers, or what exporters write beside StableHLO, or is of devices
+        that communicate.
         """
-        is_beside = any(x.startswith(_RAISED) for x in self.operations)
+        is_beside = any(x.startswith(_RAISED) or x in OF_DEVICES for x in self.operations)
         return bool(self.foreign_calls) or self.is_quantized or is_beside
 
 

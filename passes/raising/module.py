@@ -8,6 +8,7 @@ lowering are, since patterns go beyond them; others stay functions.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
@@ -22,7 +23,7 @@ from axir.dialect.core.context import context, describe_location
 from axir.dialect.core.errors import AxirError, ShapeError, WeightsError
 from axir.dialect.core.quantized_types import is_quantized
 from axir.dialect.core.state import attributed, outside_traces, state
-from axir.dialect.core.symbolic_dims import SymbolicDim, are_same, is_extent, is_same
+from axir.dialect.core.symbolic_dims import SymbolicDim, are_same, is_extent, is_same, names_of
 from axir.dialect.core.types import ShapedArray, numpy_dtype
 from axir.dialect.ops.calls.jit_call import call
 from axir.dialect.program.function import Function
@@ -40,6 +41,7 @@ from . import (
     contractions,
     control_flow,
     custom_calls,
+    devices,
     dynamic_shapes,
     elementwise,
     indexing,
@@ -50,11 +52,18 @@ from . import (
     reductions,
     shape_arithmetic,
     shapes,
-    single_device,
     sorting,
     windows,
 )
 from .extents import Comparison, as_value, computes_extents, extents_array, followed
+from .grid import (
+    ALONE,
+    Grid,
+    computed_together,
+    grid_of,
+    programs_of,
+    tells_devices_apart,
+)
 from .open_dimensions import (
     DimensionArgument,
     Discovery,
@@ -80,6 +89,7 @@ _FAMILIES = (
     contractions,
     control_flow,
     custom_calls,
+    devices,
     dynamic_shapes,
     elementwise,
     indexing,
@@ -90,7 +100,6 @@ _FAMILIES = (
     reductions,
     shape_arithmetic,
     shapes,
-    single_device,
     sorting,
     windows,
 )
@@ -152,6 +161,7 @@ def raise_module(module: ir.Module, shapes: Shapes = MappingProxyType({})) -> Ra
                 learned = learned.with_constraints(raising.assumed)
                 continue
         if raising.assumed <= set(learned.constraints):
+            raising.check_dimension_arguments()
             return RaisedModule(functions, raising.weight_names)
         learned = learned.with_constraints(raising.assumed)
     raise RaisingError(
@@ -179,7 +189,9 @@ class _Raising:
         self.public: list[str] = []
         for view in module.body.operations:
             self._add(view.operation)
-        self._functions: dict[str, Function] = {}
+        self._leave_out_parts()
+        self._functions: dict[tuple[str, Grid], Function] = {}
+        self.grid = ALONE
         self._in_progress: set[str] = set()
         self._values: dict[ir.Value, Value] = {}
         self._replaced: dict[ir.Operation, Sequence[Value]] = {}
@@ -201,11 +213,19 @@ class _Raising:
         if visibility is None or ir.StringAttr(visibility).value == "public":
             self.public.append(symbol)
 
+    def _leave_out_parts(self) -> None:
+        """Makes functions private that another one runs on devices."""
+        blocks = [block for op in self._ops.values() for block in op.regions[0].blocks]
+        found = [programs_of(view.operation) for block in blocks for view in block.operations]
+        parts = {name for rows in found for row in rows for name in row}
+        self.public = [symbol for symbol in self.public if symbol not in parts]
+
     # Functions ----------------------------------------------------------------------------------
 
     def function(self, symbol: str) -> Function:
         """Returns a function of the module, raised."""
-        if symbol not in self._functions:
+        key = symbol, self.grid
+        if key not in self._functions:
             if symbol in self._in_progress:
                 raise self._refusal(
                     self._ops[symbol],
@@ -213,8 +233,8 @@ class _Raising:
                     "Programs of axir loop with while and scan.",
                 )
             self._in_progress.add(symbol)
-            self._functions[symbol] = self._raise_function(symbol)
-        return self._functions[symbol]
+            self._functions[key] = self._raise_function(symbol)
+        return self._functions[key]
 
     def _raise_function(self, symbol: str) -> Function:
         op = self._ops[symbol]
@@ -224,16 +244,40 @@ class _Raising:
             self._argument_type(op, argument, name)
             for argument, name in zip(block.arguments, names, strict=True)
         ]
+        grid = self._grid_of(symbol)
+        if grid.count > 1:
+            types = [t.update(shape=(grid.count, *t.shape)) for t in types]
         for _ in attributed([op]):
             with Trace(symbol, writes_descriptions=True) as trace:
                 inputs = [trace.add_input(t) for t in types]
                 if symbol in self.public:
                     self._note_numbers(inputs, names)
-                raised = trace.finish(self._run(block, inputs))
+                alone = grid.count == 1
+                raised = trace.finish(
+                    self._run(block, inputs) if alone else self.on_devices(symbol, grid, inputs)
+                )
                 is_open = any(v.type.is_open for v in raised.inputs)
                 # What computes extents is expressions by now, and nobody's operand.
                 return prune_function(raised) if is_open else raised
         raise AssertionError("a function has been raised")
+
+    def _grid_of(self, symbol: str) -> Grid:
+        """Returns the devices that a public function is for, if it tells them apart."""
+        if symbol not in self.public or self.grid.count > 1:
+            return ALONE
+        grid = grid_of(self._module)
+        is_told = grid.count > 1 and any(map(tells_devices_apart, self._ops.values()))
+        return grid if is_told else ALONE
+
+    def on_devices(self, symbol: str, grid: Grid, values: Sequence[Value]) -> list[Value]:
+        """Calls a function on each device of a grid: arrays have what each holds in front."""
+        block = self._block_of(self._ops[symbol], 0)
+        outer, self.grid = self.grid, grid
+        try:
+            run = functools.partial(self._run, block)
+            return computed_together(run, symbol, grid, values)
+        finally:
+            self.grid = outer
 
     def _note_numbers(self, inputs: Sequence[Tracer], names: Sequence[str]) -> None:
         """Notes which arguments are integers, and those that are known to be dimensions."""
@@ -283,6 +327,26 @@ class _Raising:
                 f"There is no argument {unknown[0]!r}, whose shape is given.",
                 f"The arguments are {', '.join(names)}.",
             )
+
+    def check_dimension_arguments(self) -> None:
+        """Raises if a dimension that a function takes as an argument is none of its arrays'."""
+        for symbol in self.public:
+            op = self._ops[symbol]
+            names = argument_names(op)
+            types = [
+                self._argument_type(op, argument, name)
+                for argument, name in zip(self._block_of(op, 0).arguments, names, strict=True)
+            ]
+            known = {name for kind in types for extent in kind.shape for name in names_of(extent)}
+            for name in self._learned.arguments.intersection(names):
+                extent = self._learned.extent(SymbolicDim(plain_name(name)))
+                if not known.issuperset(names_of(extent)):
+                    raise self._refusal(
+                        op,
+                        f"The argument {name!r} is a dimension, and nothing says which one of the "
+                        "arrays has it.",
+                        f"Say so: --shape x={name}x3, load(path, shapes={{'x': ({name!r}, 3)}}).",
+                    )
 
     def call(self, symbol: str, values: Sequence[Value]) -> list[Value]:
         """Calls a function of the module; a small one is written in place."""
@@ -350,7 +414,7 @@ class _Raising:
         try:
             operands = [self._values[v] for v in op.operands]
             check_dimensions(op, operands, self.extents)
-            self.assumed.update(wanted_bounds(op, operands))
+            self.assumed.update(wanted_bounds(op, operands, self.extents))
             raised = rule(self, op, *operands)
             results = list(raised) if isinstance(raised, (list, tuple)) else [raised]
             _check(op, results)

@@ -15,6 +15,8 @@ from axir.dialect.program.op_table import OPS
 from axir.dialect.program.rules import Value
 from axir.passes.framework.errors import RaisingError
 
+from .grid import Grid
+
 Raised: TypeAlias = Param
 """What an operation becomes: a `Value`, or a sequence of such, one for each result. A token becomes
 None, a tuple of StableHLO a Python one."""
@@ -26,6 +28,15 @@ Region: TypeAlias = Returning[list[Value]]
 
 class RaisingContext(Protocol):
     """What a rule may ask for besides its operation and the values of the operands."""
+
+    @property
+    def grid(self) -> Grid:
+        """How many devices run what is raised."""
+        ...
+
+    def on_devices(self, symbol: str, grid: Grid, values: Sequence[Value]) -> list[Value]:
+        """Calls a function on each device of a grid: arrays have what each holds in front."""
+        ...
 
     def body(self, operation: ir.Operation, number: int = 0) -> Region:
         """Returns a region of an operation as a function of its arguments."""
