@@ -51,11 +51,11 @@ def _groups(context: RaisingContext, operation: ir.Operation) -> Groups:
     """
     grid, given = context.grid, dense(operation.attributes["replica_groups"])
     rows = np.atleast_2d(given).tolist() if given.size else []
-    if grid.count == 1:
+    if grid.size == 1:
         return _check_alone(operation, rows)
     has_channel = _channel(operation) > 0
     if has_channel and _is_set(operation, _GLOBAL):
-        flat = rows or [list(range(grid.count))]
+        flat = rows or [list(range(grid.size))]
         groups = [[n for n in row if n >= 0] for row in flat]
     elif operation.name in _OF_ONE_KIND and has_channel:
         groups = list(_along_partitions(grid, rows))
@@ -107,7 +107,7 @@ def _check_alone(operation: ir.Operation, rows: Sequence[Sequence[int]]) -> Grou
 
 
 def _check_numbers(operation: ir.Operation, grid: Grid, numbers: Sequence[int]) -> None:
-    wrong = [n for n in numbers if n >= grid.count]
+    wrong = [n for n in numbers if n >= grid.size]
     if wrong:
         raise refusal(
             f"The groups of {operation.name} name the device {wrong[0]}, which is none: there are "
@@ -121,7 +121,7 @@ def _check_numbers(operation: ir.Operation, grid: Grid, numbers: Sequence[int]) 
 
 def _held(context: RaisingContext, x: Value) -> list[Value]:
     """Returns what each device holds of a value."""
-    count = context.grid.count
+    count = context.grid.size
     gathered = all_gather_primitive.bind(
         x, axis_name=AXIS, all_gather_dimension=0, axis_size=count, tiled=False,
         axis_index_groups=None,
@@ -154,9 +154,9 @@ def _by_group(
 ) -> list[Value]:
     """Returns for each value what a function makes for each member of a group of what they hold."""
     groups = _groups(context, operation)
-    if context.grid.count == 1:
+    if context.grid.size == 1:
         return list(values)
-    missing = set(range(context.grid.count)).difference(*groups)
+    missing = set(range(context.grid.size)).difference(*groups)
     if missing and not leaves_out:
         raise refusal(
             f"The groups of {operation.name} leave out the device {min(missing)}.",
@@ -166,7 +166,7 @@ def _by_group(
     for x in values:
         held = _held(context, x)
         zeros = _zeros(x) if missing else None
-        made: list[Value | None] = [zeros] * context.grid.count
+        made: list[Value | None] = [zeros] * context.grid.size
         for group in groups:
             for number, result in zip(group, of_group([held[n] for n in group]), strict=True):
                 made[number] = result
@@ -259,7 +259,7 @@ def _from_root(context: RaisingContext, operation: ir.Operation, *values: Value)
 @raises("stablehlo.collective_permute")
 def _permute(context: RaisingContext, operation: ir.Operation, *values: Value) -> Sequence[Value]:
     grid, routes = context.grid, dense(operation.attributes[_PAIRS]).reshape(-1, 2).tolist()
-    if grid.count == 1:
+    if grid.size == 1:
         if routes not in ([], [[0, 0]]):
             raise refusal(
                 f"stablehlo.collective_permute communicates among devices: {routes}.",
@@ -275,14 +275,14 @@ def _permute(context: RaisingContext, operation: ir.Operation, *values: Value) -
     for x in values:
         held, zeros = _held(context, x), _zeros(x)
         source_of = {target: source for source, target in moves}
-        made = [held[source_of[n]] if n in source_of else zeros for n in range(grid.count)]
+        made = [held[source_of[n]] if n in source_of else zeros for n in range(grid.size)]
         results.append(_own(made))
     return results
 
 
 @raises("stablehlo.partition_id", "stablehlo.replica_id")
 def _number(context: RaisingContext, operation: ir.Operation) -> Value:
-    if context.grid.count == 1:
+    if context.grid.size == 1:
         return from_numpy(np.zeros((), np.uint32))
     place = convert_element_type(_place(), dtypes.uint32)
     partitions = from_numpy(np.array(context.grid.partitions, np.uint32))
@@ -308,10 +308,10 @@ def _run_parallel(
             "Functions of axir take arrays: export the program without these.",
         )
     grid = Grid(len(rows), len(rows[0]))
-    count = len(values) // grid.count
+    count = len(values) // grid.size
     whole = [stack(values[n::count]) for n in range(count)]
     made = context.on_devices(names.pop(), grid, whole)
-    return [index_in_dim(x, n, keepdims=False) for n in range(grid.count) for x in made]
+    return [index_in_dim(x, n, keepdims=False) for n in range(grid.size) for x in made]
 
 
 @raises("stablehlo.infeed", "stablehlo.outfeed", "stablehlo.recv", "stablehlo.send")

@@ -28,7 +28,7 @@ class Grid(NamedTuple):
     partitions: int = 1
 
     @property
-    def count(self) -> int:
+    def size(self) -> int:
         """How many devices there are."""
         return self.replicas * self.partitions
 
@@ -81,12 +81,12 @@ def computed_together(
         grid: The devices.
         values: The arrays, with a first axis of the devices.
     """
-    with with_axes({**state.axis_sizes, AXIS: grid.count}, state.tracked_axes - {AXIS}):
+    with with_axes({**state.axis_sizes, AXIS: grid.size}, state.tracked_axes - {AXIS}):
         with Trace(name, "ShardMap") as trace:
             inputs = [trace.add_input(x.type.update(shape=(1, *x.shape[1:]))) for x in values]
             results = function([reshape(x, x.shape[1:]) for x in inputs])
             traced = trace.finish([reshape(x, (1, *x.shape)) for x in results])
-    axes = ((AXIS, grid.count),)
+    axes = ((AXIS, grid.size),)
     layouts = [((AXIS,), *((),) * (len(v.type.shape) - 1)) for v in traced.inputs]
     made = [((AXIS,), *((),) * (len(v.type.shape) - 1)) for v in traced.outputs]
     return apply_to_parts(traced, values, axes, layouts, made)

@@ -116,6 +116,8 @@ _IGNORED = ("sdy.mesh",)
 _SMALL = 8
 # How often what is learned of open dimensions makes raising begin again.
 _MOST_ATTEMPTS = 32
+# What puts known extents and others together.
+_PUT_TOGETHER = ("stablehlo.clamp", "stablehlo.concatenate")
 # So many bytes of arrays are compared before all of them are.
 _COMPARED_FIRST = 64
 
@@ -245,14 +247,14 @@ class _Raising:
             for argument, name in zip(block.arguments, names, strict=True)
         ]
         grid = self._grid_of(symbol)
-        if grid.count > 1:
-            types = [t.update(shape=(grid.count, *t.shape)) for t in types]
+        if grid.size > 1:
+            types = [t.update(shape=(grid.size, *t.shape)) for t in types]
         for _ in attributed([op]):
             with Trace(symbol, writes_descriptions=True) as trace:
                 inputs = [trace.add_input(t) for t in types]
                 if symbol in self.public:
                     self._note_numbers(inputs, names)
-                alone = grid.count == 1
+                alone = grid.size == 1
                 raised = trace.finish(
                     self._run(block, inputs) if alone else self.on_devices(symbol, grid, inputs)
                 )
@@ -263,10 +265,10 @@ class _Raising:
 
     def _grid_of(self, symbol: str) -> Grid:
         """Returns the devices that a public function is for, if it tells them apart."""
-        if symbol not in self.public or self.grid.count > 1:
+        if symbol not in self.public or self.grid.size > 1:
             return ALONE
         grid = grid_of(self._module)
-        is_told = grid.count > 1 and any(map(tells_devices_apart, self._ops.values()))
+        is_told = grid.size > 1 and any(map(tells_devices_apart, self._ops.values()))
         return grid if is_told else ALONE
 
     def on_devices(self, symbol: str, grid: Grid, values: Sequence[Value]) -> list[Value]:
@@ -478,9 +480,9 @@ class _Raising:
         """
         found = self._whole_extents(value)
         op = _owner(value)
-        if found is not None or op is None or op.name != "stablehlo.concatenate":
+        if found is not None or op is None or op.name not in _PUT_TOGETHER:
             return found
-        return followed(op, self._whole_extents)
+        return followed(op, self.extents)
 
     def _whole_extents(self, value: ir.Value) -> HostArray | None:
         held = self._values.get(value)
