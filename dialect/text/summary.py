@@ -18,7 +18,7 @@ _CONTAINERS = ("builtin.module", "func.func")
 # What exporters write beside StableHLO, and alone if nothing else is left.
 _BESIDE = ("arith", "shape", "tensor")
 # What is compiled as axir's own operations, of which legalizations of StableHLO know nothing.
-_RAISED = ("arith.", "chlo.scan", "shape.", "stablehlo.composite", "tensor.")
+_RAISED = ("arith.", "chlo.scan", "sdy.", "shape.", "stablehlo.composite", "tensor.")
 OF_DEVICES = frozenset(
     f"stablehlo.{name}"
     for name in (

@@ -1,12 +1,13 @@
 """Communication in StableHLO: what the devices of a program exchange, and where they are.
 
 A program of several devices, which are a grid of replicas and partitions, is computed for all of
-them together: it is vectorized along an axis of devices (`AXIS`), so that what another device holds
-is an entry along that axis. Where there is one device, a value is what its group makes of it.
+them together: it is vectorized along an axis of devices, or those of a mesh, so that what another
+device holds is an entry along it. Where there is one device, a value is what its group makes of it.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
@@ -16,7 +17,7 @@ from axir.dialect.core import dtypes
 from axir.dialect.core.array import from_numpy
 from axir.dialect.ops.collectives.axis_exchanges import all_gather_primitive
 from axir.dialect.ops.collectives.axis_reductions import axis_index_primitive
-from axir.dialect.ops.elementwise.arithmetic import div, rem
+from axir.dialect.ops.elementwise.arithmetic import add, div, mul, rem
 from axir.dialect.ops.elementwise.comparison import eq, select_n
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.indexing.dynamic_slicing import dynamic_index_in_dim
@@ -26,8 +27,8 @@ from axir.dialect.ops.shape.rearranging import reshape
 from axir.dialect.ops.shape.stacking import stack
 from axir.dialect.program.rules import Value
 
-from .attributes import dense, integer
-from .grid import AXIS, Grid, programs_of
+from .attributes import dense, integer, text
+from .grid import Grid, computed_on_parts, computed_together, layouts_of, programs_of
 from .reductions import elementwise
 from .table import RaisingContext, raises, refusal
 
@@ -121,27 +122,34 @@ def _check_numbers(operation: ir.Operation, grid: Grid, numbers: Sequence[int]) 
 
 def _held(context: RaisingContext, x: Value) -> list[Value]:
     """Returns what each device holds of a value."""
-    count = context.grid.size
-    gathered = all_gather_primitive.bind(
-        x, axis_name=AXIS, all_gather_dimension=0, axis_size=count, tiled=False,
-        axis_index_groups=None,
-    )  # fmt: skip
-    return [index_in_dim(gathered, n, keepdims=False) for n in range(count)]
+    gathered, grid = x, context.grid
+    for name, size in reversed(grid.axes):
+        gathered = all_gather_primitive.bind(
+            gathered, axis_name=name, all_gather_dimension=0, axis_size=size, tiled=False,
+            axis_index_groups=None,
+        )  # fmt: skip
+    gathered = reshape(gathered, (grid.size, *x.shape))
+    return [index_in_dim(gathered, n, keepdims=False) for n in range(grid.size)]
 
 
-def _place() -> Value:
-    return axis_index_primitive.bind(axis_name=AXIS)
+def _place(context: RaisingContext) -> Value:
+    """Returns the number of the device."""
+    place = from_numpy(_FIRST)
+    for name, size in context.grid.axes:
+        index = axis_index_primitive.bind(axis_name=name)
+        place = add(mul(place, from_numpy(np.array(size, np.int32))), index)
+    return place
 
 
 def _zeros(x: Value) -> Value:
     return from_numpy(np.zeros(x.shape, x.dtype))
 
 
-def _own(results: Sequence[Value]) -> Value:
+def _own(context: RaisingContext, results: Sequence[Value]) -> Value:
     """Returns of what all devices get what this one does."""
     if all(result is results[0] for result in results):
         return results[0]
-    return dynamic_index_in_dim(stack(results), _place(), keepdims=False)
+    return dynamic_index_in_dim(stack(results), _place(context), keepdims=False)
 
 
 def _by_group(
@@ -170,7 +178,7 @@ def _by_group(
         for group in groups:
             for number, result in zip(group, of_group([held[n] for n in group]), strict=True):
                 made[number] = result
-        results.append(_own([result for result in made if result is not None]))
+        results.append(_own(context, [result for result in made if result is not None]))
     return results
 
 
@@ -276,7 +284,7 @@ def _permute(context: RaisingContext, operation: ir.Operation, *values: Value) -
         held, zeros = _held(context, x), _zeros(x)
         source_of = {target: source for source, target in moves}
         made = [held[source_of[n]] if n in source_of else zeros for n in range(grid.size)]
-        results.append(_own(made))
+        results.append(_own(context, made))
     return results
 
 
@@ -284,7 +292,7 @@ def _permute(context: RaisingContext, operation: ir.Operation, *values: Value) -
 def _number(context: RaisingContext, operation: ir.Operation) -> Value:
     if context.grid.size == 1:
         return from_numpy(np.zeros((), np.uint32))
-    place = convert_element_type(_place(), dtypes.uint32)
+    place = convert_element_type(_place(context), dtypes.uint32)
     partitions = from_numpy(np.array(context.grid.partitions, np.uint32))
     return (div if operation.name == "stablehlo.replica_id" else rem)(place, partitions)
 
@@ -310,8 +318,47 @@ def _run_parallel(
     grid = Grid(len(rows), len(rows[0]))
     count = len(values) // grid.size
     whole = [stack(values[n::count]) for n in range(count)]
-    made = context.on_devices(names.pop(), grid, whole)
+    name = names.pop()
+
+    def run(*parts: Value) -> list[Value]:
+        return context.call(name, parts)
+
+    made = context.on_grid(grid, lambda: computed_together(run, name, grid, whole))
     return [index_in_dim(x, n, keepdims=False) for n in range(grid.size) for x in made]
+
+
+@raises("sdy.manual_computation")
+def _manual_computation(
+    context: RaisingContext, operation: ir.Operation, *values: Value
+) -> Sequence[Value]:
+    """Computes what each device of a mesh does with its parts of arrays: JAX's `shard_map`."""
+    inputs, outputs, manual = (
+        text(operation, name) for name in ("in_shardings", "out_shardings", "manual_axes")
+    )
+    if not manual:
+        raise refusal(
+            f"{operation.name} does not say how arrays are cut: bytecode has it in a form that its "
+            "own program knows.",
+            "Save the text, exported.mlir_module() of jax.export.",
+        )
+    if context.grid.size > 1:
+        raise refusal(f"{operation.name} stands in another one.", "Cut arrays once, for all axes.")
+    (names, in_layouts), (more, out_layouts) = layouts_of(inputs), layouts_of(outputs)
+    axes = context.mesh(min(names | more, default=""))
+    left_out = [name for name, size in axes if size > 1 and f'"{name}"' not in manual]
+    if left_out or len(names | more) > 1:
+        raise refusal(
+            f"{operation.name} leaves out the axis {left_out[0]!r} of its mesh."
+            if left_out else f"{operation.name} names several meshes.",
+            "Export a program that is one of parts along all axes of a mesh.",
+        )  # fmt: skip
+    grid = Grid(1, math.prod(size for _, size in axes), axes)
+    body = context.body(operation)
+
+    def run() -> list[Value]:
+        return computed_on_parts(body, "manual", grid, values, in_layouts, out_layouts)
+
+    return context.on_grid(grid, run)
 
 
 @raises("stablehlo.infeed", "stablehlo.outfeed", "stablehlo.recv", "stablehlo.send")
@@ -332,7 +379,7 @@ def _after_all(context: RaisingContext, operation: ir.Operation, *tokens: None) 
     return [None]
 
 
-@raises("sdy.sharding_constraint", "sdy.reshard")
+@raises("builtin.unrealized_conversion_cast", "sdy.sharding_constraint", "sdy.reshard")
 def _sharding(context: RaisingContext, operation: ir.Operation, x: Value) -> Value:
     return x
 

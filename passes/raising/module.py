@@ -8,7 +8,6 @@ lowering are, since patterns go beyond them; others stay functions.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
@@ -16,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from iree.compiler import ir
 
-from axir.dialect.core.annotations import Dtype, Extent, HostArray, Param
+from axir.dialect.core.annotations import Dtype, Extent, HostArray, Param, Returning
 from axir.dialect.core.array import Array, ConcreteArray
 from axir.dialect.core.config import config
 from axir.dialect.core.context import context, describe_location
@@ -27,6 +26,7 @@ from axir.dialect.core.symbolic_dims import SymbolicDim, are_same, is_extent, is
 from axir.dialect.core.types import ShapedArray, numpy_dtype
 from axir.dialect.ops.calls.jit_call import call
 from axir.dialect.program.function import Function
+from axir.dialect.program.meshes.layouts import MeshAxes
 from axir.dialect.program.rules import Value
 from axir.dialect.program.tracer import Trace, Tracer
 from axir.dialect.text.foreign_signatures import argument_names
@@ -61,8 +61,9 @@ from .grid import (
     Grid,
     computed_together,
     grid_of,
+    is_of_one_device,
+    mesh_of,
     programs_of,
-    tells_devices_apart,
 )
 from .open_dimensions import (
     DimensionArgument,
@@ -108,10 +109,8 @@ _FAMILIES = (
 Shapes: TypeAlias = Mapping[str, Sequence[Extent]]
 """Shapes of arguments by name: of numbers, and of names of dimensions that stay open."""
 
-_RETURNS = ("func.return", "shape.assuming_yield", "stablehlo.return")
+_RETURNS = ("func.return", "sdy.return", "shape.assuming_yield", "stablehlo.return")
 _DIALECTS = ("stablehlo", "chlo", "arith", "shape", "tensor")
-# What stands beside functions in modules of JAX, and says how to distribute them.
-_IGNORED = ("sdy.mesh",)
 # Functions of up to so many operations are written in place.
 _SMALL = 8
 # How often what is learned of open dimensions makes raising begin again.
@@ -188,6 +187,7 @@ class _Raising:
         self._module = module
         self._shapes = shapes
         self._ops: dict[str, ir.Operation] = {}
+        self._meshes: dict[str, MeshAxes] = {}
         self.public: list[str] = []
         for view in module.body.operations:
             self._add(view.operation)
@@ -201,7 +201,8 @@ class _Raising:
         self._weights: list[ConcreteArray] = []
 
     def _add(self, op: ir.Operation) -> None:
-        if op.name in _IGNORED:
+        if op.name == "sdy.mesh":
+            self._meshes.update(mesh_of(op))
             return
         if op.name != "func.func":
             raise self._refusal(
@@ -256,7 +257,9 @@ class _Raising:
                     self._note_numbers(inputs, names)
                 alone = grid.size == 1
                 raised = trace.finish(
-                    self._run(block, inputs) if alone else self.on_devices(symbol, grid, inputs)
+                    self._run(block, inputs)
+                    if alone
+                    else self._together(symbol, grid, block, inputs)
                 )
                 is_open = any(v.type.is_open for v in raised.inputs)
                 # What computes extents is expressions by now, and nobody's operand.
@@ -268,18 +271,32 @@ class _Raising:
         if symbol not in self.public or self.grid.size > 1:
             return ALONE
         grid = grid_of(self._module)
-        is_told = grid.size > 1 and any(map(tells_devices_apart, self._ops.values()))
-        return grid if is_told else ALONE
+        return grid if grid.size > 1 and is_of_one_device(self._ops.values()) else ALONE
 
-    def on_devices(self, symbol: str, grid: Grid, values: Sequence[Value]) -> list[Value]:
-        """Calls a function on each device of a grid: arrays have what each holds in front."""
-        block = self._block_of(self._ops[symbol], 0)
+    def on_grid(self, grid: Grid, function: Returning[list[Value]]) -> list[Value]:
+        """Applies a function without arguments that raises what devices run."""
         outer, self.grid = self.grid, grid
         try:
-            run = functools.partial(self._run, block)
-            return computed_together(run, symbol, grid, values)
+            found: list[Value] = function()
+            return found
         finally:
             self.grid = outer
+
+    def mesh(self, name: str) -> MeshAxes:
+        """Returns the axes of a mesh of the module."""
+        if name not in self._meshes:
+            raise refusal(f"The module has no mesh @{name}.", "Export it again, as text.")
+        return self._meshes[name]
+
+    def _together(
+        self, symbol: str, grid: Grid, block: ir.Block, inputs: Sequence[Value]
+    ) -> list[Value]:
+        """Runs a block on each device: inputs have what each holds in front."""
+
+        def run(*values: Value) -> list[Value]:
+            return self._run(block, values)
+
+        return self.on_grid(grid, lambda: computed_together(run, symbol, grid, inputs))
 
     def _note_numbers(self, inputs: Sequence[Tracer], names: Sequence[str]) -> None:
         """Notes which arguments are integers, and those that are known to be dimensions."""

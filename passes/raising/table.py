@@ -11,6 +11,7 @@ from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import Decorated, Dtype, Extent, HostArray, Param, Returning
 from axir.dialect.core.state import state
 from axir.dialect.core.types import ShapedArray, numpy_dtype, type_of_mlir
+from axir.dialect.program.meshes.layouts import MeshAxes
 from axir.dialect.program.op_table import OPS
 from axir.dialect.program.rules import Value
 from axir.passes.framework.errors import RaisingError
@@ -34,8 +35,12 @@ class RaisingContext(Protocol):
         """How many devices run what is raised."""
         ...
 
-    def on_devices(self, symbol: str, grid: Grid, values: Sequence[Value]) -> list[Value]:
-        """Calls a function on each device of a grid: arrays have what each holds in front."""
+    def on_grid(self, grid: Grid, function: Returning[list[Value]]) -> list[Value]:
+        """Applies a function without arguments that raises what devices run."""
+        ...
+
+    def mesh(self, name: str) -> MeshAxes:
+        """Returns the axes of a mesh of the module."""
         ...
 
     def body(self, operation: ir.Operation, number: int = 0) -> Region:
