@@ -235,7 +235,7 @@ def branched(
 
 
 class RefForms(Protocol):
-    """What a compiled function remembers of refs: `JitFunction`."""
+    """The interface of a compiled function for refs: `JitFunction`."""
 
     _outside_refs: dict[UserObject, tuple[Ref, ...]]
     _ref_forms: dict[UserObject, tuple[UserFunction, tuple[Ref, ...]]]
@@ -253,7 +253,7 @@ def call_with_refs(
 
     Args:
         compiled: The function, which remembers its forms that carry refs.
-        function: What it calls, without static arguments.
+        function: The function to call, without static arguments.
         arguments: The other arguments.
         static: A key of the static ones.
         make: Compiles a function.

@@ -36,7 +36,7 @@ def _only_device(array: ConcreteArray) -> Device:
 
 
 def sharding(array: ConcreteArray) -> Sharding:
-    """The sharding of the array: the one it was placed with, or a single device."""
+    """Returns the sharding of the array: the one it was placed with, or a single device."""
     place = array._device
     if place is not None and place.is_spread:
         return later.sharding_of(place)

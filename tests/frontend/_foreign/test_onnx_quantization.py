@@ -248,7 +248,7 @@ def test_arguments_become_weights() -> None:
 def test_products_have_a_scale_for_each_row(
     rows: int, columns: int, along: int, tmp_path: Path
 ) -> None:
-    # ONNX Runtime has one scale alone: beside the specification.
+    # ONNX Runtime supports only one scale, unlike the specification.
     import onnx
     from onnx import TensorProto, helper, numpy_helper
 
