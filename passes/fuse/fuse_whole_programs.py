@@ -17,7 +17,7 @@ from .inlining import erase_unused
 from .region_kernel import code_and_fitness
 
 _LOGGER = logging.getLogger(__name__)
-_MOST_BINDINGS = 1000
+_MOST_BINDINGS = 10_000
 _STEPS = "func.return stablehlo.constant".split()
 
 
@@ -30,7 +30,7 @@ class FuseWholePrograms(Pass):
 
     1. Take the functions that nobody calls. Each operation must have a rule, and their work must be
        small enough for one thread.
-    2. Build the kernel as `fuse-small-programs` does, with up to a thousand arrays. It is called
+    2. Build the kernel as `fuse-small-programs` does, with up to ten thousand arrays. It is called
        `program`, or `elementwise` where IREE would make a kernel of its own of all operations: in
        that one products are rounded before they are added (`invocation/roundings.py`). It makes
        none of loops, which are kernels of ours in both ways.
