@@ -2,9 +2,10 @@
 
 A pass is imported when it is first needed, since most programs need few, and those that come from
 the disk cache none. Where something is compiled, more will be: while a thread waits for that, the
-interpreter has nothing else to do. As soon as nobody waits any more, imports rest: they would take
-the interpreter from the program. Elsewhere: which passes there are
-(`axir.passes.framework.registry`).
+interpreter has nothing else to do, and imports the passes that most programs on CPUs need. All of
+them take 0.2 s of a processor, which may be what the compiler waits for. As soon as nobody waits
+any more, imports rest: they would take the interpreter from the program. Elsewhere: which passes
+there are (`axir.passes.framework.registry`).
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from axir.passes.framework.registry import PASSES, takes_jaxpr
+from axir.passes.framework.registry import PASSES
 
-# Those of most programs first.
-_FIRST = ("fuse-whole-programs", "tile-products", "fuse-rows", "fuse-moves", "fuse-islands")
+# Those of most programs, in the order in which they are needed.
+_NEEDED = ("fuse-whole-programs", "tile-products", "fuse-rows", "fuse-moves", "fuse-islands")
 _threads: list[threading.Thread] = []
 _state = threading.Lock()
 _waiting = 0
@@ -29,7 +30,7 @@ _importing = threading.Lock()
 
 @contextmanager
 def passes_imported_meanwhile() -> Iterator[None]:
-    """Has another thread import all passes on StableHLO, one by one, as long as this lasts."""
+    """Has another thread import passes of most programs, one by one, as long as this lasts."""
     global _waiting
     with _state:
         _waiting += 1
@@ -48,11 +49,10 @@ def passes_imported_meanwhile() -> Iterator[None]:
 
 
 def _import_passes() -> None:
-    names = [PASSES[name] for name in (*_FIRST, *PASSES) if not takes_jaxpr(name)]
-    for name in names:
+    for name in _NEEDED:
         _somebody_waits.wait()
         with _importing:
-            importlib.import_module(name)
+            importlib.import_module(PASSES[name])
 
 
 def _pause() -> None:
