@@ -75,6 +75,8 @@ _CONVERSIONS = frozenset(
     )
 )
 _UNSIGNED_CONVERSIONS = frozenset(("arith.extui", "arith.index_castui", "arith.uitofp"))
+# What has as many bits in C++ as in MLIR, and is copied as they are.
+_OF_BITS = frozenset(("i8", "i16", "i32", "i64", "f32", "f64"))
 _CHOICES = {
     "arith.maxsi": "({0} > {1} ? {0} : {1})",
     "arith.minsi": "({0} < {1} ? {0} : {1})",
@@ -129,7 +131,13 @@ def literal(constant: Constant) -> str:
 
 
 def expression(step: Compute, operands: Sequence[str]) -> str | None:
-    """Returns the expression of a step, given those of its operands; None if there is none."""
+    """Returns the expression of a step, given those of its operands; None if there is none.
+
+    >>> from axir.runtime.cpp.program.host_program import Compute, Value
+    >>> x, y = Value("i32"), Value("f32")
+    >>> expression(Compute(y, "arith.bitcast", (x,)), ["number"]).count("std::memcpy")
+    1
+    """
     name, kind = step.name, step.result.kind
     first = _kind(step.operands[0])
     if name in _PLAIN:
@@ -149,6 +157,12 @@ def expression(step: Compute, operands: Sequence[str]) -> str | None:
         return _typed(kind, operands[0])
     if name in _UNSIGNED_CONVERSIONS:
         return _typed(kind, f"static_cast<{unsigned_type(first)}>({operands[0]})")
+    if name == "arith.bitcast" and {first, kind} <= _OF_BITS:
+        given, made = _TYPES[first], _TYPES[kind]
+        return (
+            f"[&] {{ const {given} bits = {operands[0]}; {made} value{{}}; "
+            "std::memcpy(&value, &bits, sizeof value); return value; }()"
+        )
     if name in _CHOICES:
         return _CHOICES[name].format(*operands, unsigned=unsigned_type(first))
     return None
