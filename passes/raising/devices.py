@@ -134,7 +134,7 @@ def _held(context: RaisingContext, x: Value) -> list[Value]:
 
 def _place(context: RaisingContext) -> Value:
     """Returns the number of the device."""
-    place = from_numpy(_FIRST)
+    place: Value = from_numpy(_FIRST)
     for name, size in context.grid.axes:
         index = axis_index_primitive.bind(axis_name=name)
         place = add(mul(place, from_numpy(np.array(size, np.int32))), index)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from iree.compiler import ir
 
+from axir.dialect.core.annotations import Returning
 from axir.dialect.core.state import state, with_axes
 from axir.dialect.ops.shape.rearranging import reshape
 from axir.dialect.ops.sharding.shard_map import apply_to_parts
@@ -58,11 +59,11 @@ ALONE = Grid()
 def grid_of(module: ir.Module) -> Grid:
     """Returns how many devices a module says that it is for."""
     found = module.operation.attributes
-    counts = [
-        ir.IntegerAttr(found[name]).value if name in found else 1
+    replicas, partitions = (
+        max(1, ir.IntegerAttr(found[name]).value) if name in found else 1
         for name in ("mhlo.num_replicas", "mhlo.num_partitions")
-    ]
-    return Grid(*(max(1, count) for count in counts))
+    )
+    return Grid(replicas, partitions)
 
 
 def is_of_one_device(ops: Iterable[ir.Operation]) -> bool:
@@ -117,7 +118,7 @@ def layouts_of(shardings: str) -> tuple[set[str], list[Layout]]:
 
 
 def computed_together(
-    function: Callable[..., Sequence[Value]], name: str, grid: Grid, values: Sequence[Value]
+    function: Returning[Sequence[Value]], name: str, grid: Grid, values: Sequence[Value]
 ) -> list[Value]:
     """Applies what each device computes to arrays that have what each of them holds in front.
 
@@ -139,7 +140,7 @@ def computed_together(
 
 
 def computed_on_parts(
-    function: Callable[..., Sequence[Value]],
+    function: Returning[Sequence[Value]],
     name: str,
     grid: Grid,
     values: Sequence[Value],

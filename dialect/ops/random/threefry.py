@@ -24,7 +24,7 @@ from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.config import config
 from axir.dialect.core.extended_dtypes import PRNGImpl
 from axir.dialect.core.places import place_of_part, settled
-from axir.dialect.core.symbolic_dims import SymbolicDim, as_traced, is_symbolic_dim
+from axir.dialect.core.symbolic_dims import as_traced, is_symbolic_dim
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.arithmetic import add, sub
 from axir.dialect.ops.elementwise.comparison import (
@@ -173,7 +173,7 @@ def traced_words(key: Value, count: int) -> Value:
     return slice_in_dim(words, 0, count) if count % 2 else words
 
 
-def _words_of_any_count(key: Value, count: SymbolicDim) -> Value:
+def _words_of_any_count(key: Value, count: Extent) -> Value:
     """Draws words of the original stream, whose count follows from shapes: each of its own pair."""
     number = convert_element_type(as_traced(count), dtypes.uint32)
     half = shift_right_logical(add(number, np.uint32(1)), np.uint32(1))

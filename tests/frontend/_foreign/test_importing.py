@@ -331,5 +331,8 @@ def test_open_arrays_are_reshaped(target: list[int], shape: tuple[int, ...], tmp
     opset = [helper.make_opsetid("", 17)]
     save(helper.make_model(graph, opset_imports=opset, ir_version=9), tmp_path / "m.onnx")
     found = from_onnx(tmp_path / "m.onnx")
+    assert str(found.in_avals[0]) == "float32[b,3,4]"  # as ONNX names it
     x = np.arange(60, dtype=np.float32).reshape(5, 3, 4)
     np.testing.assert_array_equal(found(x), x.reshape(shape))
+    fixed = from_onnx(tmp_path / "m.onnx", shapes={"x": (5, 3, 4)})
+    assert fixed.in_avals[0].shape == (5, 3, 4)
