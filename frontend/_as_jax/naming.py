@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from types import FunctionType, ModuleType
 
-from axir.dialect.core.annotations import UserObject
 from axir.dialect.core.array import Array, ConcreteArray
 from axir.dialect.program.tracer import Tracer
 
@@ -26,7 +25,7 @@ def rename_arrays() -> None:
         kind.__module__ = module
 
 
-def rename(value: UserObject) -> None:
+def rename(value: object) -> None:
     """Has a class or function of axir's say that it is JAX's, of the module of the same name.
 
     Those of a module do so with it.

@@ -76,7 +76,7 @@ class Calls(Facts):
             self._function = self._function()
         return self._function
 
-    def key_of(self, values: Sequence[UserObject]) -> Key:
+    def key_of(self, values: Sequence[object]) -> Key:
         """Returns how many rows, or which sizes, the arguments of a call have.
 
         Raises:
@@ -109,7 +109,7 @@ class Calls(Facts):
         """Calls the function with its arguments, flat, of the types that it takes."""
         return self._run_key(self.key_of(values), values)
 
-    def _run_key(self, key: Key, values: list[UserObject]) -> list[UserObject]:
+    def _run_key(self, key: Key, values: list[UserObject]) -> list[object]:
         """Calls the function with so many rows, or for sizes."""
         batch = self.entry.batch
         if batch is None or any(type(x) is Tracer for x in values):

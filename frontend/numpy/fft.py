@@ -123,7 +123,7 @@ def irfft(a: UserObject, n: int | None = None, axis: int = -1, norm: str | None 
     return one_axis("irfft", "IRFFT", a, n, axis, norm)
 
 
-def hfft(a: UserObject, n: int | None = None, axis: int = -1, norm: str | None = None) -> Value:
+def hfft(a: object, n: int | None = None, axis: int = -1, norm: str | None = None) -> Value:
     """Returns the real transform of a signal whose second half is the conjugate of its first.
 
     The arguments and errors are those of `irfft`: `a` is the first half, `n` the result's length.
@@ -151,7 +151,7 @@ def ihfft(a: UserObject, n: int | None = None, axis: int = -1, norm: str | None 
 
 
 def fftn(
-    a: UserObject,
+    a: object,
     s: Sequence[int] | None = None,
     axes: Sequence[int] | None = None,
     norm: str | None = None,
@@ -177,7 +177,7 @@ def fftn(
 
 
 def ifftn(
-    a: UserObject,
+    a: object,
     s: Sequence[int] | None = None,
     axes: Sequence[int] | None = None,
     norm: str | None = None,
@@ -194,7 +194,7 @@ def ifftn(
 
 
 def rfftn(
-    a: UserObject,
+    a: object,
     s: Sequence[int] | None = None,
     axes: Sequence[int] | None = None,
     norm: str | None = None,
@@ -211,7 +211,7 @@ def rfftn(
 
 
 def irfftn(
-    a: UserObject,
+    a: object,
     s: Sequence[int] | None = None,
     axes: Sequence[int] | None = None,
     norm: str | None = None,
@@ -229,7 +229,7 @@ def irfftn(
 
 
 def fft2(
-    a: UserObject,
+    a: object,
     s: Sequence[int] | None = None,
     axes: Sequence[int] = (-2, -1),
     norm: str | None = None,
@@ -248,7 +248,7 @@ def fft2(
 
 
 def ifft2(
-    a: UserObject,
+    a: object,
     s: Sequence[int] | None = None,
     axes: Sequence[int] = (-2, -1),
     norm: str | None = None,
@@ -267,7 +267,7 @@ def ifft2(
 
 
 def rfft2(
-    a: UserObject,
+    a: object,
     s: Sequence[int] | None = None,
     axes: Sequence[int] = (-2, -1),
     norm: str | None = None,
@@ -286,7 +286,7 @@ def rfft2(
 
 
 def irfft2(
-    a: UserObject,
+    a: object,
     s: Sequence[int] | None = None,
     axes: Sequence[int] = (-2, -1),
     norm: str | None = None,

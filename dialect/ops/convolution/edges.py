@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from axir.dialect.core.annotations import Param
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.parameters import Ints
 
@@ -37,7 +36,7 @@ def edges_of(
     padding: Padding,
     lhs_dilation: Ints,
     rhs_dilation: Ints,
-    **params: Param,
+    **params: object,
 ) -> list[Edge | None]:
     """Returns for each spatial dimension how it may be cut; None if it may not.
 

@@ -83,12 +83,12 @@ call_p = primitive_named("call_p")
 eval_context = take_current_trace
 
 
-def full_lower(val: UserObject) -> UserObject:
+def full_lower(val: object) -> UserObject:
     """Returns a value as it is: those of traces hold no other ones."""
     return val
 
 
-def get_referent(val: UserObject) -> UserObject:
+def get_referent(val: object) -> UserObject:
     """Returns what stands for a value: itself."""
     return val
 

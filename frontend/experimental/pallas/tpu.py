@@ -288,7 +288,7 @@ def touch(ref: AnyRef) -> None:
     """Does nothing: what a kernel reads and writes is known."""
 
 
-def with_memory_space_constraint(x: Value, memory_space: UserObject) -> Value:
+def with_memory_space_constraint(x: Value, memory_space: object) -> Value:
     """Returns an array as it is: there is one memory."""
     return x
 
