@@ -31,9 +31,9 @@ _NUMBER_LIMIT = 256
 
 
 def signature(
-    args: tuple[UserObject, ...],
+    args: tuple[object, ...],
     kwargs: dict[str, Options],
-    static: UserObject,
+    static: object,
     as_number: AsNumber = as_array,
 ) -> tuple[tuple[UserObject, ...] | None, list[ConcreteArray]]:
     """Returns the key of a call, and the leaves in tree order.
@@ -99,7 +99,7 @@ def _walk(
     return True
 
 
-def _values(x: dict[UserObject, UserObject], key: list[UserObject]) -> UserObject:
+def _values(x: dict[object, object], key: list[UserObject]) -> UserObject:
     """Returns the values of a dictionary in the tree's order, or None if that is not known."""
     names = tuple(x)
     order = order_of_keys(names)

@@ -13,7 +13,7 @@ from axir._arguments.arguments import (
 )
 from axir._arguments.tracebacks import boundary
 from axir._trees import tree
-from axir.dialect.core.annotations import PyTree, UserFunction, UserObject
+from axir.dialect.core.annotations import Tree, UserObject
 from axir.dialect.core.errors import GradientError, TreeError, UnsupportedRuleError
 from axir.dialect.core.symbolic_zeros import UndefinedPrimal
 from axir.dialect.ops.custom_rules.linear_call import call_linear
@@ -25,7 +25,7 @@ from axir.passes.transforms.transpose import transpose as pull_back
 
 @boundary
 def linear_transpose(
-    fun: UserFunction, *primals: UserObject, reduce_axes: Sequence[UserObject] = ()
+    fun: Callable[..., object], *primals: object, reduce_axes: Sequence[object] = ()
 ) -> Callable[..., tuple[UserObject, ...]]:
     """Returns the transpose of a linear function.
 
@@ -56,7 +56,7 @@ def linear_transpose(
     flat = FlatFunction(fun, in_tree)
     function = trace_abstract(flat, [type_of(x) for x in leaves], "Transpose")
 
-    def transposed(cotangent: PyTree) -> tuple[UserObject, ...]:
+    def transposed(cotangent: Tree) -> tuple[object, ...]:
         leaves, structure = tree.flatten(cotangent)
         if structure != flat.out_tree:
             raise TreeError(

@@ -83,7 +83,7 @@ def serialize(compiled: Compiled) -> tuple[bytes, tree.TreeDef, tree.TreeDef]:
     return file.getvalue(), compiled.in_tree, compiled.out_tree
 
 
-def _described(array_type: ShapedArray) -> list[UserObject]:
+def _described(array_type: ShapedArray) -> list[object]:
     return [list(array_type.shape), array_type.dtype.name, array_type.weak_type]
 
 

@@ -5,6 +5,8 @@ Gradients are finite where elements are masked, also where all of them are.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from axir._devices.result_layouts import lies_where_told
@@ -196,7 +198,7 @@ def standardize(
 
 @lies_where_told
 def one_hot(
-    x: ArrayLike,
+    x: ArrayLike | Sequence[object],
     num_classes: int,
     *,
     dtype: DTypeLike = None,

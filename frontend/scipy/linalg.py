@@ -87,7 +87,7 @@ def __dir__() -> list[str]:
 def qr(
     a: ArrayLike,
     overwrite_a: bool = False,
-    lwork: UserObject = None,
+    lwork: object = None,
     mode: str = "full",
     pivoting: bool = False,
     check_finite: bool = True,

@@ -105,7 +105,7 @@ def _open_extents(function: Function) -> Iterator[SymbolicDim]:
         pending += new
 
 
-def _extents_in(value: Param) -> Iterator[SymbolicDim]:
+def _extents_in(value: object) -> Iterator[SymbolicDim]:
     if isinstance(value, ShapedArray):
         value = value.shape
     if isinstance(value, tuple):

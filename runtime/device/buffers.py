@@ -67,7 +67,10 @@ def element_type(dtype: Dtype) -> iree_runtime.HalElementType:
 class BufferDevice(Protocol):
     """What a buffer asks of the device whose memory it is: `Device`."""
 
-    platform: str
+    @property
+    def platform(self) -> str:
+        """The platform."""
+        ...
 
     def put(self, array: HostArray) -> Buffer:
         """Returns a buffer with the elements of an array."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -65,7 +65,7 @@ def emit_pipeline(
 
 
 def _run(
-    body: UserFunction,
+    body: Callable[..., object],
     place: tuple[Value, ...],
     blocks: Sequence[Blocks],
     refs: Sequence[AnyRef],

@@ -78,7 +78,7 @@ class _Matrix(JAXSparse):
         return cls.from_bcoo(bcoo_fromdense(_matrix(mat), nse=nse, index_dtype=index_dtype))
 
     @classmethod
-    def from_scipy_sparse(cls: type[_M], mat: UserObject, *, index_dtype: DTypeLike = None) -> _M:
+    def from_scipy_sparse(cls: type[_M], mat: object, *, index_dtype: DTypeLike = None) -> _M:
         """Makes a matrix of one of SciPy's."""
         return cls.from_bcoo(BCOO.from_scipy_sparse(mat, index_dtype=index_dtype))
 
@@ -90,14 +90,12 @@ class _Matrix(JAXSparse):
         """Returns the matrix with all its elements."""
         return self.to_bcoo().todense()
 
-    def tree_flatten(self) -> tuple[tuple[Value, ...], tuple[UserObject, ...]]:
+    def tree_flatten(self) -> tuple[tuple[Value, ...], tuple[object, ...]]:
         """Returns the leaves, and the static fields."""
         return tuple(getattr(self, name) for name in self.names), (self.shape, self.facts)
 
     @classmethod
-    def tree_unflatten(
-        cls, static: tuple[UserObject, ...], leaves: tuple[Value, ...]
-    ) -> UserObject:
+    def tree_unflatten(cls, static: tuple[UserObject, ...], leaves: tuple[Value, ...]) -> object:
         """Makes the matrix from its leaves, whatever they are."""
         result = object.__new__(cls)
         for name, leaf in zip(cls.names, leaves, strict=True):

@@ -32,7 +32,7 @@ __all__ = [
 
 
 def eye(
-    N: int, M: int | None = None, k: int = 0, dtype: DTypeLike = None, *, device: UserObject = None
+    N: int, M: int | None = None, k: int = 0, dtype: DTypeLike = None, *, device: object = None
 ) -> Array:
     """Returns a matrix with ones on a diagonal and zeros elsewhere.
 

@@ -8,7 +8,7 @@ The indexed part is read, combined with the values, and written back: blocks by
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -100,7 +100,7 @@ def update(
     x: Value,
     index: IndexLike,
     kind: str,
-    values: ArrayLike,
+    values: ArrayLike | Sequence[object],
     *,
     mode: UserObject = None,
     indices_are_sorted: bool = False,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -65,7 +65,7 @@ def global_shards(array: ConcreteArray) -> list[Shard]:
     ]
 
 
-def _parts(array: ConcreteArray) -> dict[Device, ConcreteArray]:
+def _parts(array: ConcreteArray) -> Mapping[object, ConcreteArray]:
     """Returns the parts on the devices of this process, as arrays."""
     place = array._device
     if place is None or not place.is_spread:

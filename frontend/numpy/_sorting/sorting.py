@@ -186,7 +186,9 @@ def top_k(
     )  # fmt: skip
 
 
-def lexsort(keys: ArrayLike, axis: int = -1, *, batch_size: int = 16) -> Value:
+def lexsort(
+    keys: ArrayLike | tuple[ArrayLike, ...] | list[Value], axis: int = -1, *, batch_size: int = 16
+) -> Value:
     """Returns the indices that sort by several keys; the last key is the primary one.
 
     Args:

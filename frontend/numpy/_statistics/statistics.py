@@ -107,7 +107,7 @@ def interp(
 
 
 def _with_ends(
-    inner: Value, x: Value, xp: Value, fp: Value, left: ArrayLike, right: ArrayLike
+    inner: Value, x: Value, xp: Value, fp: Value, left: ArrayLike | str, right: ArrayLike | str
 ) -> Value:
     ends = ((left, fp[0], less(x, xp[0])), (right, fp[-1], less(xp[-1], x)))
     for given, default, is_outside in ends:
