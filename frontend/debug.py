@@ -23,7 +23,7 @@ from axir._devices.partitions import NamedSharding, PartitionSpec
 from axir._devices.sharding import Sharding, SingleDeviceSharding
 from axir._transforms.callbacks import callback_name, words_of_keys
 from axir._trees import tree
-from axir.dialect.core.annotations import Options, PyTree, Tree, UserFunction, UserObject
+from axir.dialect.core.annotations import Options, PyTree, Tree, UserObject
 from axir.dialect.core.array import Array, ConcreteArray, as_array
 from axir.dialect.core.context import user_frame
 from axir.dialect.core.errors import AxirError, NonArrayArgumentError, ParameterError
@@ -124,10 +124,10 @@ def _callback(
 
 
 def _bind(
-    function: UserFunction,
+    function: Callable[..., object],
     name: str,
-    args: tuple[UserObject, ...],
-    kwargs: dict[str, Options],
+    args: tuple[object, ...],
+    kwargs: dict[str, object],
     ordered: bool,
 ) -> None:
     leaves, in_tree = tree.flatten((args, kwargs))

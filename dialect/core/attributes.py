@@ -69,7 +69,7 @@ def dense(value: HostArray) -> ir.Attribute:
         return ir.DenseElementsAttr.get(data, type=shaped)
 
 
-def _encoder_for(value: Param) -> Callable[[Param], ir.Attribute]:
+def _encoder_for(value: object) -> Callable[[Param], ir.Attribute]:
     if hasattr(value, "_fields") and isinstance(value, tuple):
         return lambda v: ir.DictAttr.get({f: encode(getattr(v, f)) for f in v._fields})
     for python_type, encoder in _ENCODERS.items():
@@ -114,7 +114,7 @@ _ENCODERS: dict[type, Callable[[Param], ir.Attribute]] = {
 _ENCODERS |= {type(d): _ENCODERS[np.dtype] for d in (*dtypes.ALL, *dtypes.NARROW)}
 
 
-def decode(attribute: ir.Attribute, functions: Symbols, fields: type | None = None) -> object:
+def decode(attribute: ir.Attribute, functions: Symbols, fields: type | None = None) -> Param:
     """Returns the parameter that an attribute encodes.
 
     Args:

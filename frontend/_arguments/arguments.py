@@ -12,7 +12,7 @@ import numpy as np
 
 from axir._trees import tree
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import PyTree, Tree, UserFunction, UserObject
+from axir.dialect.core.annotations import Tree, UserFunction, UserObject
 from axir.dialect.core.array import ConcreteArray, as_value
 from axir.dialect.core.config import config
 from axir.dialect.core.errors import (
@@ -31,7 +31,7 @@ from axir.dialect.program.tracer import Trace, Tracer
 from .leaks import check_leaks
 
 
-def check_callable(function: UserObject, transformation: str) -> None:
+def check_callable(function: object, transformation: str) -> None:
     """Raises `TypeError` if a function to be transformed is not callable."""
     if not callable(function):
         raise NonArrayArgumentError(
@@ -123,7 +123,7 @@ class FlatArguments(NamedTuple):
     in_tree: tree.TreeDef
 
 
-def flat_arguments(args: tuple[UserObject, ...], name: str) -> FlatArguments:
+def flat_arguments(args: tuple[object, ...], name: str) -> FlatArguments:
     """Flattens arguments; `name` is the function's name in errors."""
     leaves, in_tree = flatten_arguments((args, {}))
     return FlatArguments(to_values(leaves, args, name), in_tree)
@@ -180,11 +180,11 @@ class FlatFunction:
             for index in range(self.in_tree.num_leaves)
         ]
 
-    def _result(self, index: int, result: PyTree) -> str:
+    def _result(self, index: int, result: Tree) -> str:
         path = tree.paths(result)[index]
         return f"Result {path} of {self.name!r}" if path else f"The result of {self.name!r}"
 
-    def _split(self, result: PyTree) -> tuple[UserObject, list[Value]]:
+    def _split(self, result: Tree) -> tuple[UserObject, list[Value]]:
         if not isinstance(result, tuple) or len(result) != 2:
             raise TreeError(
                 f"With has_aux=True {self.name!r} must return a pair (output, auxiliary), but it "

@@ -17,7 +17,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from axir._trees import tree
-from axir.dialect.core.annotations import HostArray, UserFunction, UserObject
+from axir.dialect.core.annotations import HostArray, UserObject
 from axir.dialect.core.array import ConcreteArray, as_array
 from axir.dialect.core.extended_dtypes import words_of
 from axir.dialect.program.equation import Equation, Literal
@@ -43,7 +43,7 @@ def names_in(fun: Callable[..., object]) -> dict[_Place, str]:
     return found
 
 
-def _surroundings(fun: UserFunction) -> Iterator[tuple[str, UserObject]]:
+def _surroundings(fun: Callable[..., object]) -> Iterator[tuple[str, UserObject]]:
     """Yields the variables around a function, and around the functions that these hold."""
     pending, seen = [fun], set()
     while pending:

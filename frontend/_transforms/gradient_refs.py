@@ -106,7 +106,7 @@ def vjp_in_refs(
             "Pass each ref once: two names of one ref have one gradient.",
         )
 
-    def of_values(values: Values, others: Sequence[object]) -> object:
+    def of_values(values: Values, others: Sequence[object]) -> UserObject:
         remaining = iter(others)
         full = [x if n in places else next(remaining) for n, x in enumerate(leaves)]
         result: UserObject = structure.unflatten(full)

@@ -29,7 +29,7 @@ from axir._arguments.tracebacks import boundary, leave_out_own_frames
 from axir._later import later
 from axir._trees import tree
 from axir._trees.registration import compared
-from axir.dialect.core.annotations import Options, P, R, UserFunction, UserObject
+from axir.dialect.core.annotations import P, R, UserFunction, UserObject
 from axir.dialect.core.array import as_array
 from axir.dialect.core.config import config
 from axir.dialect.core.errors import (
@@ -120,7 +120,7 @@ _tables: weakref.WeakKeyDictionary[UserObject, dict[UserObject, dict[UserObject,
 _functions: weakref.WeakSet[UserObject] = weakref.WeakSet()
 
 
-def _table_of(function: UserFunction, options: Options) -> dict[UserObject, _Entry]:
+def _table_of(function: Callable[..., object], options: object) -> dict[UserObject, _Entry]:
     try:
         return _tables.setdefault(function, {}).setdefault(options, {})
     except TypeError:  # neither hashable nor weakly referable
@@ -265,7 +265,7 @@ class JitFunction(Generic[P, R]):
         in_tree: tree.TreeDef,
         args: object,
         kwargs: object,
-        static: UserObject,
+        static: object,
         signature_key: object,
     ) -> object:
         """Calls with leaves that are not all uncommitted arrays, or for the first time."""
@@ -296,7 +296,7 @@ class JitFunction(Generic[P, R]):
         return entry.out_tree.unflatten(results)
 
     def _places(
-        self, values: Sequence[UserObject], trees: UserObject
+        self, values: Sequence[UserObject], trees: object
     ) -> tuple[tuple[Place, ...] | None, Place]:
         """Returns where each argument is committed to lie, if any is, and where to run, if said.
 
@@ -363,7 +363,7 @@ class JitFunction(Generic[P, R]):
             compared(f"jit of {self.__name__!r}", lambda: key in self._entries)
             raise
 
-    def _explain_miss(self, types: tuple[UserObject, ...]) -> None:
+    def _explain_miss(self, types: tuple[object, ...]) -> None:
         """Logs, or raises, that the function is traced for arguments of types."""
         given = ", ".join(map(str, types))
         known = sorted({", ".join(map(str, key[2])) for key in self._entries})

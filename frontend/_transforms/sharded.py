@@ -27,7 +27,7 @@ from .jit import JitFunction
 from .stages import Lying, described_place
 
 
-def with_sharding_constraint(x: PyTree, shardings: object) -> PyTree:
+def with_sharding_constraint(x: Tree, shardings: object) -> PyTree:
     """Says where the arrays of a tree are in a program; returns them.
 
     Args:
@@ -54,7 +54,7 @@ def reshard(xs: Tree, out_shardings: object) -> PyTree:
     return _placed(xs, out_shardings, "reshard", "out_shardings")
 
 
-def _placed(x: PyTree, shardings: object, what: str, argument: str) -> PyTree:
+def _placed(x: Tree, shardings: object, what: str, argument: str) -> PyTree:
     places = tree.broadcast_prefix(shardings, x, argument)
     leaves, structure = tree.flatten(x)
     values = [to_value(leaf, lambda: f"An argument of {what}") for leaf in leaves]
@@ -150,7 +150,7 @@ class ShardedJitFunction(JitFunction):
         return Lying(tuple(places), self._result_places(out_tree))
 
     def _arranged(
-        self, args: tuple[UserObject, ...], kwargs: dict[str, Options]
+        self, args: tuple[object, ...], kwargs: dict[str, object]
     ) -> tuple[UserObject, ...]:
         if kwargs:
             raise ParameterError(

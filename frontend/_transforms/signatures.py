@@ -75,7 +75,7 @@ None, ShapedArray(float32[], weak_type=True))
 
 
 def _walk(
-    x: UserObject, key: list[UserObject], leaves: list[ConcreteArray], as_number: AsNumber
+    x: UserObject, key: list[object], leaves: list[ConcreteArray], as_number: AsNumber
 ) -> bool:
     """Adds an object that is no array; returns False for an unknown kind."""
     kind = type(x)
@@ -99,7 +99,7 @@ def _walk(
     return True
 
 
-def _values(x: dict[object, object], key: list[UserObject]) -> UserObject:
+def _values(x: dict[UserObject, UserObject], key: list[UserObject]) -> UserObject:
     """Returns the values of a dictionary in the tree's order, or None if that is not known."""
     names = tuple(x)
     order = order_of_keys(names)
@@ -112,7 +112,7 @@ def _values(x: dict[object, object], key: list[UserObject]) -> UserObject:
 def _children(
     x: UserObject,
     kind: type,
-    key: list[UserObject],
+    key: list[object],
     leaves: list[ConcreteArray],
     as_number: AsNumber,
 ) -> UserObject:

@@ -14,6 +14,7 @@ import numpy as np
 
 from axir._programs.files import write_file
 from axir.dialect.core import dtypes
+from axir.dialect.core.annotations import UserObject
 from axir.dialect.text.signature import Signature
 
 from .group import note
@@ -69,7 +70,7 @@ def print_json(results: Sequence[np.ndarray], signature: Signature) -> None:
     click.echo(json.dumps(found, allow_nan=False))
 
 
-def _plain(value: object) -> object:
+def _plain(value: object) -> UserObject:
     if isinstance(value, list):
         return [_plain(item) for item in value]
     if isinstance(value, complex):

@@ -17,7 +17,7 @@ from axir.dialect.program.tracer import Tracer
 from ._reverse import custom_vjp
 
 
-def closure_convert(fun: UserFunction, *example_args: UserObject) -> tuple[UserFunction, list]:
+def closure_convert(fun: Callable[..., object], *example_args: object) -> tuple[UserFunction, list]:
     """Makes the float values that a function closes over arguments of it.
 
     A function with a custom rule knows derivatives with respect to its arguments only. This turns
@@ -115,7 +115,7 @@ def custom_gradient(fun: Callable[..., object]) -> UserFunction:
     def primal(*args: object, **kwargs: object) -> object:
         return pair(*args, **kwargs)[0]
 
-    def fwd(*args: object, **kwargs: object) -> tuple[object, Partial]:
+    def fwd(*args: object, **kwargs: object) -> tuple[UserObject, Partial]:
         output, pullback = pair(*args, **kwargs)
         structure = tree.structure(args)
 

@@ -72,7 +72,7 @@ class custom_vjp(CustomFunction):
 
     def defvjp(
         self,
-        fwd: UserFunction,
+        fwd: Callable[..., object],
         bwd: Callable[..., object],
         symbolic_zeros: bool = False,
         optimize_remat: bool = False,

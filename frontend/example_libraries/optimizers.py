@@ -477,7 +477,7 @@ def _norm(arrays: Tree) -> UserObject:
     return jnp.sqrt(sum(jnp.vdot(x, x) for x in tree.leaves(arrays)))
 
 
-def clip_grads(grad_tree: PyTree, max_norm: UserObject) -> PyTree:
+def clip_grads(grad_tree: Tree, max_norm: object) -> PyTree:
     """Scales a tree of gradients down to a norm (see `l2_norm`) if it has a larger one.
 
     >>> import axir.numpy as jnp

@@ -227,7 +227,7 @@ def _convolution(
         params = init_kernel(first, kernel_shape), b_init(second, bias_shape)
         return output_shape(convolve, input_shape, lhs.index("N"), params[0]), params
 
-    def apply_fun(params: PyTree, inputs: ArrayLike, **kwargs: Options) -> UserObject:
+    def apply_fun(params: PyTree, inputs: ArrayLike, **kwargs: object) -> UserObject:
         kernel, bias = params
         return convolve(inputs, kernel) + bias
 
@@ -292,7 +292,7 @@ def _plain(shape: Callable[[UserObject], UserObject], function: Callable[..., ob
     def init_fun(rng: object, input_shape: object) -> tuple[object, Tree]:
         return shape(input_shape), ()
 
-    def apply_fun(params: PyTree, inputs: UserObject, **kwargs: Options) -> UserObject:
+    def apply_fun(params: Tree, inputs: object, **kwargs: object) -> UserObject:
         return function(inputs)
 
     return Layer(init_fun, apply_fun)
@@ -374,7 +374,7 @@ def serial(*layers: Layers) -> Layer:
     [2, 0]
     """
 
-    def init_fun(rng: UserObject, input_shape: UserObject) -> tuple[UserObject, PyTree]:
+    def init_fun(rng: UserObject, input_shape: object) -> tuple[UserObject, PyTree]:
         params = []
         for init, _ in layers:
             rng, key = random.split(rng)
@@ -382,7 +382,7 @@ def serial(*layers: Layers) -> Layer:
             params.append(made)
         return input_shape, params
 
-    def apply_fun(params: PyTree, inputs: UserObject, **kwargs: Options) -> UserObject:
+    def apply_fun(params: PyTree, inputs: object, **kwargs: object) -> UserObject:
         keys = _keys(kwargs.pop("rng", None), len(layers))
         for (_, apply), own, key in zip(layers, params, keys, strict=True):
             inputs = apply(own, inputs, rng=key, **kwargs)
@@ -409,7 +409,7 @@ def parallel(*layers: Layers) -> Layer:
         ]
         return tuple(shape for shape, _ in made), tuple(params for _, params in made)
 
-    def apply_fun(params: PyTree, inputs: UserObject, **kwargs: Options) -> UserObject:
+    def apply_fun(params: PyTree, inputs: UserObject, **kwargs: object) -> UserObject:
         keys = _keys(kwargs.pop("rng", None), len(layers))
         return [
             apply(own, x, rng=key, **kwargs)
@@ -435,7 +435,7 @@ def shape_dependent(make_layer: Callable[[UserObject], Layers]) -> Layer:
     def init_fun(rng: object, input_shape: object) -> tuple[object, Tree]:
         return make_layer(input_shape)[0](rng, input_shape)
 
-    def apply_fun(params: PyTree, inputs: UserObject, **kwargs: Options) -> UserObject:
+    def apply_fun(params: Tree, inputs: UserObject, **kwargs: object) -> UserObject:
         return make_layer(inputs.shape)[1](params, inputs, **kwargs)
 
     return Layer(init_fun, apply_fun)

@@ -34,7 +34,6 @@ from axir.dialect.core.annotations import (
     ShapeLike,
     Tree,
     UserFunction,
-    UserObject,
 )
 from axir.dialect.core.errors import KernelScopeError, ParameterError
 from axir.dialect.core.state import state
@@ -156,7 +155,7 @@ def _in_kernel(what: str) -> None:
 
 
 def fori_loop(
-    lower: UserObject, upper: UserObject, body: Callable[..., object], init: PyTree = None
+    lower: object, upper: object, body: Callable[..., object], init: Tree = None
 ) -> PyTree:
     """Runs `body(i, carried) -> carried` for each index from `lower` to below `upper`.
 

@@ -27,7 +27,7 @@ from typing import TypeVar
 from axir import lax
 from axir._arguments.arguments import to_values, type_of
 from axir._trees import tree
-from axir.dialect.core.annotations import PyTree, Tree, UserFunction, UserObject
+from axir.dialect.core.annotations import PyTree, Tree, UserObject
 from axir.dialect.core.dtypes import int32
 from axir.dialect.core.errors import AxirError, user_line
 from axir.dialect.core.types import ShapedArray
@@ -164,7 +164,7 @@ class _Counted(_Kind):
     def __init__(self, numbers: range):
         self.numbers = numbers
 
-    def run(self, scope: Scope, body: UserFunction, state: State) -> State:
+    def run(self, scope: Scope, body: Callable[..., object], state: State) -> State:
         start, step = self.numbers.start, self.numbers.step
         return lax.fori_loop(0, len(self.numbers), lambda n, x: body(start + n * step, x), state)
 

@@ -358,7 +358,7 @@ def apply_every(k: int = 1) -> GradientTransformation:
 def chain(*args: GradientTransformation) -> GradientTransformation:
     """Composes transformations: each gets the updates of the previous one."""
 
-    def init(params: Tree) -> list[object]:
+    def init(params: Tree) -> list[UserObject]:
         return [first(params) for first, _ in args]
 
     def update(

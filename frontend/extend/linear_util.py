@@ -256,12 +256,12 @@ def transformation_with_aux(
 
     @functools.wraps(gen)
     def wrapped(
-        fun: WrappedFun, *static: UserObject, use_eq_store: bool = False
+        fun: WrappedFun, *static: object, use_eq_store: bool = False
     ) -> tuple[WrappedFun, Callable[[], UserObject]]:
         store: Store[UserObject] = EqualityStore() if use_eq_store else Store()
 
-        def around(inner: UserFunction) -> UserFunction:
-            def call(*args: Options, **kwargs: Options) -> UserObject:
+        def around(inner: Callable[..., object]) -> UserFunction:
+            def call(*args: object, **kwargs: object) -> UserObject:
                 (results, aside), _ = _through(gen, inner, (*static, *args), kwargs)
                 store.store(aside)
                 return results
@@ -305,7 +305,7 @@ def transformation_with_aux2(
     @functools.wraps(gen)
     def wrapped(
         fun: WrappedFun, *static: object, use_eq_store: bool = False
-    ) -> tuple[WrappedFun, Callable[[], object]]:
+    ) -> tuple[WrappedFun, Callable[[], UserObject]]:
         store: Store[UserObject] = EqualityStore() if use_eq_store else Store()
         layered = fun.wrap(
             gen, static, store, lambda inner: functools.partial(gen, inner, store, *static)

@@ -12,7 +12,7 @@ from axir._trees import tree
 from axir.custom_derivatives._closures import hoist
 from axir.custom_derivatives._forward import custom_jvp
 from axir.custom_derivatives._zeros import zero_from_primal
-from axir.dialect.core.annotations import PyTree, Tree, UserFunction, UserObject
+from axir.dialect.core.annotations import Tree, UserFunction, UserObject
 from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import CustomRuleError, TreeError
 from axir.dialect.core.manual_axes import NOWHERE
@@ -55,7 +55,7 @@ class _System:
 
         return trace_function(flat, self.types, name=name)
 
-    def checked(self, result: PyTree, name: str) -> list[UserObject]:
+    def checked(self, result: Tree, name: str) -> list[UserObject]:
         """Returns the leaves of a vector; raises if it is no vector of the system."""
         leaves, structure = tree.flatten(result)
         if structure != self.structure:
@@ -175,7 +175,7 @@ def _transposed_product(product: Function) -> Function:
 @boundary
 def custom_root(
     f: Callable[[UserObject], UserObject],
-    initial_guess: UserObject,
+    initial_guess: object,
     solve: Callable[[Callable[[UserObject], UserObject], UserObject], UserObject],
     tangent_solve: Callable[[Callable[[UserObject], UserObject], UserObject], UserObject],
     has_aux: bool = False,
@@ -209,7 +209,7 @@ def custom_root(
     converted.__name__ = function_name(f)
     count = len(consts)
 
-    def solved(guess: UserObject, *consts: UserObject) -> object:
+    def solved(guess: object, *consts: object) -> object:
         result = solve(lambda x: converted(x, *consts), guess)
         x, auxiliary = result if has_aux else (result, None)
         _check_structure(x, guess, "solve")
@@ -247,7 +247,7 @@ def custom_root(
 
 def _converted(
     f: Callable[[object], object], guess: object
-) -> tuple[Callable[..., object], list, object]:
+) -> tuple[UserFunction, list, UserObject]:
     """Turns the traced captures of a function into arguments, and fits the guess to the function.
 
     Returns:

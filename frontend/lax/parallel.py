@@ -189,7 +189,7 @@ def pmean(x: ArrayLike, axis_name: AxisName, *, axis_index_groups: object = None
     total = psum(x, axis_name, axis_index_groups=axis_index_groups)
     count = psum(1, axis_name, axis_index_groups=axis_index_groups)
 
-    def mean(leaf: object) -> object:
+    def mean(leaf: object) -> UserObject:
         value = as_value(leaf)
         if not dtypes.is_inexact(value.dtype):
             value = convert_element_type(value, dtypes.canonicalize_dtype(np.float64))

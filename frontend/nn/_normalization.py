@@ -151,8 +151,8 @@ def standardize(
     x: ArrayLike,
     axis: Axes = -1,
     mean: ArrayLike | None = None,
-    variance: UserObject = None,
-    epsilon: UserObject = 1e-5,
+    variance: object = None,
+    epsilon: object = 1e-5,
     where: ArrayLike | None = None,
     *,
     algorithm: str = "fast",
@@ -203,7 +203,7 @@ def one_hot(
     *,
     dtype: DTypeLike = None,
     axis: Axes = -1,
-    out_sharding: UserObject = None,
+    out_sharding: object = None,
 ) -> Value:
     """Returns a vector for each integer, which is 1 at its place and 0 elsewhere.
 
@@ -242,8 +242,8 @@ def normalize(
     x: ArrayLike,
     axis: Axes = -1,
     mean: ArrayLike | None = None,
-    variance: UserObject = None,
-    epsilon: UserObject = 1e-5,
+    variance: object = None,
+    epsilon: object = 1e-5,
     where: ArrayLike | None = None,
 ) -> Value:
     """Does what `standardize` does, under its older name; deprecated.

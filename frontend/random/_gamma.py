@@ -144,7 +144,7 @@ def whole(x: Value, shape: tuple[int, ...]) -> Value:
 @lies_where_told
 def gamma(
     key: UserObject,
-    a: UserObject,
+    a: object,
     shape: Sequence[int] | None = None,
     dtype: DTypeLike = None,
     *,
@@ -175,7 +175,7 @@ def gamma(
 @lies_where_told
 def loggamma(
     key: UserObject,
-    a: UserObject,
+    a: object,
     shape: Sequence[int] | None = None,
     dtype: DTypeLike = None,
     *,
@@ -204,7 +204,7 @@ def loggamma(
 @lies_where_told
 def beta(
     key: UserObject,
-    a: UserObject,
+    a: object,
     b: object,
     shape: Sequence[int] | None = None,
     dtype: DTypeLike = None,

@@ -161,7 +161,7 @@ def type_of_sizes(kind: ShapedArray, sizes: Mapping[str, Extent]) -> ShapedArray
     return kind.update(shape=tuple([value_of(extent, sizes) for extent in kind.shape]))
 
 
-def _of_sizes(value: Param, by_name: Mapping[str, Extent], sizes: Sizes) -> Param:
+def _of_sizes(value: object, by_name: Mapping[str, Extent], sizes: Sizes) -> Param:
     """Returns a parameter with symbolic dimensions replaced by sizes."""
     if type(value) is Function:
         return instantiate_function(value, sizes)

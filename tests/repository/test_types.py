@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 ALLOWED = {
     "dialect/builders": 0,
     "dialect/core": 0,
-    "dialect/ops": 89,
+    "dialect/ops": 78,
     "dialect/program": 0,
     "dialect/text": 0,
     "passes": 1,  # the test whether an option of a pass takes anything
@@ -28,7 +28,7 @@ ALLOWED = {
 # Names that are `Any`, with imports and `Any` itself, and how often all rooms say them. The type
 # `object` says the same of what is passed on, and is checked: code must ask before it uses more.
 HIDDEN = re.compile(r"\b(UserObject|UserFunction|PyTree|Param|Options|Foreign|Made|Any)\b")
-HIDDEN_ALLOWED = 3600
+HIDDEN_ALLOWED = 3300
 # The files that declare names for types.
 DECLARATIONS = ("dialect/core/annotations.py", "dialect/program/rules.py")
 

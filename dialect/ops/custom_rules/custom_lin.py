@@ -142,7 +142,7 @@ def _infer(*types: ShapedArray, bwd: Param, num_res: int, name: str) -> list[Sha
 
 
 def _varying(
-    given: Sequence[VaryingAxes], *, bwd: object, num_res: int, name: str
+    given: Sequence[VaryingAxes], *, bwd: Param, num_res: int, name: str
 ) -> list[VaryingAxes]:
     # The rule gives only the types of forward tangents.
     return [t.varying for t in Backward.of(bwd, num_res).result_types]
@@ -158,7 +158,7 @@ def forward_mode_error(name: str) -> ForwardModeError:
     )
 
 
-def _refuse(*arguments: np.ndarray, name: str, **params: object) -> NoReturn:
+def _refuse(*arguments: np.ndarray, name: str, **params: Param) -> NoReturn:
     raise forward_mode_error(name)
 
 
@@ -178,7 +178,7 @@ def _transpose(
 
 
 def _batch(
-    operands: Sequence[Value], axes: Axes, *, bwd: object, num_res: int, name: str
+    operands: Sequence[Value], axes: Axes, *, bwd: Param, num_res: int, name: str
 ) -> tuple[list[Value], list[int | None]]:
     frame = current_frame()
     tangents = [
@@ -209,7 +209,7 @@ custom_lin.implementation = _refuse
 
 
 def apply_backward(
-    bwd: object, residuals: Sequence[Value], tangents: OperandTangents, name: str
+    bwd: Param, residuals: Sequence[Value], tangents: OperandTangents, name: str
 ) -> list[Value]:
     """Applies the derivative of a function inside of a linear function.
 

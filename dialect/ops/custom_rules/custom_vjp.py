@@ -100,7 +100,7 @@ def _check(
     types: Sequence[ShapedArray],
     *,
     call_jaxpr: Function,
-    fwd_jaxpr_thunk: object,
+    fwd_jaxpr_thunk: Param,
     bwd: Param,
     num_consts: int,
     symbolic_zeros: bool,
@@ -121,11 +121,11 @@ def _value_and_jvp(
     tangents: Sequence[Tangent],
     *,
     call_jaxpr: Function,
-    fwd_jaxpr_thunk: object,
+    fwd_jaxpr_thunk: Param,
     bwd: Param,
     num_consts: int,
     name: str,
-    **params: object,
+    **params: Param,
 ) -> tuple[Sequence[Value], Sequence[Tangent]]:
     count = len(primals) - num_consts
     primals, tangents, fixed = primals[:count], tangents[:count], tangents[count:]
@@ -174,10 +174,10 @@ def _batch(
     axes: Axes,
     *,
     call_jaxpr: Function,
-    fwd_jaxpr_thunk: object,
+    fwd_jaxpr_thunk: Param,
     bwd: Param,
     num_consts: int,
-    **params: object,
+    **params: Param,
 ) -> tuple[list[Value], list[int | None]]:
     count, outputs = len(operands) - num_consts, len(call_jaxpr.outputs)
     everything = inexact(call_jaxpr.in_avals[:count])

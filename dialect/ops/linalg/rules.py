@@ -237,7 +237,7 @@ def _traced(
 
 
 def each_matrix(
-    decompose: Callable[[np.ndarray], Sequence[Any] | None],
+    decompose: Callable[[np.ndarray], Sequence[object] | None],
     x: np.ndarray,
     results: list[np.ndarray],
 ) -> list[np.ndarray]:

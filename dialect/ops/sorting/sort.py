@@ -182,7 +182,7 @@ def _sort_one(operand: np.ndarray, key: np.ndarray, dimension: int) -> np.ndarra
 
 
 def _sort_value_and_jvp(
-    primals: Sequence[Value], tangents: Sequence[Tangent], *, dimension: int, **params: Param
+    primals: Sequence[Value], tangents: Sequence[Tangent], *, dimension: int, **params: object
 ) -> tuple[list[Value], list[Any]]:
     places = broadcasted_iota(dtypes.int32, primals[0].shape, dimension)
     *outs, order = _sort.bind(*primals, places, dimension=dimension, **params)

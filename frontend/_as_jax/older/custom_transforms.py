@@ -56,7 +56,7 @@ def defvjp(fun: custom_transforms, *vjprules: Callable[..., object] | None) -> N
     def rule(*primals: object) -> tuple[UserObject, UserFunction]:
         out = fun.fun(*primals)
 
-        def pullback(cotangent: object) -> tuple[object, ...]:
+        def pullback(cotangent: object) -> tuple[UserObject, ...]:
             return tuple(
                 tree.map(jnp.zeros_like, primal) if one is None else one(cotangent, out, *primals)
                 for one, primal in zip(vjprules, primals, strict=True)

@@ -89,11 +89,11 @@ class GlobalAsyncCheckpointManager(GlobalAsyncCheckpointManagerBase):
 
     def serialize(
         self,
-        arrays: Sequence[UserObject],
+        arrays: Sequence[object],
         tensorstore_specs: Sequence[Specification],
         *,
         on_commit_callback: Callable[[], None] | None = None,
-        transaction: UserObject = None,
+        transaction: object = None,
     ) -> None:
         """Begins to write arrays, once those before are written.
 

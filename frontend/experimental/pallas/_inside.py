@@ -61,7 +61,7 @@ def loop(
     lower: UserObject,
     upper: UserObject,
     *,
-    init_carry: PyTree = None,
+    init_carry: Tree = None,
     step: UserObject = 1,
     unroll: int | bool | None = None,
 ) -> Callable[[UserFunction], PyTree]:

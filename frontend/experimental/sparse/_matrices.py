@@ -90,12 +90,14 @@ class _Matrix(JAXSparse):
         """Returns the matrix with all its elements."""
         return self.to_bcoo().todense()
 
-    def tree_flatten(self) -> tuple[tuple[Value, ...], tuple[object, ...]]:
+    def tree_flatten(self) -> tuple[tuple[Value, ...], tuple[UserObject, ...]]:
         """Returns the leaves, and the static fields."""
         return tuple(getattr(self, name) for name in self.names), (self.shape, self.facts)
 
     @classmethod
-    def tree_unflatten(cls, static: tuple[UserObject, ...], leaves: tuple[Value, ...]) -> object:
+    def tree_unflatten(
+        cls, static: tuple[UserObject, ...], leaves: tuple[Value, ...]
+    ) -> UserObject:
         """Makes the matrix from its leaves, whatever they are."""
         result = object.__new__(cls)
         for name, leaf in zip(cls.names, leaves, strict=True):

@@ -22,7 +22,7 @@ def _indexed(x: object, key: object) -> BCOO:
     return getitem(to_bcoo(x), key)
 
 
-def _converted(x: object, dtype: DTypeLike) -> object:
+def _converted(x: object, dtype: DTypeLike) -> UserObject:
     return sparsify(lambda x: x.astype(dtype))(x)
 
 

@@ -129,7 +129,7 @@ def _run(body: UserObject, operands: Sequence[object]) -> list[UserObject]:
     return _interpret(body.jaxpr, body.consts, operands)
 
 
-def _as_before(results: list[UserObject], before: Sequence[UserObject]) -> list[object]:
+def _as_before(results: list[UserObject], before: Sequence[UserObject]) -> list[UserObject]:
     """Returns the carry of a loop iteration, stored in the format of the previous carry."""
     made = []
     for new, old in zip(results, before, strict=True):
@@ -167,7 +167,7 @@ def _scan(operands: list[UserObject], params: dict[str, Param]) -> list[UserObje
     return [*final, *ys]
 
 
-def _while(operands: list[UserObject], params: dict[str, Param]) -> list[object]:
+def _while(operands: list[object], params: dict[str, Param]) -> list[object]:
     first = params["cond_nconsts"]
     second = first + params["body_nconsts"]
     return lax.while_loop(

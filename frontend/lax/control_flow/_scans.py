@@ -216,7 +216,7 @@ def _scan_in_python(
     structure: tree.TreeDef,
     length: int,
     reverse: bool,
-) -> tuple[object, object]:
+) -> tuple[UserObject, UserObject]:
     if length == 0:
         raise ParameterError(
             "scan: without jit a loop of no passes cannot tell the types of its results.",

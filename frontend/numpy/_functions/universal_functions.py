@@ -138,9 +138,7 @@ class ufunc:
     def __repr__(self) -> str:
         return f"<jnp.ufunc {self.__name__!r}>"
 
-    def __call__(
-        self, *args: ArrayLike, out: object = None, where: UserObject = None
-    ) -> UserObject:
+    def __call__(self, *args: ArrayLike, out: object = None, where: object = None) -> UserObject:
         """Applies the function to arrays that broadcast against each other.
 
         Args:
@@ -314,7 +312,7 @@ class ufunc:
     def at(
         self,
         a: ArrayLike,
-        indices: UserObject,
+        indices: object,
         b: ArrayLike | None = None,
         /,
         *,

@@ -124,7 +124,7 @@ def _comparison_of_tracers(name: str) -> Callable[[UserObject, UserObject], User
     """
     elementwise, is_equality = getattr(Array, name), name == "__eq__"
 
-    def compare(self: Tracer, other: UserObject) -> UserObject:
+    def compare(self: Tracer, other: object) -> UserObject:
         if not self.owner.is_open and isinstance(other, Var):
             is_left_behind = not isinstance(other, Tracer) or not other.owner.is_open
             if is_left_behind:

@@ -9,7 +9,7 @@ import numpy as np
 
 from axir._devices.sharding import Shard, Sharding, SingleDeviceSharding
 from axir._later import later
-from axir.dialect.core.annotations import Options, UserFunction, UserObject
+from axir.dialect.core.annotations import UserFunction, UserObject
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import AxirError, ConcretizationTypeError
 from axir.dialect.program.tracer import Tracer
@@ -174,7 +174,7 @@ def _of_known(name: str) -> UserFunction:
 def _method_of_known(name: str) -> UserFunction:
     attribute = _of_known(name)
 
-    def call(tracer: Tracer, *arguments: Options, **options: Options) -> UserObject:
+    def call(tracer: Tracer, *arguments: object, **options: object) -> UserObject:
         return attribute(tracer)(*arguments, **options)
 
     call.__doc__ = getattr(ConcreteArray, name).__doc__

@@ -169,7 +169,7 @@ def expand_dims(a: ArrayLike, axis: UserObject) -> Value:
     return broadcasting.expand_dims(a, canonical)
 
 
-def atleast_1d(*arys: UserObject) -> UserObject:
+def atleast_1d(*arys: object) -> UserObject:
     """Returns arrays with at least one axis: scalars get one of extent 1.
 
     One argument gives an array, several a list of arrays.
@@ -181,7 +181,7 @@ def atleast_1d(*arys: UserObject) -> UserObject:
     return _each("atleast_1d", arys, lambda x: x.shape or (1,))
 
 
-def atleast_2d(*arys: UserObject) -> UserObject:
+def atleast_2d(*arys: object) -> UserObject:
     """Returns arrays with at least two axes, by new ones in front; see `atleast_1d`.
 
     >>> import axir.numpy as jnp
@@ -191,7 +191,7 @@ def atleast_2d(*arys: UserObject) -> UserObject:
     return _each("atleast_2d", arys, lambda x: (1,) * (2 - x.ndim) + x.shape)
 
 
-def atleast_3d(*arys: UserObject) -> UserObject:
+def atleast_3d(*arys: object) -> UserObject:
     """Returns arrays with at least three axes: (n,) becomes (1, n, 1), and (m, n) (m, n, 1).
 
     >>> import axir.numpy as jnp
@@ -341,7 +341,7 @@ def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Value:
     return _permuted(a, tuple(order))
 
 
-def moveaxis(a: ArrayLike, source: UserObject, destination: UserObject) -> Value:
+def moveaxis(a: ArrayLike, source: object, destination: object) -> Value:
     """Moves axes to other places; the others keep their order.
 
     Args:

@@ -113,7 +113,7 @@ def _restarted(restart: int, stops_early: bool) -> Iteration:
     return iterate
 
 
-def _nearest(product: Operator, residual: PyTree, restart: int, share: Value) -> Tree:
+def _nearest(product: Operator, residual: Tree, restart: int, share: Value) -> Tree:
     """Returns the vector of a Krylov space with the product nearest to a residual.
 
     Args:
@@ -181,7 +181,7 @@ def _orthogonalized(basis: Tree, vector: Tree) -> tuple[Tree, Value]:
     Done twice, because the first pass leaves rounding errors of the order of the removed part.
     """
 
-    def once(vector: Tree) -> tuple[Tree, Value]:
+    def once(vector: Tree) -> tuple[PyTree, Value]:
         leaves = zip(tree.leaves(basis), tree.leaves(vector), strict=True)
         first, *others = [
             jnp.tensordot(jnp.conj(v), x, axes=x.ndim, precision=HIGHEST) for v, x in leaves
