@@ -20,7 +20,7 @@ from .annotations import Extent, UserObject
 from .errors import AxirError
 from .late_modules import late_module
 
-# Names, and operations with their operands. A product has each as often as it is a factor.
+# Names, and operations with their operands. A product repeats each by its exponent.
 Atom: TypeAlias = "str | Applied"
 Product: TypeAlias = "tuple[Atom, ...]"
 Terms: TypeAlias = "dict[Product, int]"
@@ -119,7 +119,7 @@ class Condition(Protocol):
 
     @property
     def positive(self) -> list[Extent]:
-        """The extents of which it says that they are not negative."""
+        """The extents that are not negative according to the constraint."""
         ...
 
 
@@ -610,7 +610,7 @@ def multiplied(a: Mapping[Product, int], b: Mapping[Product, int]) -> Terms:
 
 
 def joined_scope(a: object, b: object) -> Scope | None:
-    """Returns the scope of what is computed of two extents.
+    """Returns the scope of a result computed from two extents.
 
     Raises:
         SymbolicDimError: if they have different constraints.

@@ -317,7 +317,7 @@ def except_along(
 
 
 def stack_of(rank: int) -> Returning[Dimensions]:
-    """Returns the rule of ops on stacks of what has so many dimensions in the first operand."""
+    """Returns the rule of ops on stacks; an item has `rank` dimensions in the first operand."""
 
     def rule(
         operands: Sequence[ShapedArray], results: Sequence[ShapedArray], **params: object

@@ -25,8 +25,8 @@ from .operation import Operation, later
 from .rules import Value
 from .walk import Bind, Environment, apply_equations
 
-# Values of one kind, arrays or tracers, give values of that kind, as far as functions capture none
-# of another.
+# Values of one kind, arrays or tracers, give values of that kind, unless functions capture values
+# of the other kind.
 _Kind = TypeVar("_Kind", bound=Array)
 
 _symbol_counter = itertools.count()

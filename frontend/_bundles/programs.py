@@ -167,7 +167,7 @@ def flat_signature(exported: ExportedFunction) -> Signature:
 
 
 def _closed(exported: ExportedFunction) -> Function:
-    """Returns a function of the arguments and the parameters, which captures nothing."""
+    """Returns a function of the arguments and the parameters, without captures."""
     whole = without_parameters(exported.function, len(exported.parameters))
     return embed_captures(simplify_function(whole, is_final=True))
 

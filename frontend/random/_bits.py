@@ -69,7 +69,7 @@ def random_bits(key: Value, bit_width: int, shape: tuple[int, ...]) -> Value:
 
 
 def wrap(host: object, like: Value) -> ConcreteArray:
-    """Wraps samples computed by NumPy; they live where the key lives."""
+    """Wraps samples computed by NumPy; they are on the key's device."""
     host = np.asarray(host)
     device = place_of_part(like, host.shape) if type(like) is ConcreteArray else None
     made = ConcreteArray(ShapedArray(host.shape, host.dtype), host, None, device)

@@ -39,7 +39,7 @@ class Grid(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many devices there are."""
+        """The number of devices."""
         return self.replicas * self.partitions
 
     @property

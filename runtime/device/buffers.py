@@ -145,7 +145,7 @@ class Buffer:
 
     @property
     def device(self) -> BufferDevice:
-        """The device whose memory this is."""
+        """The device that holds this memory."""
         return self.type.device
 
     @property

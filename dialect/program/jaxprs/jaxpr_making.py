@@ -88,7 +88,7 @@ def _check_results(equation: Equation, results: Results) -> None:
 
 
 def _param(value: object) -> object:
-    """Returns a parameter as a primitive takes it: functions in place of jaxprs."""
+    """Returns a parameter in a primitive's form: functions in place of jaxprs."""
     if isinstance(value, later.ClosedJaxpr):
         return _without_captures(value.function)
     if isinstance(value, later.Jaxpr):

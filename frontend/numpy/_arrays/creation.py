@@ -385,7 +385,7 @@ def _filled(name: str, value: int, summary: str) -> _Filled:
 def _repeated(shape: tuple[int, ...], value: int, dtype: np.dtype) -> Array:
     if dtype == dtypes.float0:  # elements without any bytes: an array of NumPy's
         return np.zeros(shape, dtype)  # type: ignore[return-value]
-    # A view: takes the memory of one element however large the shape.
+    # A view: a shape of any size takes the memory of one element.
     if dtypes.is_key(dtype) or is_open(shape):
         return repeated(shape, value, dtype)
     host = np.broadcast_to(np.array(value, dtype), shape)
