@@ -12,7 +12,7 @@ from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
 
-# What passes through ------------------------------------------------------------------------------
+# Objects that pass through ------------------------------------------------------------------------
 
 UserObject: TypeAlias = Any
 """A Python object of the user's, of which nothing is known: what a function of the user's takes and

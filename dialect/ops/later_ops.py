@@ -43,7 +43,7 @@ class _Loop(Protocol):
 
 
 class LaterOps(LateNames):
-    """Operations by name, each of which is imported when a rule first asks for it."""
+    """Operations by name; each is imported at the first use by a rule."""
 
     add: Traceable
     real: Traceable

@@ -1,4 +1,4 @@
-"""Rules of primitives that write, take or give functions, and what they may ask the drivers for.
+"""Rules of primitives that take, call or return functions, and the drivers' interfaces for them.
 
 Elsewhere: all other rules (`rules.py`).
 """

@@ -1,4 +1,4 @@
-"""`Operation`: what the declaration of an op says of it, and what it does to given types.
+"""`Operation`: the declaration of an op, and its result types for given operand types.
 
 Elsewhere: how ops are applied to values (`primitive.py`).
 """
@@ -35,7 +35,7 @@ from .rules import (
     VaryingRule,
 )
 
-# Views of programs stand at the end of the room, and name what stands before them.
+# Views of programs are the last modules of the room, and refer to the modules before them.
 later = LateNames(
     "axir.dialect.program",
     {
@@ -240,5 +240,5 @@ class Operation(Rules):
         raise NotImplementedError(self.name)
 
     def apply_to(self, types: tuple[ShapedArray, ...], params: Params) -> Application:
-        """Returns what the operation does to operands of given types under parameters."""
+        """Returns the outcome of the operation for operand types and parameters."""
         raise NotImplementedError(self.name)

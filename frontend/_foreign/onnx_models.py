@@ -49,7 +49,7 @@ def from_onnx(
 
 
 def _named_shapes(graph: UserObject, arguments: Sequence[str]) -> dict[str, list[Extent | str]]:
-    """Returns the shapes of arguments whose open extents have names that can be dimensions'."""
+    """Returns the shapes of the arguments with open extents that have valid names of dimensions."""
     found = {}
     for value in (value for value in graph.input if value.name in arguments):
         extents = value.type.tensor_type.shape.dim

@@ -65,7 +65,7 @@ def element_type(dtype: Dtype) -> iree_runtime.HalElementType:
 
 
 class BufferDevice(Protocol):
-    """What a buffer asks of the device whose memory it is: `Device`."""
+    """The interface of `Device` that buffers use."""
 
     @property
     def platform(self) -> str:
