@@ -9,7 +9,7 @@ the call.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from iree.compiler import ir
 
@@ -33,6 +33,9 @@ from axir.dialect.program.rules import Cotangent, OperandTangents, Tangent, Valu
 from .bodies import Axes
 from .policies import policy_of
 
+PolicyParameter: TypeAlias = Callable[..., bool] | tuple[object, ...] | None
+"""A function that chooses values to keep, the name and arguments of one, or None."""
+
 
 def _calling(**params: object) -> Apply:
     def apply(function: Function, operands: Sequence[Value]) -> list[Value]:
@@ -52,7 +55,7 @@ def _linearize(
     tangents: Sequence[Tangent],
     *,
     jaxpr: Function,
-    policy: object,
+    policy: PolicyParameter,
     prevent_cse: bool,
     differentiated: bool,
 ) -> tuple[Sequence[Value], Sequence[Tangent]]:
@@ -122,7 +125,7 @@ checkpoint_primitive = declare_call(
     "jaxpr",
     parameters={
         "jaxpr": Function,
-        "policy": Callable[..., bool] | tuple[object, ...] | None,
+        "policy": PolicyParameter,
         "prevent_cse": bool,
         "differentiated": bool,
     },

@@ -1,0 +1,61 @@
+"""Each part of a program has separate fills with a number."""
+
+from __future__ import annotations
+
+import pytest
+from iree.compiler import ir
+
+from axir.dialect.core.context import context
+from axir.runtime.compiler.invocation.own_fills import give_own_fills, has_shared_fills
+
+SCHEDULED = """
+util.func private @main(%a: !stream.resource<transient>) -> !stream.resource<transient> {
+  %c0 = arith.constant 0 : index
+  %c8 = arith.constant 8 : index
+  %zero = arith.constant 0 : i8
+  %fill = stream.async.splat %zero : i8 -> !stream.resource<transient>{%c8}
+  %0 = stream.async.dispatch @e::@f(%fill[%c0 to %c8 for %c8]) : (!stream.resource<transient>{%c8}) -> !stream.resource<transient>{%c8}
+  %1 = stream.async.dispatch @e::@f(%fill[%c0 to %c8 for %c8]) : (!stream.resource<transient>{%c8}) -> !stream.resource<transient>{%c8}
+  BARRIER
+  %3 = stream.async.dispatch @e::@g(%fill[%c0 to %c8 for %c8], %0[%c0 to %c8 for %c8]) : (!stream.resource<transient>{%c8}, !stream.resource<transient>{%c8}) -> !stream.resource<transient>{%c8}
+  %4 = stream.async.dispatch @e::@g(%fill[%c0 to %c8 for %c8], %3[%c0 to %c8 for %c8]) : (!stream.resource<transient>{%c8}, !stream.resource<transient>{%c8}) -> !stream.resource<transient>{%c8}
+  util.return %4 : !stream.resource<transient>
+}
+"""
+FLOW = """
+util.func private @main(%a: tensor<4xf32>) -> tensor<4xf32> {
+  %zero = arith.constant dense<0.0> : tensor<f32>
+  %0 = flow.dispatch @e::@f(%zero, %a) : (tensor<f32>, tensor<4xf32>) -> tensor<4xf32>
+  BARRIER
+  %2 = flow.dispatch @e::@f(%zero, %0) : (tensor<f32>, tensor<4xf32>) -> tensor<4xf32>
+  util.return %2 : tensor<4xf32>
+}
+"""
+WAIT = "%wait = util.optimization_barrier %{} : {}"
+
+
+def parsed(text: str, barrier: str) -> ir.Module:
+    return ir.Module.parse(text.replace("BARRIER", barrier))
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_readers_behind_a_wait_have_another_fill(waits: bool) -> None:
+    barrier = WAIT.format(1, "!stream.resource<transient>") if waits else ""
+    with context():
+        module = parsed(SCHEDULED, barrier)
+        assert give_own_fills(module.operation) == waits
+        assert module.operation.verify()
+        lines = str(module).splitlines()
+    fills = [n for n, line in enumerate(lines) if "stream.async.splat" in line]
+    assert len(fills) == 1 + waits
+    if waits:
+        assert "optimization_barrier" in lines[fills[1] - 1]
+        name = lines[fills[1]].split()[0]
+        assert [name in line for line in lines[fills[1] + 1 : fills[1] + 3]] == [True, True]
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_parts_share_a_constant(waits: bool) -> None:
+    barrier = WAIT.format(0, "tensor<4xf32>") if waits else ""
+    with context():
+        assert has_shared_fills(parsed(FLOW, barrier).operation) == waits
