@@ -7,9 +7,9 @@ another program that is there, too. JAX has no cache on disk by default, so `war
 its cold call. Arguments are on the device, and the result is waited for. Each process tells
 
 * wall-clock and processor seconds of the first call, including the compiler's helper processes;
-    processor time depends less on other load of the machine;
+  processor time depends less on other load of the machine;
 * seconds until calls reach their final speed: one program of axir's may serve while a faster one is
-    compiled;
+  compiled;
 * seconds of a call from then on;
 * peak memory of the process and its helpers, including Python and the library.
 

@@ -1,7 +1,7 @@
 """axir: NumPy programs as MLIR that you can read, transform and ship.
 
-The names are JAX's: what `import jax` and `import jax.numpy as jnp` offer stands here and in
-`axir.numpy`. Packages that a program may not need are loaded when they are first named.
+The names are JAX's: this module has the names of `jax`, and `axir.numpy` has the names of
+`jax.numpy`. Packages that a program may not need are loaded when they are first named.
 
 >>> import axir, axir.numpy as jnp
 >>> axir.grad(lambda x: jnp.sin(x) ** 2)(0.0)

@@ -1,6 +1,6 @@
 """JAX's primitives that are no ops of axir's: applying one makes the ops that it consists of.
 
-Tables of rules by primitive name them, and programs bind them. They never stand in a jaxpr.
+Tables of rules by primitive name them, and programs bind them. They never occur in a jaxpr.
 """
 
 from __future__ import annotations

@@ -274,7 +274,7 @@ def _trace(
 def _varying_results(function: Function, layouts: tuple[Layout, ...]) -> Function:
     """Returns a function of parts with results that vary along all axes of their layouts.
 
-    What all devices have alike and is put together all the same gets a cotangent from each.
+    A replicated result that is joined from all devices gets a cotangent from each device.
     """
     outputs = zip(function.outputs, layouts, strict=True)
     if all(v.type.varying.issuperset(axes_in(layout)) for v, layout in outputs):

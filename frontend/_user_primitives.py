@@ -1,6 +1,6 @@
 """User primitives, jaxprs as functions, and the parts for building jaxprs.
 
-It is what `core` and `extend.core` share.
+`core` and `extend.core` share it.
 """
 
 from __future__ import annotations

@@ -87,8 +87,8 @@ class custom_vmap:
 
         Args:
             vmap_rule: `(axis_size, in_batched, *args) -> (outputs, out_batched)`. `in_batched` is a
-                list with a tree of bools for each argument: whether its leaves have the batch axis,
-                which stands in front. `out_batched` has the structure of the outputs.
+                list with a tree of bools for each argument: whether its leaves have the leading
+                batch axis. `out_batched` has the structure of the outputs.
 
         Returns:
             The rule.

@@ -413,8 +413,8 @@ class _Debugger(pdb.Pdb):
 def inspect_array_sharding(value: UserObject, *, callback: Callable[[Sharding], None]) -> None:
     """Calls a function with the sharding of an array, also of one within a compiled function.
 
-    That of a value of a program is known once the program is partitioned: then the function is
-    called, once for each time that it is compiled.
+    The sharding of a value in a program is known when the program is partitioned: the function is
+    called then, once for each compilation.
 
     Args:
         value: An array, or a tree of arrays.
@@ -464,7 +464,7 @@ def visualize_sharding(
 
     Args:
         shape: Shape of the array, of one or two dimensions.
-        sharding: How it is spread.
+        sharding: Its sharding.
         use_color: Accepted for compatibility, as are the following: boxes are text.
         scale: So.
         min_width: So.

@@ -73,8 +73,8 @@ def export(
 
     Args:
         fun_jit: A jitted function, or a plain one. Static arguments are fixed to the values given.
-            Or several of these by name, which become a `Bundle`. What `functools.partial` binds
-            becomes parameters, which are saved with the function.
+            Or several of these by name, which become a `Bundle`. Arguments bound by
+            `functools.partial` become parameters, which are saved with the function.
         platforms: Platforms to run on: some of "cpu", "cuda", "vulkan". The result runs on each.
         disabled_checks: Checks to skip; see `DisabledSafetyCheck`.
         updates: By name, or by what several names begin with, parameters and the results that are
@@ -90,7 +90,7 @@ def export(
         NonArrayArgumentError: if `fun_jit` is not callable, or by the call, if an argument is no
             array.
         ParameterError: if the platform does not exist; by the call, if the arguments of a function
-            are missing, or what `updates` names.
+            or the results named by `updates` are missing.
         SymbolicDimError: by the call, if `fun_jit` does something with an open dimension that
             depends on its size.
         ShapeError: by the call, if an open dimension does not follow from the shapes of arguments.
@@ -315,7 +315,7 @@ def from_torch(
     The packages torch and torch-mlir read it: `pip install 'axir[torch]'`.
 
     Args:
-        program: What `torch.export.export(module, args)` gave, or `torch.export.load`.
+        program: The result of `torch.export.export(module, args)` or `torch.export.load`.
         name: Name of the function.
         shapes: Shapes of arguments that the program leaves open (`torch.export.Dim`), by name.
             Their elements are numbers, and names or symbolic extents for extents that stay open.
@@ -366,7 +366,7 @@ def from_onnx(
 
 
 def deserialize(blob: bytes | bytearray) -> UserObject:
-    """Returns what `serialize` of an `Exported` or a `Bundle` returned the bytes of; see `load`.
+    """Inverts `serialize` of an `Exported` or a `Bundle`; see `load`.
 
     Raises:
         BundleError, BundleVersionError: if they are damaged, or of a newer axir.

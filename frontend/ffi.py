@@ -38,7 +38,7 @@ _WAY_OUT = (
 
 
 class XlaHandlerError(AxirError, NotImplementedError):
-    """Something was asked for that only XLA's runtime can do: call its handlers."""
+    """A call of an XLA handler was requested, which only XLA's runtime can do."""
 
 
 def register_ffi_target(
@@ -53,7 +53,7 @@ def register_ffi_target(
         platform: The platform of the target. Each platform may have a separate target under the
             name. The host calls the function in any case, and prefers the target for `cpu` if it
             exists.
-        api_version, **kwargs: Of no consequence.
+        api_version, **kwargs: Ignored.
     """
     _targets.setdefault(name, {})[platform.lower()] = fn
 
@@ -111,7 +111,7 @@ def ffi_lowering(call_target_name: str, **options: Options) -> UserFunction:
 
 
 def build_ffi_lowering_function(call_target_name: str, **options: Options) -> UserFunction:
-    """Returns what `ffi_lowering` does: a rule, which raises `XlaHandlerError` when it is used."""
+    """Returns the same rule as `ffi_lowering`: it raises `XlaHandlerError` when it is used."""
     return ffi_lowering(call_target_name, **options)
 
 

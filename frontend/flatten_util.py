@@ -67,7 +67,7 @@ class _Unravel:
     Args:
         structure: Of the tree.
         shapes, dtypes: Of its leaves.
-        dtype: That of vectors, None if any will do.
+        dtype: The dtype of vectors; None for any dtype.
     """
 
     def __init__(

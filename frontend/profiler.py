@@ -278,7 +278,7 @@ def export_profile_data(
 
 
 class TraceAnnotation(span):
-    """A `with` block that stands in the trace under a name.
+    """A `with` block that appears in the trace under a name.
 
     Args:
         name: The name.

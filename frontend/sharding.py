@@ -75,7 +75,7 @@ def auto_axes(
     Args:
         f: The function; without it, this is a decorator with options.
         axes: The axes of the mesh in use, all by default.
-        out_sharding: How its results are spread.
+        out_sharding: The shardings of its results.
     """
     if f is None:
         return functools.partial(auto_axes, axes=axes, out_sharding=out_sharding)
@@ -94,7 +94,7 @@ def explicit_axes(
     Args:
         f: The function; without it, this is a decorator with options.
         axes: The axes of the mesh in use, all by default.
-        in_sharding: How its arguments are spread.
+        in_sharding: The shardings of its arguments.
     """
     if f is None:
         return functools.partial(explicit_axes, axes=axes, in_sharding=in_sharding)

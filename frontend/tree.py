@@ -1,6 +1,6 @@
 """`axir.tree`: functions on trees of containers under their short names.
 
-The long names, and the registration of classes, stand in `axir.tree_util`.
+The long names, and the registration of classes, are in `axir.tree_util`.
 
 >>> from axir import tree
 >>> tree.map(lambda x: x + 1, {"a": 1, "b": (2, None)})

@@ -32,8 +32,8 @@ class Program:
         tolerance: Largest error relative to the largest value; None means the dtype's tolerance.
         check: Maps a result to the compared value; for results defined up to a sign.
         x64: Whether 64-bit types are kept.
-        cold: Whether its first calls and its memory are measured, in separate processes; with
-            several sizes, for the first one.
+        cold: Whether its first calls and its memory are measured, in separate processes; only for
+            the first of several sizes.
         jax: Whether JAX runs it; where it does not, the ratio is to NumPy.
         numpy: The same in NumPy, of the same arguments.
         torch: The same in PyTorch, of `torch` and tensors.

@@ -22,6 +22,7 @@ from axir.dialect.core.quantized_types import quantization
 from .bytecode import BYTECODE, Content, embedded_bytecode, without_foreign_attributes
 from .file_kinds import other_kind
 from .resources import remember_resources, split
+from .shardings import in_generic_form
 from .text_positions import remember_source
 
 # Runs, not characters one by one: constants are strings of many megabytes.
@@ -100,6 +101,8 @@ def parse_module(
     given, resources = split(content, name)
     if is_bytecode:
         given = without_foreign_attributes(given)
+    elif given.find(b"sdy.") >= 0:
+        given = in_generic_form(given[:])
     _check_readable(given, name)
     if file is not None and given is content:
         module = _parsed(lambda: ir.Module.parseFile(str(file), context=context()), name, given)

@@ -38,8 +38,6 @@ _DROPPED = (
     "accumulation_type",
     "allow_imprecise_accumulation",
     "api_version",
-    "channel_id",
-    "channel_type",
     "lhs_component_count",
     "lhs_precision_type",
     "num_primitive_operations",
@@ -49,7 +47,6 @@ _DROPPED = (
     "result_layouts",
     "rhs_component_count",
     "rhs_precision_type",
-    "use_global_device_ids",
 )
 _RENAMED = {"vhlo.cross_replica_sum": "stablehlo.cross-replica-sum", "vhlo.call": "func.call"}
 
@@ -184,6 +181,15 @@ def _attributes(op: ir.Operation, name: str) -> Iterator[tuple[str, ir.Attribute
         yield whole, _parse(f"{beginning}{entries}>")
     if name == "stablehlo.constant" and (weights := _WEIGHTS.match(texts["value"])):
         texts["value"] = f'dense_resource<"{weights[1]}"> : {_type_text(str(op.results[0].type))}'
+    if "channel_id" in texts:  # of what kind a channel is older artifacts leave out
+        handle = _dimensions(texts.pop("channel_id"))
+        kind = _dimensions(texts.pop("channel_type", "0"))
+        yield (
+            "channel_handle",
+            _parse(f"#stablehlo.channel_handle<handle = {handle}, type = {kind}>"),
+        )
+    if _dimensions(texts.pop("use_global_device_ids", "false")) == "true":
+        yield "use_global_device_ids", ir.UnitAttr.get()
     for key, text in texts.items():
         if key in _DROPPED or text == "#vhlo<comparison_type_v1 NOTYPE>":
             continue

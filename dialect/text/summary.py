@@ -18,7 +18,15 @@ _CONTAINERS = ("builtin.module", "func.func")
 # Dialects that exporters write beside StableHLO, or only them if nothing else is left.
 _BESIDE = ("arith", "shape", "tensor")
 # Compiled as axir's own operations: legalizations of StableHLO do not know them.
-_RAISED = ("arith.", "chlo.scan", "shape.", "stablehlo.composite", "tensor.")
+_RAISED = ("arith.", "chlo.scan", "sdy.", "shape.", "stablehlo.composite", "tensor.")
+OF_DEVICES = frozenset(
+    f"stablehlo.{name}"
+    for name in (
+        "all_gather", "all_reduce", "all_to_all", "collective_broadcast", "collective_permute",
+        "collective_reduce", "cross-replica-sum", "partition_id", "reduce_scatter", "replica_id",
+    )
+)  # fmt: skip
+"""Operations that communicate among devices or distinguish them."""
 _NEUTRAL = (*_CONTAINERS, "func.return", "func.call")
 
 
@@ -47,9 +55,10 @@ class Summary:
         """Whether a module of StableHLO can be compiled only if it can be raised.
 
         It calls functions of another program, of LAPACK for instance, which only lowering writes
-        out. Or it holds quantized numbers, or dialects that exporters write beside StableHLO.
+        out. Or it holds quantized numbers, dialects that exporters write beside StableHLO, or
+        communication among devices.
         """
-        is_beside = any(x.startswith(_RAISED) for x in self.operations)
+        is_beside = any(x.startswith(_RAISED) or x in OF_DEVICES for x in self.operations)
         return bool(self.foreign_calls) or self.is_quantized or is_beside
 
 

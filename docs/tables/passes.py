@@ -26,15 +26,15 @@ ROWS_TEXT = """
 ## Rows of `separate-dispatches`
 
 Each row is a pair of operations that IREE computes wrongly in one dispatch. The pass
-[`separate-dispatches`](../passes/legalize/buffers/separate_dispatches.py) puts a barrier between the
-two. `axir opt -p 'separate-dispatches{row=slice-before-sort}'` runs one row.
-[dispatch_rows.py](../passes/legalize/buffers/dispatch_rows.py) has the smallest module for each row.
+[`separate-dispatches`](../passes/legalize/buffers/separate_dispatches.py) puts a barrier between
+the two. `axir opt -p 'separate-dispatches{row=slice-before-sort}'` runs one row. The
+[table](../passes/legalize/buffers/dispatch_rows.py) has the smallest module for each row.
 
 """
 
 
 def page() -> str:
-    """Returns the page: a table for each folder of passes, and the rows of `separate-dispatches`."""
+    """Returns the page: the passes of each folder, and the rows of `separate-dispatches`."""
     folders: dict[str, list[list[str]]] = defaultdict(list)
     for name in pass_names():
         found = find_pass(name)

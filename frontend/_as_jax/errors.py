@@ -10,7 +10,7 @@ PAGE = "docs/libraries.md of axir tells which libraries run"
 
 
 class RealJaxLoadedError(AxirError, ImportError):
-    """JAX itself had been imported before axir was to stand in for it."""
+    """JAX itself was imported before `axir.as_jax`."""
 
 
 def _way_out(library: str) -> str:

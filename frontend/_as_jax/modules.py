@@ -146,7 +146,7 @@ class JaxFinder(DistributionFinder, Loader):
     def find_distributions(
         self, context: DistributionFinder.Context = EVERYTHING
     ) -> Iterator[Distribution]:
-        """Yields the distributions that stand in for JAX's, if they are asked for."""
+        """Yields the replacements of JAX's distributions, if they are requested."""
         for name in ("jax", "jaxlib"):
             if context.name is None or context.name.lower() == name:
                 yield StandInDistribution(name)

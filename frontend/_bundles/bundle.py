@@ -179,7 +179,7 @@ class Bundle(Mapping[str, Exported]):
         Args:
             name: The function; `export(..., updates=...)` said which results these are.
             *args: Its arguments.
-            **kwargs: Those by keyword.
+            **kwargs: Keyword arguments.
 
         Returns:
             Its results, and the bundle with the new parameters.

@@ -60,6 +60,7 @@ class Calls(Facts):
     ):
         self.entry = entry
         self.parameters = {name: parameters[name] for name in entry.parameters}
+        self._has_traced = any(type(x) is Tracer for x in self.parameters.values())
         self.in_tree = in_tree
         self.out_tree = out_tree
         self._function = function
@@ -113,14 +114,14 @@ class Calls(Facts):
     def _run_key(self, key: Key, values: list[UserObject]) -> list[UserObject]:
         """Calls the function for a number of rows, or for sizes."""
         batch = self.entry.batch
-        if batch is None or any(type(x) is Tracer for x in values):
+        if batch is None or self._is_traced(values):
             return self._run(key, values)
         assert isinstance(key, int)
         return list(run_rows(batch, key, values, self._run))
 
     def _run(self, key: Key, values: list[UserObject]) -> list[UserObject]:
         """Calls the function, or its instance for the number of rows or the sizes."""
-        is_traced = any(type(x) is Tracer for x in values)
+        is_traced = self._is_traced(values)
         given = [*values, *self.parameters.values()]
         if self._programs is not None and not is_traced:
             results = self._programs.run(self.entry.name, key, device_of(values), given)
@@ -130,11 +131,17 @@ class Calls(Facts):
             return list(call(self.function_of(key), *values))
         return compiled(self._taking_parameters(key), device_of(values)).run(given)
 
+    def _is_traced(self, values: Sequence[UserObject]) -> bool:
+        """Tells whether a call is part of a trace: by its arguments, or by its parameters."""
+        return self._has_traced or any(type(x) is Tracer for x in values)
+
     def function_of(self, key: Key) -> Function:
         """Returns the function for a number of rows, or for sizes."""
         if isinstance(key, tuple):
-            made = instantiate_function(self.function, key)
-            return with_captures(made, len(self.function.inputs), self.function.captured)
+            # The copy has captures in the order of their use, if it has any: here they are inputs.
+            own = self.function
+            taken = with_captures(own, len(own.inputs) + len(own.captures), ())
+            return with_captures(instantiate_function(taken, key), len(own.inputs), own.captured)
         batch = self.entry.batch
         return self.function if batch is None else of_rows(self.function, batch, key)
 

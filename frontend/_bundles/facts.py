@@ -42,12 +42,12 @@ class Facts:
 
     @property
     def in_shardings_hlo(self) -> tuple[None, ...]:
-        """How arguments are spread over devices: not at all."""
+        """Shardings of arguments: none."""
         return (None,) * len(self.entry.signature.arguments)
 
     @property
     def out_shardings_hlo(self) -> tuple[None, ...]:
-        """How results are spread over devices: not at all."""
+        """Shardings of results: none."""
         return (None,) * len(self.entry.signature.results)
 
     def has_vjp(self) -> bool:

@@ -92,11 +92,11 @@ _Exported = TypeVar("_Exported", bound="ExportedFunction")
 
 
 class ExportedFunction(Protocol):
-    """A function of a bundle, as those see it who save and compile it: `Exported`."""
+    """The interface of a bundle's function for saving and compiling: `Exported`."""
 
     @property
     def entry(self) -> FunctionEntry:
-        """What the manifest says of it."""
+        """Its manifest entry."""
         ...
 
     @property

@@ -124,7 +124,7 @@ def checked_sizes(name: str, sizes: Mapping[str, int], entry: Open) -> Sizes:
 def for_sizes(
     functions: Mapping[str, _Exported], rows: Sequence[int], sizes: Sequence[Mapping[str, int]]
 ) -> dict[str, _Exported]:
-    """Returns functions for what is named of their open dimensions; others as they are.
+    """Returns functions fixed to the named sizes of open dimensions; others unchanged.
 
     Args:
         functions: By name.

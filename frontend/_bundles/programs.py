@@ -125,7 +125,7 @@ def compile_functions(
 
 
 def instances(name: str, exported: _Exported) -> Iterator[tuple[Key, _Exported]]:
-    """Yields for what a function is compiled, and the function of that.
+    """Yields each number of rows or sizes to compile for, and the function for it.
 
     Raises:
         ParameterError: if a dimension is open, and no sizes are given.
@@ -159,7 +159,7 @@ def _symbol(name: str, key: Key) -> str:
 
 
 def flat_signature(exported: ExportedFunction) -> Signature:
-    """Returns what the function of the module takes: the parameters after the arguments."""
+    """Returns the operands of the module's function: the arguments, then the parameters."""
     entry = exported.entry
     parameters = (Argument(name, exported.parameters[name].type) for name in entry.parameters)
     arguments = (*entry.signature.arguments, *parameters)

@@ -20,11 +20,11 @@ Equations = tuple[Equation, Equation]
 
 
 class Walk(Protocol):
-    """A walk over two programs that differ in their number of rows: that of `row_proof.py`.
+    """The walk of `row_proof.py` over two programs that differ in their number of rows.
 
     Attributes:
-        expressions: What a single row computes.
-        facts: Inputs of the body that is walked now whose values are known: arrays, by input.
+        expressions: The expressions of a single row.
+        facts: Known values of inputs of the current body: arrays, by input.
     """
 
     expressions: Expressions
@@ -33,7 +33,7 @@ class Walk(Protocol):
     def within(
         self, inputs: Sequence[Own], operands: Sequence[Own]
     ) -> AbstractContextManager[None]:
-        """Lets a body be walked whose inputs are the same in all passes as its operands are."""
+        """Enters a body with the known values of inputs that equal operands in all iterations."""
         ...
 
     def outputs(

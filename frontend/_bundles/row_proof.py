@@ -43,7 +43,7 @@ def check_rows(several: Pair, one: Function, batch: Batch) -> None:
         batch: Which arguments and results have rows.
 
     Raises:
-        DependentRowsError: if rows meet, or if it cannot be shown that they do not.
+        DependentRowsError: if rows are combined, or if independence cannot be proved.
     """
     walk, name = Walk(), several[0].name
     inputs, found = walk.results(several, one, batch.arguments)

@@ -32,7 +32,7 @@ def steps(folder: str | os.PathLike[str]) -> list[int]:
     """Returns the steps that were saved in a folder, ascending; empty without a folder.
 
     Args:
-        folder: Of a training run; see `save`.
+        folder: Folder of a training run; see `save`.
 
     >>> import axir.numpy as jnp, tempfile
     >>> from axir import checkpoint
@@ -53,7 +53,7 @@ def latest(folder: str | os.PathLike[str]) -> int | None:
     """Returns the last step that was saved in a folder, None without a step.
 
     Args:
-        folder: Of a training run; see `save`.
+        folder: Folder of a training run; see `save`.
     """
     found = steps(folder)
     return found[-1] if found else None
@@ -63,7 +63,7 @@ def remove(folder: str | os.PathLike[str], step: int) -> None:
     """Removes a step, which is either there as a whole or not at all.
 
     Args:
-        folder: Of a training run; see `save`.
+        folder: Folder of a training run; see `save`.
         step: The step.
 
     Raises:
@@ -129,7 +129,7 @@ def finish(folder: Path, step: int, keep: int | None) -> Path:
     """Gives a step its name, when all its files are on the disk, and removes the oldest steps.
 
     Args:
-        folder: Of the training run.
+        folder: Folder of the training run.
         step: The step.
         keep: How many steps remain; None for all.
     """

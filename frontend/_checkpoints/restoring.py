@@ -38,7 +38,7 @@ def restore(
     arrays can be restored on any number of devices. All that is read is checked.
 
     Args:
-        folder: Of the training run; see `save`.
+        folder: Folder of the training run; see `save`.
         like: A tree of the same structure: arrays, `ShapeDtypeStruct`s, numbers. The result has its
             structure, and arrays with its shardings. Without it, containers are of the saved
             classes, or dictionaries if a class is not known.
@@ -97,7 +97,7 @@ def verify(folder: str | os.PathLike[str], step: int | None = None) -> int:
     """Reads all of a checkpoint, and raises an error if it is damaged.
 
     Args:
-        folder: Of the training run; see `save`.
+        folder: Folder of the training run; see `save`.
         step: The step; the last one by default.
 
     Returns:

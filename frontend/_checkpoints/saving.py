@@ -75,7 +75,7 @@ def save_async(
     yet.
 
     Args:
-        folder: Of the training run.
+        folder: Folder of the training run.
         tree: A tree of arrays.
         step: The number of the step.
         keep: How many steps remain; None for all.

@@ -1,4 +1,4 @@
-"""How elements are stored: in dtypes that files of tensors have, and back.
+"""Conversion of elements to dtypes that tensor files support, and back.
 
 Complex numbers are stored as pairs, random keys as their words, and less common dtypes as bytes.
 Elsewhere: the files (`axir._bundles.tensors`).

@@ -1,4 +1,4 @@
 """The places of arrays, their descriptions, and the devices that axir runs on.
 
-Private: public names stand in `axir`.
+Private: public names are in `axir`.
 """

@@ -1,4 +1,4 @@
-"""How arrays are spread over meshes: `PartitionSpec` and `NamedSharding`."""
+"""Shardings of arrays over meshes: `PartitionSpec` and `NamedSharding`."""
 
 from __future__ import annotations
 

@@ -191,7 +191,7 @@ def laid_out(x: Array, what: str, out_sharding: UserObject) -> Array:
 
     Args:
         x: The array.
-        what: The function that makes it, for errors.
+        what: Name of the function in errors.
         out_sharding: A sharding, or a specification for the mesh in use; None leaves the array.
 
     Raises:

@@ -18,7 +18,7 @@ MEMORY_KIND = "device"
 
 
 class Sharding:
-    """How an array is spread over devices; the base of all kinds."""
+    """The sharding of an array over devices; the base class of all kinds."""
 
     @property
     def _device_assignment(self) -> tuple[Device, ...]:

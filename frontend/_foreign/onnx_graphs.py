@@ -170,6 +170,12 @@ class Graph:
             return name
         return self.write("Reshape", name, self.constant(np.array(wanted, np.int64)))
 
+    def column(self, name: str) -> str:
+        """Writes a vector as a column."""
+        made = self.write("Reshape", name, self.constant(np.array([-1, 1], np.int64)))
+        self._kinds[made] = self.kind(name), [*(self.shape(name) or [None]), 1]
+        return made
+
     def _repeated(self, name: str, axis: int, block: int, extent: int | None) -> str:
         known = self.array(name)
         if known is None or extent is None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from axir._bundles.exported import Exported
 from axir.dialect.core.annotations import Extent, HostArray, UserObject
+from axir.passes.raising.open_dimensions import plain_name
 
 from .importing import WITHOUT_IT, Names, imported, needed, text_of, told
 from .onnx_quantization import write_out_quantization
@@ -22,7 +23,8 @@ _PIPELINES = (
     "builtin.module(torch-onnx-to-torch-backend-pipeline)",
     "builtin.module(torch-backend-to-stablehlo-backend-pipeline)",
 )
-
+# What can name a dimension: none of the words of extents.
+_IS_NAME = re.compile(r"(?!(?:mod|floordiv|max|min)$)[A-Za-z_]\w*", re.ASCII)
 
 # Initializers of bytes with fewer elements are zero points.
 _MANY = 64
@@ -42,7 +44,23 @@ def from_onnx(
     module = told(f"torch-mlir cannot read {path}", WITHOUT_IT, lambda: _lowered(model, tensors))
     text = with_weights(text_of(module), len(arguments), tensors.integers)
     names = Names(name, arguments, [value.name for value in graph.output])
-    return imported(text, str(path), tensors.arrays, names, shapes or {}, tensors.unnamed)
+    named = {**_named_shapes(graph, arguments), **(shapes or {})}
+    return imported(text, str(path), tensors.arrays, names, named, tensors.unnamed)
+
+
+def _named_shapes(graph: UserObject, arguments: Sequence[str]) -> dict[str, list[Extent | str]]:
+    """Returns the shapes of arguments whose open extents have names that can be dimensions'."""
+    found = {}
+    for value in (value for value in graph.input if value.name in arguments):
+        extents = value.type.tensor_type.shape.dim
+        names = [x.dim_param if _IS_NAME.fullmatch(x.dim_param) else "" for x in extents]
+        if any(names):
+            plain = plain_name(value.name)
+            found[value.name] = [
+                extent.dim_value if extent.HasField("dim_value") else name or f"{plain}_{axis}"
+                for axis, (extent, name) in enumerate(zip(extents, names, strict=True))
+            ]
+    return found
 
 
 def _lowered(model: UserObject, tensors: _Tensors) -> UserObject:

@@ -171,6 +171,9 @@ def _q_linear_mat_mul(graph: Graph, node: UserObject) -> None:
     a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero = node.input
     lhs, rhs = Integers(a, a_scale, a_zero, -2), Integers(b, b_scale, b_zero, -1)
     total = graph.write("MatMul", graph.centred(lhs), graph.centred(rhs))
+    rows, columns = ((graph.shape(x) or [None])[place] for x, place in ((a, -2), (b, -1)))
+    if rows != columns and graph.shape(y_scale) == [rows]:
+        y_scale, y_zero = graph.column(y_scale), graph.column(y_zero)
     _requantize(graph, node, total, [lhs, rhs], Integers("", y_scale, y_zero, -1))
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import ml_dtypes
@@ -160,8 +162,21 @@ def read_torch(path: Path, name: str, shapes: Mapping[str, Sequence[Extent]]) ->
     needed("torch_mlir", _EXTRA)
     path.open("rb").close()  # a file that is missing is no fault of the model
     again = "Write it again, with torch.export.save."
-    program = told(f"{path} cannot be read", again, lambda: torch.export.load(str(path)))
+    with _quiet("torch.export"):  # it logs at length why it could not, and raises that
+        program = told(f"{path} cannot be read", again, lambda: torch.export.load(str(path)))
     return from_torch(program, name=name, shapes=shapes)
+
+
+@contextmanager
+def _quiet(name: str) -> Iterator[None]:
+    """Lets a package log nothing below critical errors."""
+    logger = logging.getLogger(name)
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
 
 
 class _Weights:

@@ -1,4 +1,4 @@
 """Saved modules and compiled programs as files.
 
-Private: public names stand in `axir.export` and `axir.stages`.
+Private: public names are in `axir.export` and `axir.stages`.
 """

@@ -196,7 +196,7 @@ class Program:
 
     @property
     def main(self) -> str:
-        """The function that is meant where none is named: the only one, or `main`."""
+        """The default function: the only one, or `main`."""
         return next(iter(self.signatures)) if len(self.signatures) == 1 else "main"
 
     def signature(self, name: str | None = None) -> Signature:

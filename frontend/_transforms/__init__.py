@@ -1,4 +1,4 @@
-"""Transformations of users' functions: `grad`, `vmap`, `jit` and their like.
+"""Transformations of users' functions: `grad`, `vmap`, `jit` and others.
 
-Private: their public names stand in `axir`.
+Private: their public names are in `axir`.
 """

@@ -132,7 +132,7 @@ def _pushed(
 
 
 class Derivative:
-    """A function linearized at a point: what `linearize` and `vjp` share.
+    """A function linearized at a point, shared by `linearize` and `vjp`.
 
     Args:
         fun: The function.
@@ -260,8 +260,8 @@ def vjp(
         `(outputs, pullback)`, and with `has_aux` the auxiliary result third. The pullback takes a
         cotangent of the structure, shapes and dtypes of the outputs, and returns a tuple with a
         cotangent for each argument. It is a tree, too; its leaves are the residuals, so it may be
-        returned from `jit`, carried by `scan`, or kept by a rule of one's own. Its method
-        `with_refs` takes a destination for each cotangent; arguments that are refs need it.
+        returned from `jit`, carried by `scan`, or stored by a custom rule. Its method `with_refs`
+        takes a destination for each cotangent; arguments that are refs need it.
 
     Raises:
         GradientError: by the pullback, if a cotangent has another shape or dtype than its output.

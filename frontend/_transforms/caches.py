@@ -6,7 +6,7 @@ from typing import Protocol, TypeVar
 
 
 class Table(Protocol):
-    """What can be emptied."""
+    """An object that can be emptied."""
 
     def clear(self) -> None:
         """Empties it."""

@@ -138,7 +138,7 @@ def io_callback(
 def effects_barrier() -> None:
     """Returns when all callbacks of programs that were called have run.
 
-    That is at once: a call returns when its program, with its callbacks, has ended.
+    It returns at once, because a call returns only when its program, with its callbacks, has ended.
 
     >>> import axir
     >>> axir.effects_barrier()
@@ -204,7 +204,7 @@ def callback_name(callback: UserFunction) -> str:
 
 
 def words_of_keys(values: Sequence[UserObject]) -> list[UserObject]:
-    """Returns values as callbacks get them: of random keys the words, others as they are."""
+    """Returns values as callbacks get them: random keys as words, others unchanged."""
     return [random_unwrap.bind(x) if dtypes.is_key(x.dtype) else x for x in values]
 
 

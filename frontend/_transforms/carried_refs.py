@@ -1,4 +1,4 @@
-"""How traced functions carry refs from outside: they take their values, and return the new ones.
+"""Carrying refs from outside through traced functions: these take the values and return new ones.
 
 Elsewhere: refs (`refs.py`), which most programs have none of.
 """
@@ -40,7 +40,7 @@ def with_refs(
     transformation traces the inner ones again for each ref; the inner ones then know their refs.
 
     Args:
-        attempt: Applies it to the functions as they are.
+        attempt: Applies the transformation to given functions.
         carried: Applies it to functions that carry refs; returns the result, and the new values of
             these.
         functions: The transformed functions.
@@ -96,7 +96,7 @@ def carry(
     Args:
         refs: The refs.
         carried: See `with_refs`.
-        needs: Where those that turn up are noted.
+        needs: Receives the refs that are found.
     """
     while True:
         for ref in refs:
@@ -235,7 +235,7 @@ def branched(
 
 
 class RefForms(Protocol):
-    """What a compiled function remembers of refs: `JitFunction`."""
+    """The interface of a compiled function for refs: `JitFunction`."""
 
     _outside_refs: dict[UserObject, tuple[Ref, ...]]
     _ref_forms: dict[UserObject, tuple[UserFunction, tuple[Ref, ...]]]
@@ -253,7 +253,7 @@ def call_with_refs(
 
     Args:
         compiled: The function, which remembers its forms that carry refs.
-        function: What it calls, without static arguments.
+        function: The function to call, without static arguments.
         arguments: The other arguments.
         static: A key of the static ones.
         make: Compiles a function.

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 class CheckpointPolicies:
     """Policies: which values a checkpointed function keeps. See `checkpoint`.
 
-    A policy of one's own is a function `(primitive, *types, **params) -> bool`; a module that uses
-    one cannot be saved.
+    A custom policy is a function `(primitive, *types, **params) -> bool`; a module that uses one
+    cannot be saved.
 
     >>> import axir
     >>> axir.checkpoint_policies.save_only_these_names("hidden")
@@ -54,7 +54,7 @@ class CheckpointPolicies:
 
     @staticmethod
     def save_only_these_names(*names: str) -> Policy:
-        """Keeps what `checkpoint_name` gave one of the names."""
+        """Saves values that `checkpoint_name` gave one of the names."""
         return Policy(("save_only_these_names", *names))
 
     @staticmethod
@@ -65,7 +65,7 @@ class CheckpointPolicies:
         offload_src: str,
         offload_dst: str,
     ) -> Policy:
-        """Keeps what `checkpoint_name` gave one of the names; devices have one memory for both.
+        """Saves values with one of the names; devices have one memory for both.
 
         Raises:
             ParameterError: if a name is among both.
@@ -87,17 +87,17 @@ class CheckpointPolicies:
 
     @staticmethod
     def save_any_names_but_these(*names: str) -> Policy:
-        """Keeps what `checkpoint_name` gave another name."""
+        """Saves values that `checkpoint_name` gave another name."""
         return Policy(("save_any_names_but_these", *names))
 
     @staticmethod
     def save_anything_except_these_names(*names: str) -> Policy:
-        """Keeps everything but what `checkpoint_name` gave one of the names."""
+        """Saves everything except values that `checkpoint_name` gave one of the names."""
         return Policy(("save_anything_except_these_names", *names))
 
     @staticmethod
     def save_from_both_policies(first: UserObject, second: UserObject) -> UserObject:
-        """Keeps what either of two policies keeps."""
+        """Saves values that at least one of two policies saves."""
         texts = parameter_of(first), parameter_of(second)
         if all(isinstance(text, tuple) for text in texts):
             return Policy(("save_from_both_policies", *texts))
@@ -154,8 +154,8 @@ def checkpoint(
         prevent_cse: Whether to keep the compiler from noticing that values are computed again.
             Inside `scan` it cannot notice, and False saves the barrier. One for each argument is
             allowed, too; the barrier holds all arguments if any asks for it.
-        policy: What to keep all the same; one of `axir.checkpoint_policies`, or a function
-            `(primitive, *types, **params) -> bool`. None keeps nothing.
+        policy: Values to save; one of `axir.checkpoint_policies`, or a function `(primitive,
+            *types, **params) -> bool`. None keeps nothing.
         static_argnums: Positional arguments that are passed on as they are, whatever they are, so
             that Python's `if` may look at them.
         static_argnames: The same, by name.

@@ -8,7 +8,7 @@ import enum
 class CompilerEffortLevel(enum.Enum):
     """The effort of a compiler: exists for imports only; no function takes it.
 
-    `axir_opt_level` is what axir's compiler has.
+    axir's compiler has the option `axir_opt_level`.
     """
 
     UNKNOWN = 0
@@ -19,10 +19,10 @@ class CompilerEffortLevel(enum.Enum):
 
 
 class Inline(enum.Enum):
-    """Where a function that `jit` compiles becomes part of one that calls it.
+    """The stage at which a jitted function is inlined into its caller.
 
-    `JAX_EARLY` has its operations stand in the caller's program; with any other it stands in it as
-    a function, until axir's compiler takes it apart.
+    With `JAX_EARLY` its operations become part of the caller's program. With any other value it is
+    a function in that program until axir's compiler inlines it.
     """
 
     JAX_EARLY = "jax_early"

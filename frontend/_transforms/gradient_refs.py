@@ -126,7 +126,7 @@ class AccumulatingPullback(Protocol):
     """A pullback that may leave cotangents in refs: `Pullback`."""
 
     def with_refs(self, *entries: UserObject) -> UserFunction:
-        """Returns the pullback with what becomes of the cotangent of each argument."""
+        """Returns the pullback with a destination for the cotangent of each argument."""
         ...
 
 

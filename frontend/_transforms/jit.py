@@ -74,7 +74,7 @@ _ENTRY_LIMIT = 1024
 
 
 class _Entry:
-    """What one call signature of a jitted function leads to.
+    """The cached programs for one call signature of a jitted function.
 
     `is_staged` tells that a call while something is traced becomes part of that, even if all values
     are known: callbacks wait for the run of the program. `is_closed` tells that the function does

@@ -1,4 +1,4 @@
-"""Linearized functions: what `linearize`, `vjp` and `fwd_and_bwd` return, as trees of residuals.
+"""Linearized functions, the results of `linearize`, `vjp` and `fwd_and_bwd`, as trees of residuals.
 
 All but the residuals of a linearized function is known once it is traced: a `Linearization`. The
 residuals are the leaves of a `LinearFunction` or `Pullback`, so that these may be results of

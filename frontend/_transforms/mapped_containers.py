@@ -112,7 +112,7 @@ class Opened:
     Attributes:
         arguments: For each leaf the list of arrays in it; then the numbers of the elements.
         in_axes: Along which axes to map these.
-        out_axes: The same of what `function` returns: known when it has been called.
+        out_axes: The same for the results of `function`: known after its call.
     """
 
     def __init__(

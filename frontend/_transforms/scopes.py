@@ -17,7 +17,7 @@ from axir.dialect.program.function_tracing import function_name
 def named_scope(name: str) -> Iterator[None]:
     """Names the ops that are traced inside; also a decorator.
 
-    The name stands in their MLIR locations, before the user's line; names of nested scopes are
+    The name is part of their MLIR locations, before the user's line; names of nested scopes are
     joined by slashes.
 
     Raises:

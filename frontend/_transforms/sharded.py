@@ -67,7 +67,7 @@ def _placed(x: PyTree, shardings: UserObject, what: str, argument: str) -> PyTre
 
 
 def _put(value: Value, place: Sharding, what: str) -> Value:
-    """Returns a value where it is to lie; as it is if it lies there."""
+    """Moves a value to its placement; returns it unchanged if it is there."""
     is_there = (
         type(value) is ConcreteArray
         and isinstance(place, NamedSharding)

@@ -45,9 +45,9 @@ def signature(
         as_number: Makes arrays of numbers: `kept_number`, unless the call donates them.
 
     Returns:
-        The signature, which is hashable and depends on the options, and the leaves as arrays. After
-        the type of an array stands where it is committed to lie, if it is. The signature is None
-        for arguments that only `tree.flatten` knows, and tracers.
+        The signature, which is hashable and depends on the options, and the leaves as arrays. The
+        type of a committed array is followed by its placement. The signature is None for arguments
+        that only `tree.flatten` knows, and tracers.
 
     >>> x = as_array(1.0)
     >>> key, leaves = signature(({"b": x, "a": [x, None]},), {}, None)

@@ -88,7 +88,7 @@ class CompiledMemoryStats:
         generated_code_size_in_bytes: Size of the program; 0 for one over a mesh of devices.
         argument_size_in_bytes: Of the arguments.
         output_size_in_bytes: Of the results.
-        alias_size_in_bytes: Of the results that may lie where donated arguments did.
+        alias_size_in_bytes: The results that may reuse memory of donated arguments.
         temp_size_in_bytes: Upper bound for all other memory: the need of a program in which each
             operation writes its result. Most values stay in registers.
     """
@@ -129,7 +129,7 @@ class Wrapped(Protocol):
 
 
 class Lying(NamedTuple):
-    """Where the arrays of a program are.
+    """The placement of a program's arrays.
 
     Attributes:
         places: Where each argument is committed to lie; empty if none is.

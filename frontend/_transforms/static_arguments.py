@@ -1,4 +1,4 @@
-"""Which arguments `jit` is told of by number or name, and those that are static: a part of the key.
+"""Arguments of `jit` selected by number or name, and static arguments as a part of the key.
 
 Elsewhere: the tables that the keys lead into (`jit.py`).
 """
@@ -24,7 +24,7 @@ class StaticKey(NamedTuple):
         positional: Numbers of the static ones among them.
         values: Their values, positional ones first, then named ones.
         names: The named ones.
-        types: Those of the values.
+        types: The types of the values.
     """
 
     given: int
@@ -94,7 +94,7 @@ class StaticArguments:
 
 @functools.lru_cache
 def _places(numbers: tuple[int, ...], count: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Returns the positions that are static of so many arguments, and the others."""
+    """Returns the static positions among a number of arguments, and the others."""
     chosen = {n if n >= 0 else n + count for n in numbers}
     positional = tuple(n for n in range(count) if n in chosen)
     return positional, tuple(n for n in range(count) if n not in chosen)
@@ -123,7 +123,7 @@ def chosen(
 ) -> tuple[tuple[int, ...], tuple[str, ...]]:
     """Returns numbers and names of the arguments that either of the two options of `jit` names.
 
-    What one of them says follows from the other and the function's signature.
+    The missing one is inferred from the other and the function's signature.
 
     Raises:
         StaticArgumentError: for a number or a name that the function does not take.

@@ -168,8 +168,8 @@ def mapped_arguments(
         in_axes: As `vmap` takes it.
         axis_size: As `vmap` takes it.
         traces_unmapped: Whether leaves that are not mapped count as arguments, too, instead of
-            being handed on as they are.
-        refs: Refs among them that the function carries, and which are handed on.
+            being passed on unchanged.
+        refs: Refs among them that the function carries; they are passed on.
 
     Returns:
         The function of flat values, the values, which axis of each is mapped, and its extent.

@@ -1,4 +1,4 @@
 """Trees of containers: the adapter to optree, paths, registration, trees as text.
 
-Private: public names stand in `axir.tree` and `axir.tree_util`.
+Private: public names are in `axir.tree` and `axir.tree_util`.
 """

@@ -18,7 +18,7 @@ from .paths import NAMESPACE, is_named_tuple
 
 @dataclass(frozen=True)
 class SavedClass:
-    """How instances of a class are written and made again.
+    """Serialization of the instances of a class.
 
     Attributes:
         kind: The class.

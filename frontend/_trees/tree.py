@@ -1,7 +1,7 @@
 """The one adapter to optree, with JAX's notion of a tree.
 
 Trees are dicts (keys sorted), lists, tuples, named tuples, OrderedDicts, defaultdicts, None (a node
-without leaves), and classes registered here. Public names stand in `axir.tree_util` and
+without leaves), and classes registered here. Public names are in `axir.tree_util` and
 `axir.tree`.
 """
 

@@ -95,7 +95,7 @@ class Group(_AsWritten, click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Returns the verb that is meant."""
+        """Returns the selected verb."""
         word = args[0]
         if self.get_command(ctx, word) is None and not word.startswith("-"):
             near = difflib.get_close_matches(word, self.list_commands(ctx), n=3)

@@ -1,4 +1,4 @@
-"""Checking what backward rules return, and bringing it into the form of cotangents."""
+"""Checks of the results of backward rules, and conversion to cotangents."""
 
 from __future__ import annotations
 

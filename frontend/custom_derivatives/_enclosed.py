@@ -128,7 +128,7 @@ def enclosed_call(
     asked: UserFunction,
     enclose: Callable[[Function, UserObject, Operands, str], Enclosed],
 ) -> Enclosed | None:
-    """Returns a call as one of what function and rule close over; None if that is nothing.
+    """Returns a call with the captures of function and rule as operands; None without captures.
 
     A rule that calls its own function gets the same rule again.
 
@@ -227,7 +227,7 @@ def enclosed(function: Function, rule: Rule, operands: Operands, name: str) -> E
     Args:
         function: The computed function.
         rule: Its forward-mode rule.
-        operands: What both are made functions of.
+        operands: The operands of both new functions.
         name: Name of the function.
     """
     count, types = operands.count, operands.types

@@ -1,4 +1,4 @@
-"""Linear functions: transposing them, and giving the transpose of one's own."""
+"""Linear functions: their transposes, and custom transposes."""
 
 from __future__ import annotations
 

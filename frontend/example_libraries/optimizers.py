@@ -224,7 +224,7 @@ def _check_same_structure(before: OptimizerState, after: OptimizerState) -> None
 def unpack_optimizer_state(opt_state: OptimizerState) -> PyTree:
     """Returns the parameter tree with a `JoinPoint` of the state for each leaf.
 
-    Which is what to write into a file: names of parameters are there.
+    Write this tree to files, because it has the names of parameters.
     """
     return opt_state.tree_def.unflatten([JoinPoint(state) for state in _states(opt_state)])
 

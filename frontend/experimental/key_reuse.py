@@ -1,4 +1,4 @@
-"""Random keys that are used twice, found: what `jax.experimental.key_reuse` offers.
+"""Detection of random keys that are used twice, under the names of `jax.experimental.key_reuse`.
 
 With the option `jax_debug_key_reuse` an operation that uses a key raises `KeyReuseError` if the key
 has been used before, and a compiled function is looked through when it is traced.

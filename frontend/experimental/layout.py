@@ -1,4 +1,4 @@
-"""How elements of arrays follow each other in memory: row by row, which is the only layout."""
+"""Memory layouts of arrays: row-major order is the only one."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class Format:
-    """Where an array is and how its elements follow each other.
+    """The placement and the memory layout of an array.
 
     Attributes:
         layout: The order of the elements, or None for any.

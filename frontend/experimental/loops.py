@@ -45,7 +45,7 @@ _Made = TypeVar("_Made")
 
 
 class LoopScopeError(AxirError, ValueError):
-    """A loop of `experimental.loops` does what cannot be recorded."""
+    """A loop of `experimental.loops` contains code that cannot be recorded."""
 
 
 class Scope:
@@ -77,7 +77,7 @@ class Scope:
     def range(
         self, first: int, second: int | None = None, third: int | None = None
     ) -> Iterator[UserObject]:
-        """Returns what `for` iterates over to record a loop over the numbers of a `range`.
+        """Returns an iterable for `for` that records a loop over the numbers of a `range`.
 
         Args:
             first: The first number, or with one argument the number of passes.
@@ -91,7 +91,7 @@ class Scope:
         return _Range(self, _Counted(range(*bounds)))
 
     def cond_range(self, pred: UserObject) -> Iterator[UserObject]:
-        """Returns what `for` iterates over to record a body that runs once, or not at all.
+        """Returns an iterable for `for` that records a body that runs once, or not at all.
 
         Args:
             pred: Whether it runs: a bool scalar.
@@ -99,7 +99,7 @@ class Scope:
         return _Range(self, _Conditional(pred))
 
     def while_range(self, cond_func: Callable[[], UserObject]) -> Iterator[UserObject]:
-        """Returns what `for` iterates over to record a loop that goes on while a condition holds.
+        """Returns an iterable for `for` that records a loop that runs while a condition holds.
 
         Args:
             cond_func: Tells whether there is another pass, by attributes of the scope, which it
@@ -205,7 +205,7 @@ class _While(_Kind):
 
 
 class _Range:
-    """What `for` iterates over: records its body in the first pass, applies it in the second."""
+    """The iterable of `for`: records the body in the first iteration, applies it in the second."""
 
     def __init__(self, scope: Scope, kind: _Kind):
         self._scope = scope

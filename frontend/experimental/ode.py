@@ -347,7 +347,7 @@ _solve.defvjp(_forward, _backward)
 
 
 class _Progress(NamedTuple):
-    """How far a solution has come: the last step, which the interpolation goes through.
+    """The progress of a solution: the last step, used for interpolation.
 
     Attributes:
         step: The size of the next step.

@@ -27,7 +27,7 @@ def program_order(
 
     Args:
         f: The function; without it, this is a decorator with options.
-        enforce, strict_in_out, exclude_argnames: Of no consequence.
+        enforce, strict_in_out, exclude_argnames: Ignored.
 
     >>> program_order(abs, enforce=True)(-1)
     1

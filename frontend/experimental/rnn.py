@@ -38,7 +38,7 @@ _GATES = 4
 
 
 class DropoutError(AxirError, NotImplementedError):
-    """An LSTM was asked to drop states, for which it has no key."""
+    """An LSTM was called with dropout, but has no key for it."""
 
 
 def _shapes(
@@ -207,7 +207,7 @@ def lstm_ref(
     dropout: float,
     bidirectional: bool,
 ) -> tuple[Array, Array, Array]:
-    """Does what `lstm` does, with the weights as `unpack_lstm_weights` returns them."""
+    """Computes the same as `lstm`, with the weights as `unpack_lstm_weights` returns them."""
     parts = (W_ih, W_hh, b_ih, b_hh)
     return _layers(x, h_0, c_0, parts, seq_lengths, dropout, bidirectional, None)
 

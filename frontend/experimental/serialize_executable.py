@@ -45,7 +45,7 @@ def serialize(compiled: Compiled) -> tuple[bytes, tree.TreeDef, tree.TreeDef]:
     """Returns a compiled function as bytes, and the structures of its arguments and results.
 
     Args:
-        compiled: What `jit(f).lower(...).compile()` returns.
+        compiled: The result of `jit(f).lower(...).compile()`.
 
     Raises:
         ParameterError: if it is something else.

@@ -120,7 +120,7 @@ class WrappedFun:
         f_transformed: The same.
         transforms: Each layer with its static arguments, the outermost first.
         stores: For each layer its place on the side, or None.
-        params: Parameters of the call that are handed on.
+        params: Parameters of the call that are passed on.
         in_type: The types of the arguments, if known.
         debug_info: The function's names, as far as they are known.
     """
@@ -178,7 +178,7 @@ class WrappedFun:
         )
 
     def populate_stores(self, stores: tuple[Store[UserObject] | None, ...]) -> None:
-        """Fills the places of the layers with what another call left."""
+        """Fills the stores of the layers with the side outputs of another call."""
         for own, other in zip(self.stores, stores, strict=True):
             if own is not None and other is not None:
                 own.store(other.val)
@@ -318,7 +318,7 @@ def transformation_with_aux2(
 def merge_linear_aux(
     aux1: Callable[[], UserObject], aux2: Callable[[], UserObject]
 ) -> tuple[bool, UserObject]:
-    """Returns what one of two calls has left on the side, and whether it was the first one.
+    """Returns the side output of one of two calls, and whether it was the first one.
 
     Raises:
         StoreException: if both have, or none.

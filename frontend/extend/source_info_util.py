@@ -1,4 +1,4 @@
-"""Where operations come from, under the names of `jax.extend.source_info_util`.
+"""Source locations of operations, under the names of `jax.extend.source_info_util`.
 
 Each operation knows the user's line that made it, and the names of the scopes around that line.
 

@@ -61,7 +61,7 @@ class AxisData:
 
 
 class _RulesOfAxes:
-    """Takes rules that are told over which axis they vectorize."""
+    """Takes rules that get the axis over which they vectorize."""
 
     def __setitem__(self, primitive: Primitive, rule: UserFunction) -> None:
         def batch(operands: UserObject, axes: UserObject, **params: Param) -> UserObject:
@@ -72,7 +72,7 @@ class _RulesOfAxes:
 
 
 class _RulesOfNamedAxes:
-    """Takes rules that are told the extent and the name of the axis over which they vectorize."""
+    """Takes rules that get the extent and the name of the axis over which they vectorize."""
 
     def __setitem__(self, primitive: Primitive, rule: UserFunction) -> None:
         def batch(

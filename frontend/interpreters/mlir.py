@@ -154,7 +154,7 @@ def emit_python_callback(
         operands: MLIR values, as the rule got them.
         operand_avals: Their types.
         result_avals: Types of the function's results.
-        has_side_effect, returns_token, partitioned, sharding: Of no consequence.
+        has_side_effect, returns_token, partitioned, sharding: Ignored.
 
     Returns:
         MLIR values of the results, the token, and None, because a program holds references to its
@@ -203,7 +203,7 @@ def ir_constant(
 
     Args:
         val: The numbers.
-        const_lowering: Of no consequence: constants stand where they are used.
+        const_lowering: Ignored: constants stand where they are used.
         aval: Their type; they are converted to its dtype.
     """
     dtype = None if aval is None else aval.dtype

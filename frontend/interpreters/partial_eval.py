@@ -57,12 +57,12 @@ def __dir__() -> list[str]:
 DynamicJaxprTracer = JaxprTracer = Tracer
 Val = UserObject
 
-# Rules for primitives whose known part is not what their operands tell. No primitive here needs
-# one; those that programs write are kept, and nothing asks for them.
+# Rules for primitives with a known part that does not follow from their operands. No primitive here
+# needs one. Rules added by programs are stored, and never used.
 custom_partial_eval_rules: dict[Operation, UserFunction] = {}
 partial_eval_jaxpr_custom_rules: dict[Operation, UserFunction] = {}
-# `(used results, equation) -> (used operands, equation or None)`: what `dce_jaxpr` leaves of an
-# equation of which some result is used.
+# `(used results, equation) -> (used operands, equation or None)`: the remainder of an equation with
+# a used result, for `dce_jaxpr`.
 dce_rules: dict[Operation, UserFunction] = {}
 
 

@@ -62,7 +62,7 @@ def apply_primitive(prim: Primitive, *args: UserObject, **params: Param) -> User
 
 
 def _compiled_once(prim: Primitive, params: Params) -> UserFunction:
-    """Returns a primitive compiled, the same function for equal parameters if they can be told."""
+    """Returns a primitive compiled; the same function for equal hashable parameters."""
     key = tuple(params.items())
     try:
         hash(key)

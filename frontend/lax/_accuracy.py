@@ -9,7 +9,7 @@ from axir.dialect.core.errors import ParameterError
 
 
 class AccuracyMode(enum.Enum):
-    """How exact a function is to be. There is one way to compute each: the exact one."""
+    """The required accuracy of a function. There is one way to compute each: the exact one."""
 
     HIGHEST = 1
     DEFAULT = 2

@@ -1,6 +1,6 @@
 """`axir.lax.linalg`: decompositions of matrices, and equations with special ones.
 
-Matrices stand in the last two axes; any axes before are batch axes. Elsewhere: functions that
+Matrices are in the last two axes; any axes before are batch axes. Elsewhere: functions that
 promote dtypes and broadcast (`axir.numpy.linalg`, `axir.scipy.linalg`).
 
 >>> import axir.numpy as jnp
@@ -207,8 +207,8 @@ def qdwh(
 
     Args:
         x: Matrices of shape (..., m, n), m at least n.
-        is_hermitian: Of no consequence.
-        max_iterations, eps: Of no consequence: the factors come from singular vectors.
+        is_hermitian: Ignored.
+        max_iterations, eps: Ignored: the factors come from singular vectors.
         dynamic_shape: Must be None.
 
     Returns:
@@ -241,7 +241,7 @@ def polar_factors(x: Value) -> tuple[Value, Value]:
 
 
 def __getattr__(name: str) -> UserObject:
-    """Returns the primitives that are made of others: `ormqr_p` and its like."""
+    """Returns the primitives that are composed of others, such as `ormqr_p`."""
     if name in ("cholesky_update_p", "ormqr_p", "symmetric_product_p"):
         return primitive_named(name)
     raise AttributeError(f"module 'axir.lax.linalg' has no attribute {name!r}")

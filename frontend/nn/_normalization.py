@@ -1,4 +1,4 @@
-"""Functions along an axis: `softmax` and its like, `standardize`, and `one_hot`.
+"""Functions along an axis: `softmax` and similar ones, `standardize`, and `one_hot`.
 
 Gradients are finite where elements are masked, also where all of them are.
 """
@@ -210,7 +210,7 @@ def one_hot(
         num_classes: Length of the vectors.
         dtype: dtype of the result; by default the default float dtype.
         axis: Where the axis of the vectors stands in the result.
-        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
+        out_sharding: Placement of the result: a sharding, or a `PartitionSpec`.
 
     Raises:
         AxisError: for an axis out of range.

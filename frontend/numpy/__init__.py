@@ -2,7 +2,7 @@
 
 The functions take arrays, tracers, NumPy arrays and Python scalars; lists only where taking them is
 their purpose (`array`, `stack`, ...). Arrays are immutable, and 64-bit dtypes are off until
-`jax_enable_x64` is set. The functions stand in one file per theme.
+`jax_enable_x64` is set. The functions are in one file per theme.
 
 >>> import axir.numpy as jnp
 >>> jnp.sum(jnp.arange(4) * 2.5)

@@ -1,6 +1,6 @@
 """`axir.numpy.linalg`: NumPy's linear algebra with JAX's names, batching and derivatives.
 
-Matrices stand in the last two axes; axes before them are batch axes. Integers become floats. Here:
+Matrices are in the last two axes; axes before them are batch axes. Integers become floats. Here:
 decompositions, and the functions with another signature in the array API standard. Elsewhere:
 equations, determinants and norms (`_products/`), which this module exports as well.
 

@@ -34,7 +34,7 @@ _TAILS = tuple(
 
 
 def _stirling_tail(k: Value) -> Value:
-    """Returns what Hörmann calls f_c(k)."""
+    """Returns f_c(k) in Hörmann's notation."""
     square = (k + 1) * (k + 1)
     series = (1 / 12 - (1 / 360 - 1 / 1260 / square) / square) / (k + 1)
     table = as_array(np.asarray(_TAILS, k.dtype))

@@ -1,4 +1,4 @@
-"""Random bits: what all samplers draw from."""
+"""Random bits, the source of all samplers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def bits(
         shape: Shape of the result.
         dtype: uint8, uint16, uint32 or uint64; by default uint32, and uint64 with
             `jax_enable_x64`.
-        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
+        out_sharding: Placement of the result: a sharding, or a `PartitionSpec`.
 
     Raises:
         ParameterError: for a dtype that is not unsigned.

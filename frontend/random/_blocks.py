@@ -30,7 +30,7 @@ def draw_in_blocks(draw: UserFunction, keys: Value, *others: Value) -> Value:
     Args:
         draw: Draws one number, in a loop.
         keys: A key for each number.
-        others: What else it takes of each.
+        others: Its further arguments for each.
     """
     arrays = (keys, *others)
     count = keys.shape[0]

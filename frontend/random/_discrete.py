@@ -55,7 +55,7 @@ def bernoulli(
         shape: Shape of the result; by default the shape of p.
         mode: "low" takes as many random bits as p has, which in float32 is wrong for p below 1e-7;
             "high" takes twice as many.
-        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
+        out_sharding: Placement of the result: a sharding, or a `PartitionSpec`.
 
     Raises:
         DTypeError: if p is no float.
@@ -101,7 +101,7 @@ def rademacher(
         key: The key.
         shape: Shape of the result.
         dtype: dtype of the result; int32 by default, int64 with `jax_enable_x64`.
-        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
+        out_sharding: Placement of the result: a sharding, or a `PartitionSpec`.
     """
     key = check_key("rademacher", key)
     extents = check_shape("rademacher", shape)
@@ -126,7 +126,7 @@ def geometric(
         p: The probability, in (0, 1).
         shape: Shape of the result; by default the shape of p.
         dtype: Integer dtype of the result; int32 by default, int64 with `jax_enable_x64`.
-        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
+        out_sharding: Placement of the result: a sharding, or a `PartitionSpec`.
 
     Raises:
         ParameterError: for a dtype that is not an integer type, or if p does not broadcast.
@@ -168,7 +168,7 @@ def categorical(
         replace: Whether the draws that the dimensions in front count are independent; otherwise
             they are distinct.
         mode: How far the tail of the noise reaches, see `gumbel`.
-        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
+        out_sharding: Placement of the result: a sharding, or a `PartitionSpec`.
 
     Returns:
         Integers, indices along the axis.

@@ -162,7 +162,7 @@ def gamma(
         dtype: Float dtype of the result.
         method: `exact`, or `approximate`: without loops, near the distribution (quantiles are
             off by less than a thousandth).
-        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
+        out_sharding: Placement of the result: a sharding, or a `PartitionSpec`.
 
     >>> from axir import random
     >>> random.gamma(random.PRNGKey(0), 2.0, (2, 3)).shape
@@ -191,7 +191,7 @@ def loggamma(
         dtype: Float dtype of the result.
         method: `exact`, or `approximate`: without loops, near the distribution (quantiles are
             off by less than a thousandth).
-        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
+        out_sharding: Placement of the result: a sharding, or a `PartitionSpec`.
 
     >>> from axir import random
     >>> random.loggamma(random.PRNGKey(0), 2.0, (2, 3)).shape
@@ -221,7 +221,7 @@ def beta(
         dtype: Float dtype of the result.
         method: `exact`, or `approximate`: without loops, near the distribution (quantiles are
             off by less than a thousandth).
-        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
+        out_sharding: Placement of the result: a sharding, or a `PartitionSpec`.
 
     >>> from axir import random
     >>> random.beta(random.PRNGKey(0), 2.0, 3.0, (2,)).shape
@@ -252,7 +252,7 @@ def dirichlet(
         alpha: Concentrations, of shape (..., n).
         shape: Shape of the result without its last axis; by default `alpha`'s without its.
         dtype: Float dtype of the result.
-        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
+        out_sharding: Placement of the result: a sharding, or a `PartitionSpec`.
 
     Raises:
         ShapeError: for a scalar `alpha`.
@@ -303,7 +303,7 @@ def chisquare(
         dtype: Float dtype of the result.
         method: `exact`, or `approximate`: without loops, near the distribution (quantiles are
             off by less than a thousandth).
-        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
+        out_sharding: Placement of the result: a sharding, or a `PartitionSpec`.
 
     >>> from axir import random
     >>> random.chisquare(random.PRNGKey(0), 4.0, (2,)).shape
@@ -330,7 +330,7 @@ def f(
         dfnum, dfden: Positive numbers, the degrees of freedom.
         shape: Shape of the result; by default the broadcast shape of the parameters.
         dtype: Float dtype of the result.
-        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
+        out_sharding: Placement of the result: a sharding, or a `PartitionSpec`.
 
     >>> from axir import random
     >>> random.f(random.PRNGKey(0), 4.0, 6.0, (2,)).shape
@@ -361,7 +361,7 @@ def t(
         df: Positive numbers, the degrees of freedom.
         shape: Shape of the result; by default `df`'s.
         dtype: Float dtype of the result.
-        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
+        out_sharding: Placement of the result: a sharding, or a `PartitionSpec`.
 
     >>> from axir import random
     >>> random.t(random.PRNGKey(0), 4.0, (2,)).shape
@@ -390,7 +390,7 @@ def generalized_normal(
         p: A positive number.
         shape: Shape of the result.
         dtype: Float dtype of the result.
-        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
+        out_sharding: Placement of the result: a sharding, or a `PartitionSpec`.
 
     >>> from axir import random
     >>> random.generalized_normal(random.PRNGKey(0), 2.0, (2,)).shape
@@ -424,7 +424,7 @@ def ball(
         p: Exponent of the norm.
         shape: Shape of the result without its last axis, of extent d.
         dtype: Float dtype of the result.
-        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
+        out_sharding: Placement of the result: a sharding, or a `PartitionSpec`.
 
     >>> from axir import random
     >>> random.ball(random.PRNGKey(0), 3, shape=(2,)).shape

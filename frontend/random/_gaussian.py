@@ -55,7 +55,7 @@ def normal(
         shape: Shape of the result.
         dtype: Float or complex dtype of the result; float32 by default, float64 with
             `jax_enable_x64`.
-        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
+        out_sharding: Placement of the result: a sharding, or a `PartitionSpec`.
 
     Raises:
         ParameterError: for another dtype.
@@ -103,7 +103,7 @@ def truncated_normal(
         upper: Upper bound.
         shape: Shape of the result; by default the shape of the bounds.
         dtype: Float dtype of the result.
-        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
+        out_sharding: Placement of the result: a sharding, or a `PartitionSpec`.
 
     Raises:
         ParameterError: for a dtype that is not a float type, or bounds that do not broadcast.
@@ -156,7 +156,7 @@ def lognormal(
         sigma: Standard deviation of the logarithm.
         shape: Shape of the result; by default the shape of sigma.
         dtype: Float dtype of the result.
-        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
+        out_sharding: Placement of the result: a sharding, or a `PartitionSpec`.
     """
     key, extents, dtype, (sigma,) = with_parameters("lognormal", key, shape, dtype, sigma=sigma)
     return exp(mul(draw_normal(key, extents, dtype), sigma))
@@ -176,7 +176,7 @@ def maxwell(
         key: The key.
         shape: Shape of the result.
         dtype: Float dtype of the result.
-        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
+        out_sharding: Placement of the result: a sharding, or a `PartitionSpec`.
     """
     key, extents, dtype = standard("maxwell", key, shape, dtype)
     vectors = draw_normal(key, (*extents, 3), dtype)
@@ -228,7 +228,7 @@ def wald(
         mean: The mean, positive.
         shape: Shape of the result; by default the shape of the mean.
         dtype: Float dtype of the result.
-        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
+        out_sharding: Placement of the result: a sharding, or a `PartitionSpec`.
     """
     key, extents, dtype, (mean,) = with_parameters("wald", key, shape, dtype, mean=mean)
     normal_key, uniform_key = split_pair(key)

@@ -53,7 +53,7 @@ def gumbel(
         dtype: Float dtype of the result.
         mode: How far the tail reaches: in float32, "low" (the default) yields values up to about
             16, "high" and "highest" up to about 32 at twice the cost.
-        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
+        out_sharding: Placement of the result: a sharding, or a `PartitionSpec`.
 
     Raises:
         ParameterError: for another mode, or a dtype that is not a float type.

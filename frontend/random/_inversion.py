@@ -37,7 +37,7 @@ def exponential(
         key: The key.
         shape: Shape of the result.
         dtype: Float dtype of the result.
-        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
+        out_sharding: Placement of the result: a sharding, or a `PartitionSpec`.
 
     >>> from axir import random
     >>> random.exponential(random.PRNGKey(0), (2,))
@@ -61,7 +61,7 @@ def laplace(
         key: The key.
         shape: Shape of the result.
         dtype: Float dtype of the result.
-        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
+        out_sharding: Placement of the result: a sharding, or a `PartitionSpec`.
     """
     key, extents, dtype = standard("laplace", key, shape, dtype)
     low = -1.0 + float(ml_dtypes.finfo(dtype).epsneg)
@@ -83,7 +83,7 @@ def logistic(
         key: The key.
         shape: Shape of the result.
         dtype: Float dtype of the result.
-        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
+        out_sharding: Placement of the result: a sharding, or a `PartitionSpec`.
     """
     key, extents, dtype = standard("logistic", key, shape, dtype)
     tiny = float(ml_dtypes.finfo(dtype).tiny)
@@ -105,7 +105,7 @@ def cauchy(
         key: The key.
         shape: Shape of the result.
         dtype: Float dtype of the result.
-        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
+        out_sharding: Placement of the result: a sharding, or a `PartitionSpec`.
     """
     key, extents, dtype = standard("cauchy", key, shape, dtype)
     epsilon = float(ml_dtypes.finfo(dtype).eps)
@@ -129,7 +129,7 @@ def rayleigh(
         scale: The scale s, positive.
         shape: Shape of the result; by default the shape of the scale.
         dtype: Float dtype of the result.
-        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
+        out_sharding: Placement of the result: a sharding, or a `PartitionSpec`.
     """
     key, extents, dtype, (scale,) = with_parameters("rayleigh", key, shape, dtype, scale=scale)
     u = draw_uniform("rayleigh", key, extents, dtype)
@@ -152,7 +152,7 @@ def pareto(
         b: The exponent, positive.
         shape: Shape of the result; by default the shape of b.
         dtype: Float dtype of the result.
-        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
+        out_sharding: Placement of the result: a sharding, or a `PartitionSpec`.
     """
     key, extents, dtype, (b,) = with_parameters("pareto", key, shape, dtype, b=b)
     return exp(div(exponential(key, extents, dtype), b))
@@ -203,7 +203,7 @@ def triangular(
         right: Upper end, greater than left.
         shape: Shape of the result; by default the shape of the parameters.
         dtype: Float dtype of the result.
-        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
+        out_sharding: Placement of the result: a sharding, or a `PartitionSpec`.
     """
     key, extents, dtype, (left, mode, right) = with_parameters(
         "triangular", key, shape, dtype, left=left, mode=mode, right=right

@@ -52,7 +52,7 @@ def multivariate_normal(
         shape: Leading axes of the result; by default the broadcast axes of mean and covariance.
         dtype: Float dtype; by default the mean's.
         method: `"cholesky"`, or `"eigh"` or `"svd"`, which take longer.
-        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
+        out_sharding: Placement of the result: a sharding, or a `PartitionSpec`.
 
     Returns:
         Array of shape `(*shape, n)`; nan where the covariance has no such factor.
@@ -109,7 +109,7 @@ def orthogonal(
         dtype: Float or complex dtype; complex matrices are unitary.
         m: Number of columns, n by default. If there are more rows, the columns are orthonormal,
             else the rows.
-        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
+        out_sharding: Placement of the result: a sharding, or a `PartitionSpec`.
 
     Returns:
         Array of shape `(*shape, n, m)`.

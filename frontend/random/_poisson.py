@@ -125,7 +125,7 @@ def poisson(
         dtype: Integer dtype of the result.
         method: `exact`, or `approximate`: without loops, of a distribution with a total variation
             distance from Poisson's (half the sum of the probabilities' errors) below 1e-4.
-        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
+        out_sharding: Placement of the result: a sharding, or a `PartitionSpec`.
 
     Returns:
         Counts; -1 where the rate is nan.

@@ -54,7 +54,7 @@ def uniform(
         dtype: Float dtype of the result; float32 by default, float64 with `jax_enable_x64`.
         minval: Lower bound, a number or an array that broadcasts to the shape.
         maxval: Upper bound.
-        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
+        out_sharding: Placement of the result: a sharding, or a `PartitionSpec`.
 
     Raises:
         ParameterError: for a dtype that is not a float type.
@@ -107,7 +107,7 @@ def _interval(minval: float, maxval: float, dtype: np.dtype) -> tuple[np.ndarray
 
 
 class _FloatLayout:
-    """How random bits become floats in [1, 2): a random mantissa, and the exponent of one."""
+    """Conversion of random bits to floats in [1, 2): a random mantissa, the exponent of one."""
 
     def __init__(self, dtype: np.dtype):
         mantissa = ml_dtypes.finfo(dtype).nmant
@@ -160,9 +160,9 @@ def randint(
         key: The key.
         shape: Shape of the result.
         minval: Lower bound, an integer or an array of integers that broadcasts to the shape.
-        maxval: Upper bound. One that the dtype cannot hold stands for the end of its range.
+        maxval: Upper bound. A bound outside the dtype's range is clipped to the range.
         dtype: Integer dtype of the result; int32 by default, int64 with `jax_enable_x64`.
-        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
+        out_sharding: Placement of the result: a sharding, or a `PartitionSpec`.
 
     Raises:
         DTypeError: for a dtype that is not an integer type.

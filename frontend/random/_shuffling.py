@@ -49,7 +49,7 @@ def permutation(
         axis: The axis along which the array is permuted.
         independent: Whether each line along the axis is permuted on its own; otherwise all of them
             are permuted alike.
-        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
+        out_sharding: Placement of the result: a sharding, or a `PartitionSpec`.
 
     Raises:
         DTypeError: for a scalar that is not an integer.

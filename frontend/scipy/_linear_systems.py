@@ -70,7 +70,7 @@ def cholesky(
     Args:
         a: Hermitian positive definite matrices of shape (..., n, n).
         lower: Whether l is returned.
-        overwrite_a, check_finite: Of no consequence.
+        overwrite_a, check_finite: Ignored.
 
     Returns:
         Triangles of the shape of a; NaN for matrices that are not positive definite.
@@ -153,7 +153,7 @@ def solve_triangular(
         trans: 0 or 'N': op(a) is a; 1 or 'T': its transpose; 2 or 'C': its adjoint.
         lower: Whether the lower triangle is read, else the upper one.
         unit_diagonal: Whether the diagonal is taken as ones.
-        overwrite_b, debug, check_finite: Of no consequence.
+        overwrite_b, debug, check_finite: Ignored.
 
     Raises:
         MatrixShapeError: if the shapes do not fit.
@@ -198,7 +198,7 @@ def solve(
         a: Square matrices of shape (..., n, n).
         b: A vector of n elements, or right-hand sides of shape (..., n, m).
         lower: For positive definite matrices, whether the lower triangle is read.
-        overwrite_a, overwrite_b, debug, check_finite: Of no consequence.
+        overwrite_a, overwrite_b, debug, check_finite: Ignored.
         assume_a: 'gen', 'sym', 'her' or 'pos': the known structure of the matrices.
 
     Raises:
@@ -251,7 +251,7 @@ def solve_sylvester(
         B: Matrix of shape (n, n).
         C: Matrix of shape (m, n).
         method: 'schur' or 'eigen', which give the same.
-        tol: Of no consequence.
+        tol: Ignored.
 
     Returns:
         x, of shape (m, n): found from the m n linear equations, so that it works everywhere and
@@ -314,7 +314,7 @@ def lu_solve(
         lu_and_piv: Packed factors (..., n, n) and pivots (..., n).
         b: A vector of n elements, or right-hand sides of shape (..., n, m).
         trans: 0: op(a) is a; 1: its transpose; 2: its adjoint.
-        overwrite_b, check_finite: Of no consequence.
+        overwrite_b, check_finite: Ignored.
 
     Raises:
         MatrixShapeError: if the shapes do not fit.
@@ -345,7 +345,7 @@ def lu(
     Args:
         a: Matrices of shape (..., m, n).
         permute_l: Whether p l is returned in place of p and l.
-        overwrite_a, check_finite: Of no consequence.
+        overwrite_a, check_finite: Ignored.
 
     Raises:
         MatrixShapeError: for fewer than two axes.

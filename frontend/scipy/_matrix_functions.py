@@ -205,7 +205,7 @@ def sqrtm(A: ArrayLike, blocksize: int = 1) -> Value:
 
     Args:
         A: A square matrix, or a stack of them.
-        blocksize: Of no consequence.
+        blocksize: Ignored.
 
     Returns:
         Complex matrices of the shape of A.

@@ -288,7 +288,7 @@ def istft(
 
 @dataclasses.dataclass(frozen=True)
 class _Segments:
-    """How a signal is cut and transformed; fields as the arguments of `stft`, `name` for errors."""
+    """Segmentation and transform of a signal; fields as in `stft`, `name` for errors."""
 
     name: str
     fs: ArrayLike

@@ -41,7 +41,7 @@ def __dir__() -> list[str]:
 
 
 class TransformTypeError(AxirError, NotImplementedError):
-    """A type of cosine transform was asked for that does not exist here."""
+    """An unsupported type of cosine transform was requested."""
 
 
 def _check(name: str, type_: int, norm: str | None) -> None:

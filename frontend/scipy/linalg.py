@@ -96,7 +96,7 @@ def qr(
 
     Args:
         a: Matrices of shape (..., m, n).
-        overwrite_a, lwork, check_finite: Of no consequence.
+        overwrite_a, lwork, check_finite: Ignored.
         mode: 'full': q has m columns; 'economic': min(m, n); 'r': only r is returned.
         pivoting: Whether columns are exchanged; then p is returned as well.
 
@@ -133,7 +133,7 @@ def qr_multiply(
         mode: 'right': c q; 'left': q c.
         pivoting: Whether columns are exchanged; then p is returned as well.
         conjugate: Whether q is conjugated.
-        overwrite_a, overwrite_c: Of no consequence.
+        overwrite_a, overwrite_c: Ignored.
 
     Raises:
         MatrixShapeError: if the shapes do not fit.
@@ -195,7 +195,7 @@ def polar(
         a: Matrices of shape (..., m, n).
         side: 'right': u p; 'left': p u.
         method: 'qdwh' or 'svd', which give the same.
-        eps, max_iterations: Of no consequence.
+        eps, max_iterations: Ignored.
 
     Raises:
         MatrixShapeError: for fewer than two axes.
@@ -240,7 +240,7 @@ def eigh(
         b: Positive definite matrices for the equation a v = w b v, or None for a v = w v.
         lower: Whether the lower triangle of a is read, else the upper one.
         eigvals_only: Whether only the eigenvalues are returned.
-        overwrite_a, overwrite_b, turbo, check_finite: Of no consequence.
+        overwrite_a, overwrite_b, turbo, check_finite: Ignored.
         eigvals: Must be None.
         type: 1: a v = w b v; 2: a b v = w v; 3: b a v = w v.
 
@@ -303,7 +303,7 @@ def eigh_tridiagonal(
         eigvals_only: Whether only the eigenvalues are returned.
         select: 'a': all; 'i': those with the indices of `select_range`, both included.
         select_range: First and last index.
-        tol, key: Of no consequence.
+        tol, key: Ignored.
 
     Raises:
         MatrixShapeError: if the shapes do not fit.
@@ -370,7 +370,7 @@ def rsf2csf(T: UserObject, Z: UserObject, check_finite: bool = True) -> tuple[Va
     Args:
         T: The quasi-triangle, of shape (n, n).
         Z: Its vectors, of shape (n, n).
-        check_finite: Of no consequence.
+        check_finite: Ignored.
 
     Raises:
         MatrixShapeError: unless the matrices are square.
@@ -397,7 +397,7 @@ def hessenberg(
     Args:
         a: Matrices of shape (..., n, n).
         calc_q: Whether q is returned as well.
-        overwrite_a, check_finite: Of no consequence.
+        overwrite_a, check_finite: Ignored.
 
     Raises:
         MatrixShapeError: unless the matrices are square and not empty.

@@ -300,34 +300,33 @@ class Emitter:
 
     def _straight(self, part: Straight) -> None:
         """Computes elementwise operations in one loop."""
-        shape = tuple(part.operations[0].results[0].type.shape)
+        shape = tuple(part.members[0].result.type.shape)
         read = {x: self.values[x] for x in operands_of(part)}
         read = {x: value for x, value in read.items() if not isinstance(value, _Nothing)}
         rows, shape = flat_together(list(read.values()), shape)
         read = dict(zip(read, rows, strict=True))
         kept = {x: self.place_of(x) for x in part.kept}
         memories = {x: stored.memory.reshaped(shape) for x, stored in kept.items()}
-        formulas = [(member, self._formula(member)) for member in part.operations]
+        formulas = [(x.operands, x.result, self._formula(x.operation)) for x in part.members]
 
         def compute(position: Indices, lanes: int | None) -> None:
             known: dict[ir.Value, Scalar] = {}
-            for member, formula in formulas:
-                for x in member.operands:
+            for operands, result, formula in formulas:
+                for x in operands:
                     # Arrays in memory are read again for each use, which takes no register.
                     if isinstance(read.get(x), Computed) and x not in known:
                         known[x] = read[x].at(position, lanes)
                 inputs = [
                     known[x] if x in known else read[x].at(position, lanes)
-                    for x in member.operands
+                    for x in operands
                     if x in known or x in read
                 ]
-                [result] = member.results
                 known[result] = formula(*inputs)
                 if result in memories:
                     _write(memories[result], position, lanes, known[result])
 
         elements = [value.element for value in read.values()]
-        elements += [signless(x.results[0].type.element_type) for x in part.operations]
+        elements += [signless(x) for x in {x.result.type.element_type for x in part.members}]
         lanes = min(map(lanes_for, elements)) * self._joined.vectors
         self.each(shape, compute, lanes, may_repeat=True)
         for x, stored in kept.items():

@@ -129,7 +129,8 @@ def fuse_program(
     used = [x for x in function.regions[0].blocks[0].arguments if any(True for _ in x.uses)]
     outside = [*used, *(x.results[0] for x in constants)]
     uniform = {x.results[0] for x in operations if x.name == "stablehlo.constant"}
-    returned = [x for x in dict.fromkeys(last.operands) if x not in {*outside, *uniform}]
+    known = {*outside, *uniform}
+    returned = [x for x in dict.fromkeys(last.operands) if x not in known]
     results = {number: x.type for number, x in enumerate(returned)}
 
     def build(emitter: Emitter, places: Mapping[int, Memory]) -> dict[int, Value]:

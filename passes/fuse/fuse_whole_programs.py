@@ -17,7 +17,7 @@ from .inlining import erase_unused
 from .region_kernel import code_and_fitness
 
 _LOGGER = logging.getLogger(__name__)
-_MOST_BINDINGS = 1000
+_MOST_BINDINGS = 10_000
 _STEPS = "func.return stablehlo.constant".split()
 
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from iree.compiler import ir
 
@@ -21,6 +22,11 @@ FEWEST = 64
 
 # Vectors that are needed at a time; vectors that do not fit into registers are on the stack.
 _MOST_LIVE = 64
+# Arrays that a loop writes before it may end: the address of each takes a register, or a place on
+# the stack, and LLVM more than its share of time.
+_ENOUGH_STORED = 24
+# So many are no reason to look for another order.
+_FEW_LIVE = 16
 # Operations that may stand between if their operands are numbers.
 _HOISTED = frozenset("constant broadcast_in_dim reshape iota".split())
 
@@ -44,6 +50,14 @@ SHORT_LOOPS = Joined()
 """What is compiled soonest: for small arrays."""
 
 
+class Member(NamedTuple):
+    """An elementwise operation, with what MLIR's bindings make anew whenever they are asked."""
+
+    operation: ir.Operation
+    operands: tuple[ir.Value, ...]
+    result: ir.Value
+
+
 @dataclass(frozen=True)
 class Straight:
     """Operations that are one loop.
@@ -53,7 +67,7 @@ class Straight:
         kept: The results with readers outside of the loop, and the number of these readers.
     """
 
-    operations: list[ir.Operation]
+    members: list[Member]
     kept: dict[ir.Value, int]
 
 
@@ -114,81 +128,91 @@ def _parts_of_run(
         if len(alike) < FEWEST:
             yield from alike
         else:
-            for part in _cut(_ordered(alike), most):
+            members = [Member(x, tuple(x.operands), x.results[0]) for x in alike]
+            inside = Counter(x for member in members for x in set(member.operands))
+            ends = {x.result for x in members if uses[x.result] > inside[x.result]}
+            for part in _cut(_ordered(members), most, ends):
                 yield Straight(part, _kept(part, uses))
 
 
-def _kept(part: Sequence[ir.Operation], uses: Counter[ir.Value]) -> dict[ir.Value, int]:
+def _kept(part: Sequence[Member], uses: Counter[ir.Value]) -> dict[ir.Value, int]:
     inside = Counter(x for member in part for x in set(member.operands))
-    results = (member.results[0] for member in part)
+    results = (member.result for member in part)
     return {x: uses[x] - inside[x] for x in results if uses[x] > inside[x]}
 
 
-def _ordered(members: list[ir.Operation]) -> list[ir.Operation]:
+def _ordered(members: list[Member]) -> list[Member]:
     """Returns operations in program order or depth first: the order that needs fewer live results.
 
     Depth first is better if the program computes all leaves of a tree first. Program order is
     better for two chains that read each other, because depth first computes all of one chain first.
     """
-    return min(members, _depth_first(members), key=_most_live)
+    most = _most_live(members)
+    if most <= _FEW_LIVE:
+        return members
+    other = _depth_first(members)
+    return other if _most_live(other) < most else members
 
 
-def _most_live(members: list[ir.Operation]) -> int:
+def _most_live(members: list[Member]) -> int:
     """Returns how many results are needed at a time."""
+    return max(map(len, _live(members)), default=0)
+
+
+def _live(members: list[Member]) -> Iterator[set[ir.Value]]:
+    """Yields after each operation the results that are needed later: one set, which changes.
+
+    Who clears it has the next operations begin with registers that are free.
+    """
     last = {x: place for place, member in enumerate(members) for x in member.operands}
     live: set[ir.Value] = set()
-    most = 0
     for place, member in enumerate(members):
-        live.difference_update(x for x in member.operands if last[x] == place)
-        live.update(x for x in member.results if x in last)
-        most = max(most, len(live))
-    return most
+        for x in member.operands:
+            if last[x] == place:
+                live.discard(x)
+        if member.result in last:
+            live.add(member.result)
+        yield live
 
 
-def _depth_first(members: list[ir.Operation]) -> list[ir.Operation]:
+def _depth_first(members: list[Member]) -> list[Member]:
     """Returns operations in an order in which each comes shortly before its first reader."""
-    makers = {member.results[0]: member for member in members}
+    makers = {member.result: member for member in members}
     read = {x for member in members for x in member.operands}
-    ordered: dict[ir.Operation, None] = {}
+    ordered: dict[ir.Value, Member] = {}
     # Operations without readers here, in their order; all others are added with them.
     for last in members:
-        if last.results[0] in read:
+        if last.result in read:
             continue
-        pending: list[tuple[ir.Operation, Iterator[ir.Value]]] = [(last, iter(last.operands))]
+        pending: list[tuple[Member, Iterator[ir.Value]]] = [(last, iter(last.operands))]
         while pending:
             member, operands = pending[-1]
-            maker = next((makers[x] for x in operands if _is_due(x, makers, ordered)), None)
-            if maker is None:
+            due = next((x for x in operands if x in makers and x not in ordered), None)
+            if due is None:
                 pending.pop()
-                ordered[member] = None
+                ordered[member.result] = member
             else:
-                pending.append((maker, iter(maker.operands)))
-    return list(ordered)
+                pending.append((makers[due], iter(makers[due].operands)))
+    return list(ordered.values())
 
 
-def _is_due(
-    x: ir.Value, makers: dict[ir.Value, ir.Operation], ordered: dict[ir.Operation, None]
-) -> bool:
-    return x in makers and makers[x] not in ordered
-
-
-def _cut(members: list[ir.Operation], most: int) -> Iterator[list[ir.Operation]]:
+def _cut(members: list[Member], most: int, ends: Set[ir.Value]) -> Iterator[list[Member]]:
     """Yields parts of operations with few enough live results for the registers, roughly."""
-    last = {x: place for place, member in enumerate(members) for x in member.operands}
-    part: list[ir.Operation] = []
-    live: set[ir.Value] = set()
-    for place, member in enumerate(members):
+    part: list[Member] = []
+    stored = 0
+    for member, live in zip(members, _live(members), strict=True):
         part.append(member)
-        live.difference_update(x for x in member.operands if last[x] == place)
-        live.update(x for x in member.results if x in last)
-        if len(part) >= most or len(live) >= _MOST_LIVE:
+        stored += member.result in ends
+        is_closed = stored >= _ENOUGH_STORED and not live
+        if is_closed or len(part) >= most or len(live) >= _MOST_LIVE:
             yield part
-            part, live = [], set()
+            part, stored = [], 0
+            live.clear()
     if part:
         yield part
 
 
 def operands_of(part: Straight) -> Iterable[ir.Value]:
     """Returns the outside operands of a loop, once for each operation that reads them."""
-    made = {member.results[0] for member in part.operations}
-    return [x for member in part.operations for x in set(member.operands) if x not in made]
+    made = {member.result for member in part.members}
+    return [x for member in part.members for x in set(member.operands) if x not in made]

@@ -20,6 +20,7 @@ runs.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import io
 from collections.abc import Sequence
@@ -50,9 +51,8 @@ def elementwise(
     per process. Building a formula of a hundred operations takes a millisecond, reading its
     bytecode a tenth of that.
     """
-    elements = [hlo.element_type_of(operand) for operand in operands]
-    key = (name, *map(str, elements), "to", *map(str, result_elements))
-    digest = _digest(key)
+    elements = tuple(hlo.element_type_of(operand) for operand in operands)
+    key, digest = _key(name, elements, tuple(result_elements))
     is_shared = _is_shared(digest, elements, result_elements)
     if is_shared:
         _share(digest, elements, body, result_elements[0])
@@ -165,8 +165,16 @@ def _lines_of(function: ir.Operation) -> list[str]:
     return [*lines, result.strip().replace("return", "linalg.yield", 1)]
 
 
-def _digest(key: tuple[str, ...]) -> str:
-    return hashlib.sha256("\0".join(key).encode()).hexdigest()[:16]
+@functools.lru_cache(maxsize=4096)
+def _key(
+    name: str, elements: tuple[ir.Type, ...], results: tuple[ir.Type, ...]
+) -> tuple[tuple[str, ...], str]:
+    """Returns what tells a formula on some types from others, and its digest.
+
+    Kept, since programs have thousands of loops, and the process one context.
+    """
+    key = (name, *map(str, elements), "to", *map(str, results))
+    return key, hashlib.sha256("\0".join(key).encode()).hexdigest()[:16]
 
 
 def _loop_bytecode(

@@ -170,8 +170,23 @@ def _remainder(a: Extent, b: Extent) -> Extent | None:
     return operation("mod", a, b) if _are_positive(a, b) else None
 
 
+def _quotient_up(a: Extent, b: Extent) -> Extent | None:
+    return operation("floordiv", a + b - 1, b) if _are_positive(a, b) else None
+
+
 def _are_positive(a: Extent, b: Extent) -> bool:
     return symbolic_dim_bounds(a)[0] >= 0 and symbolic_dim_bounds(b)[0] >= 1
+
+
+def _unsigned(function: Returning[Extent | None]) -> Returning[Extent | None]:
+    """Returns a function of two numbers without a sign, for those that are not negative."""
+
+    def rule(a: Extent, b: Extent) -> Extent | None:
+        least = (symbolic_dim_bounds(a)[0], symbolic_dim_bounds(b)[0])
+        found: Extent | None = function(a, b) if min(least) >= 0 else None
+        return found
+
+    return rule
 
 
 def _compare(op: ir.Operation, a: Extents, b: Extents) -> Extents | None:
@@ -266,13 +281,27 @@ _RULES: dict[str, Returning[Extents | None]] = {
     ),
     **dict.fromkeys(("stablehlo.select", "arith.select"), _select),
     **dict.fromkeys(
-        ("stablehlo.convert", "arith.index_cast", "arith.extsi", "arith.trunci"), _converted
+        (
+            "stablehlo.convert",
+            "arith.index_cast",
+            "arith.extsi",
+            "arith.trunci",
+            "arith.extui",
+            "arith.index_castui",
+        ),
+        _converted,
     ),
     **dict.fromkeys(("stablehlo.add", "arith.addi", "shape.add"), _each(lambda a, b: a + b)),
     **dict.fromkeys(("stablehlo.multiply", "arith.muli", "shape.mul"), _each(lambda a, b: a * b)),
     **dict.fromkeys(("stablehlo.subtract", "arith.subi"), _each(lambda a, b: a - b)),
-    **dict.fromkeys(("stablehlo.divide", "arith.divsi", "shape.div"), _each(_quotient)),
-    **dict.fromkeys(("stablehlo.remainder", "arith.remsi"), _each(_remainder)),
+    **dict.fromkeys(
+        ("stablehlo.divide", "arith.divsi", "arith.divui", "arith.floordivsi", "shape.div"),
+        _each(_quotient),
+    ),
+    **dict.fromkeys(("arith.ceildivsi", "arith.ceildivui"), _each(_quotient_up)),
+    **dict.fromkeys(("stablehlo.remainder", "arith.remsi", "arith.remui"), _each(_remainder)),
+    "arith.maxui": _each(_unsigned(lambda a, b: operation("max", a, b))),
+    "arith.minui": _each(_unsigned(lambda a, b: operation("min", a, b))),
     **dict.fromkeys(
         ("stablehlo.maximum", "arith.maxsi"), _each(lambda a, b: operation("max", a, b))
     ),

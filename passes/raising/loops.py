@@ -26,7 +26,7 @@ from axir.dialect.program.rules import Results, Value
 from axir.dialect.program.walk import Environment, apply_equations, backward_slice
 
 from .attributes import word
-from .table import RaisingContext, Region, raised_type, recorded
+from .table import RaisingContext, Region, recorded
 
 _TURNED = {"LT": "GT", "LE": "GE", "GT": "LT", "GE": "LE", "NE": "NE"}
 
@@ -167,7 +167,7 @@ def _body_of(
         results: list[Value] = body(*carry)
         return [results[place] for place in varying]
 
-    types = [raised_type(operation.operands[place].type) for place in (*varying, counter.place)]
+    types = [init[place].aval.strip_weak_type() for place in (*varying, counter.place)]
     return trace_body(advance, types, "body")
 
 

@@ -15,17 +15,18 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from iree.compiler import ir
 
-from axir.dialect.core.annotations import Dtype, Extent, HostArray, Param
+from axir.dialect.core.annotations import Dtype, Extent, HostArray, Param, Returning
 from axir.dialect.core.array import Array, ConcreteArray
 from axir.dialect.core.config import config
 from axir.dialect.core.context import context, describe_location
 from axir.dialect.core.errors import AxirError, ShapeError, WeightsError
 from axir.dialect.core.quantized_types import is_quantized
 from axir.dialect.core.state import attributed, outside_traces
-from axir.dialect.core.symbolic_dims import SymbolicDim, are_same, is_extent, is_same
+from axir.dialect.core.symbolic_dims import SymbolicDim, are_same, is_extent, is_same, names_of
 from axir.dialect.core.types import ShapedArray, numpy_dtype
 from axir.dialect.ops.calls.jit_call import call
 from axir.dialect.program.function import Function
+from axir.dialect.program.meshes.layouts import MeshAxes
 from axir.dialect.program.rules import Value
 from axir.dialect.program.tracer import Trace, Tracer, state
 from axir.dialect.text.foreign_signatures import argument_names
@@ -40,6 +41,7 @@ from . import (
     contractions,
     control_flow,
     custom_calls,
+    devices,
     dynamic_shapes,
     elementwise,
     indexing,
@@ -50,11 +52,19 @@ from . import (
     reductions,
     shape_arithmetic,
     shapes,
-    single_device,
     sorting,
     windows,
 )
 from .extents import Comparison, as_value, computes_extents, extents_array, followed
+from .grid import (
+    ALONE,
+    Grid,
+    computed_together,
+    grid_of,
+    is_of_one_device,
+    mesh_of,
+    programs_of,
+)
 from .open_dimensions import (
     DimensionArgument,
     Discovery,
@@ -80,6 +90,7 @@ _FAMILIES = (
     contractions,
     control_flow,
     custom_calls,
+    devices,
     dynamic_shapes,
     elementwise,
     indexing,
@@ -90,7 +101,6 @@ _FAMILIES = (
     reductions,
     shape_arithmetic,
     shapes,
-    single_device,
     sorting,
     windows,
 )
@@ -99,14 +109,14 @@ _FAMILIES = (
 Shapes: TypeAlias = Mapping[str, Sequence[Extent]]
 """Shapes of arguments by name: of numbers, and of names of dimensions that stay open."""
 
-_RETURNS = ("func.return", "shape.assuming_yield", "stablehlo.return")
+_RETURNS = ("func.return", "sdy.return", "shape.assuming_yield", "stablehlo.return")
 _DIALECTS = ("stablehlo", "chlo", "arith", "shape", "tensor")
-# Operations beside the functions of JAX's modules that only say how to distribute them.
-_IGNORED = ("sdy.mesh",)
 # Functions of up to so many operations are inlined.
 _SMALL = 8
 # How often raising may begin again because it learned about open dimensions.
 _MOST_ATTEMPTS = 32
+# Operations that combine known extents with others.
+_PUT_TOGETHER = ("stablehlo.clamp", "stablehlo.concatenate")
 # How many bytes of arrays are compared before all bytes are.
 _COMPARED_FIRST = 64
 
@@ -152,6 +162,7 @@ def raise_module(module: ir.Module, shapes: Shapes = MappingProxyType({})) -> Ra
                 learned = learned.with_constraints(raising.assumed)
                 continue
         if raising.assumed <= set(learned.constraints):
+            raising.check_dimension_arguments()
             return RaisedModule(functions, raising.weight_names)
         learned = learned.with_constraints(raising.assumed)
     raise RaisingError(
@@ -176,10 +187,13 @@ class _Raising:
         self._module = module
         self._shapes = shapes
         self._ops: dict[str, ir.Operation] = {}
+        self._meshes: dict[str, MeshAxes] = {}
         self.public: list[str] = []
         for view in module.body.operations:
             self._add(view.operation)
-        self._functions: dict[str, Function] = {}
+        self._leave_out_parts()
+        self._functions: dict[tuple[str, Grid], Function] = {}
+        self.grid = ALONE
         self._in_progress: set[str] = set()
         self._values: dict[ir.Value, Value] = {}
         self._replaced: dict[ir.Operation, Sequence[Value]] = {}
@@ -187,7 +201,8 @@ class _Raising:
         self._weights: list[ConcreteArray] = []
 
     def _add(self, op: ir.Operation) -> None:
-        if op.name in _IGNORED:
+        if op.name == "sdy.mesh":
+            self._meshes.update(mesh_of(op))
             return
         if op.name != "func.func":
             raise self._refusal(
@@ -201,11 +216,19 @@ class _Raising:
         if visibility is None or ir.StringAttr(visibility).value == "public":
             self.public.append(symbol)
 
+    def _leave_out_parts(self) -> None:
+        """Makes functions private that another one runs on devices."""
+        blocks = [block for op in self._ops.values() for block in op.regions[0].blocks]
+        found = [programs_of(view.operation) for block in blocks for view in block.operations]
+        parts = {name for rows in found for row in rows for name in row}
+        self.public = [symbol for symbol in self.public if symbol not in parts]
+
     # Functions ----------------------------------------------------------------------------------
 
     def function(self, symbol: str) -> Function:
         """Returns a function of the module, raised."""
-        if symbol not in self._functions:
+        key = symbol, self.grid
+        if key not in self._functions:
             if symbol in self._in_progress:
                 raise self._refusal(
                     self._ops[symbol],
@@ -213,8 +236,8 @@ class _Raising:
                     "Programs of axir loop with while and scan.",
                 )
             self._in_progress.add(symbol)
-            self._functions[symbol] = self._raise_function(symbol)
-        return self._functions[symbol]
+            self._functions[key] = self._raise_function(symbol)
+        return self._functions[key]
 
     def _raise_function(self, symbol: str) -> Function:
         op = self._ops[symbol]
@@ -224,16 +247,56 @@ class _Raising:
             self._argument_type(op, argument, name)
             for argument, name in zip(block.arguments, names, strict=True)
         ]
+        grid = self._grid_of(symbol)
+        if grid.size > 1:
+            types = [t.update(shape=(grid.size, *t.shape)) for t in types]
         for _ in attributed([op]):
             with Trace(symbol, writes_descriptions=True) as trace:
                 inputs = [trace.add_input(t) for t in types]
                 if symbol in self.public:
                     self._note_numbers(inputs, names)
-                raised = trace.finish(self._run(block, inputs))
+                alone = grid.size == 1
+                raised = trace.finish(
+                    self._run(block, inputs)
+                    if alone
+                    else self._together(symbol, grid, block, inputs)
+                )
                 is_open = any(v.type.is_open for v in raised.inputs)
                 # Operations that compute extents have become expressions, and have no users.
                 return prune_function(raised) if is_open else raised
         raise AssertionError("a function has been raised")
+
+    def _grid_of(self, symbol: str) -> Grid:
+        """Returns the devices of a public function that distinguishes them."""
+        if symbol not in self.public or self.grid.size > 1:
+            return ALONE
+        grid = grid_of(self._module)
+        return grid if grid.size > 1 and is_of_one_device(self._ops.values()) else ALONE
+
+    def on_grid(self, grid: Grid, function: Returning[list[Value]]) -> list[Value]:
+        """Applies a function without arguments that raises what devices run."""
+        outer, self.grid = self.grid, grid
+        try:
+            found: list[Value] = function()
+            return found
+        finally:
+            self.grid = outer
+
+    def mesh(self, name: str) -> MeshAxes:
+        """Returns the axes of a mesh of the module."""
+        if name not in self._meshes:
+            raise refusal(f"The module has no mesh @{name}.", "Export it again, as text.")
+        return self._meshes[name]
+
+    def _together(
+        self, symbol: str, grid: Grid, block: ir.Block, inputs: Sequence[Value]
+    ) -> list[Value]:
+        """Runs a block on each device; the first axis of the inputs numbers the devices."""
+
+        def run(*values: Value) -> list[Value]:
+            return self._run(block, values)
+
+        return self.on_grid(grid, lambda: computed_together(run, symbol, grid, inputs))
 
     def _note_numbers(self, inputs: Sequence[Tracer], names: Sequence[str]) -> None:
         """Records which arguments are integers, and which are known to be dimensions."""
@@ -283,6 +346,26 @@ class _Raising:
                 f"There is no argument {unknown[0]!r}, whose shape is given.",
                 f"The arguments are {', '.join(names)}.",
             )
+
+    def check_dimension_arguments(self) -> None:
+        """Raises if no array of a function has a dimension that it takes as an argument."""
+        for symbol in self.public:
+            op = self._ops[symbol]
+            names = argument_names(op)
+            types = [
+                self._argument_type(op, argument, name)
+                for argument, name in zip(self._block_of(op, 0).arguments, names, strict=True)
+            ]
+            known = {name for kind in types for extent in kind.shape for name in names_of(extent)}
+            for name in self._learned.arguments.intersection(names):
+                extent = self._learned.extent(SymbolicDim(plain_name(name)))
+                if not known.issuperset(names_of(extent)):
+                    raise self._refusal(
+                        op,
+                        f"The argument {name!r} is a dimension, and nothing says which one of the "
+                        "arrays has it.",
+                        f"Say so: --shape x={name}x3, load(path, shapes={{'x': ({name!r}, 3)}}).",
+                    )
 
     def call(self, symbol: str, values: Sequence[Value]) -> list[Value]:
         """Calls a function of the module; a small one is inlined."""
@@ -350,7 +433,7 @@ class _Raising:
         try:
             operands = [self._values[v] for v in op.operands]
             check_dimensions(op, operands, self.extents)
-            self.assumed.update(wanted_bounds(op, operands))
+            self.assumed.update(wanted_bounds(op, operands, self.extents))
             raised = rule(self, op, *operands)
             results = list(raised) if isinstance(raised, (list, tuple)) else [raised]
             _check(op, results)
@@ -414,9 +497,9 @@ class _Raising:
         """
         found = self._whole_extents(value)
         op = _owner(value)
-        if found is not None or op is None or op.name != "stablehlo.concatenate":
+        if found is not None or op is None or op.name not in _PUT_TOGETHER:
             return found
-        return followed(op, self._whole_extents)
+        return followed(op, self.extents)
 
     def _whole_extents(self, value: ir.Value) -> HostArray | None:
         held = self._values.get(value)

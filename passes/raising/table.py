@@ -10,10 +10,13 @@ from iree.compiler import ir
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import Decorated, Dtype, Extent, HostArray, Param, Returning
 from axir.dialect.core.types import ShapedArray, numpy_dtype, type_of_mlir
+from axir.dialect.program.meshes.layouts import MeshAxes
 from axir.dialect.program.op_table import OPS
 from axir.dialect.program.rules import Value
 from axir.dialect.program.tracer import state
 from axir.passes.framework.errors import RaisingError
+
+from .grid import Grid
 
 Raised: TypeAlias = Param
 """What an operation becomes: a `Value`, or a sequence of such, one for each result. A token becomes
@@ -26,6 +29,19 @@ Region: TypeAlias = Returning[list[Value]]
 
 class RaisingContext(Protocol):
     """The context of a rule, in addition to its operation and the values of the operands."""
+
+    @property
+    def grid(self) -> Grid:
+        """How many devices run what is raised."""
+        ...
+
+    def on_grid(self, grid: Grid, function: Returning[list[Value]]) -> list[Value]:
+        """Applies a function without arguments that raises what devices run."""
+        ...
+
+    def mesh(self, name: str) -> MeshAxes:
+        """Returns the axes of a mesh of the module."""
+        ...
 
     def body(self, operation: ir.Operation, number: int = 0) -> Region:
         """Returns a region of an operation as a function of its arguments."""

@@ -32,6 +32,8 @@ from .open_dimensions import SameDimension
 
 Shapes: TypeAlias = Sequence[Sequence[Extent]]
 Pairs: TypeAlias = Iterator[tuple[Extent, Extent]]
+Bounds: TypeAlias = Sequence[Sequence[Extent | None]]
+BoundPairs: TypeAlias = Iterator[tuple[Extent | None, Extent | None]]
 
 # Generated names, which are replaced in preference to given ones.
 _NUMBERED = re.compile(r".*_\d+")
@@ -68,13 +70,21 @@ def check_dimensions(
                 return  # numbers that differ: the operation's own rule raises
 
 
-def wanted_bounds(op: ir.Operation, values: Sequence[Value]) -> Iterator[str]:
-    """Yields the constraints that make an operation valid: parts fit into the whole."""
+def wanted_bounds(
+    op: ir.Operation, values: Sequence[Value], extents: Callable[[ir.Value], HostArray | None]
+) -> Iterator[str]:
+    """Yields constraints without which an operation means nothing: parts fit into the whole."""
     shapes = _shapes(op, values)
-    rule = _PARTS.get(op.name)
-    if not shapes or rule is None:
+    if not shapes:
         return
-    for part, whole in rule(op, shapes):
+    pairs: BoundPairs | Pairs = iter(())
+    if op.name in _PARTS:
+        pairs = _PARTS[op.name](op, shapes)
+    elif op.name in _BOUNDED:
+        pairs = _BOUNDED[op.name](op, shapes[0], [_known(extents(v)) for v in op.operands])
+    for part, whole in pairs:
+        if part is None or whole is None:
+            continue
         low, high = symbolic_dim_bounds(whole - part)
         if low < 0 <= high:
             yield f"{part} <= {whole}"
@@ -190,7 +200,31 @@ def _scattered(op: ir.Operation, shapes: Shapes) -> Pairs:
     yield from zip(windows, wholes, strict=True)
 
 
+def _known(extents: HostArray | None) -> Sequence[Extent | None]:
+    return [] if extents is None else extents.reshape(-1).tolist()
+
+
+def _real_slice(op: ir.Operation, shape: Sequence[Extent], operands: Bounds) -> BoundPairs:
+    _, starts, limits, _ = operands
+    if starts and limits and None not in starts:
+        yield from zip(starts, limits, strict=True)
+        yield from zip(limits, shape, strict=True)
+    else:  # as large as its type says, from wherever it begins
+        for size, whole in zip(op.results[0].type.shape, shape, strict=True):
+            yield (size if size >= 0 else None), whole
+
+
+def _dynamic_slice(op: ir.Operation, shape: Sequence[Extent], operands: Bounds) -> BoundPairs:
+    yield from zip(integers(op, "slice_sizes"), shape, strict=True)
+
+
+def _dynamic_gather(op: ir.Operation, shape: Sequence[Extent], operands: Bounds) -> BoundPairs:
+    if operands[2]:
+        yield from zip(operands[2], shape, strict=True)
+
+
 _Rule: TypeAlias = Callable[[ir.Operation, Shapes], Pairs]
+_BoundRule: TypeAlias = Callable[[ir.Operation, Sequence[Extent], Bounds], BoundPairs]
 _ALIKE = (
     "add and atan2 clamp compare complex divide map maximum minimum multiply or power reduce "
     "reduce_window remainder select shift_left shift_right_arithmetic shift_right_logical sort "
@@ -216,3 +250,11 @@ _PARTS: Mapping[str, _Rule] = {
     "stablehlo.scatter": _scattered,
 }
 """Extents of a part, and of what it must fit into."""
+
+_BOUNDED: Mapping[str, _BoundRule] = {
+    "stablehlo.dynamic_gather": _dynamic_gather,
+    "stablehlo.dynamic_slice": _dynamic_slice,
+    "stablehlo.gather": _dynamic_slice,
+    "stablehlo.real_dynamic_slice": _real_slice,
+}
+"""The same, of the shape of the first operand and of the extents that the operands hold."""

@@ -230,7 +230,7 @@ def _of_transpose(shortener: _Shortener, equation: Equation, diagonal: _Diagonal
 
 
 def _of_reshape(shortener: _Shortener, equation: Equation, diagonal: _Diagonal) -> Value:
-    """Axes of extent 1 that come or go."""
+    """Takes the diagonal before axes of extent 1 are added or removed."""
     [x] = equation.operands
     before, after = x.type.shape, equation.results[0].type.shape
     own, others = ([a for a, n in enumerate(shape) if n != 1] for shape in (before, after))
@@ -244,7 +244,7 @@ def _of_reshape(shortener: _Shortener, equation: Equation, diagonal: _Diagonal) 
 
 
 def _of_slice(shortener: _Shortener, equation: Equation, diagonal: _Diagonal) -> Value:
-    """A part of the array along the two axes, without strides, and any part along others."""
+    """Takes the diagonal of a part without strides along the two axes; cuts the other axes."""
     [x] = equation.operands
     starts = [*equation.params["start_indices"]]
     limits = [*equation.params["limit_indices"]]
@@ -263,7 +263,7 @@ def _of_slice(shortener: _Shortener, equation: Equation, diagonal: _Diagonal) ->
 
 
 def _of_product(shortener: _Shortener, equation: Equation, diagonal: _Diagonal) -> Value:
-    """Rows of one operand times columns of the other, as a stack of dot products."""
+    """Multiplies rows of one operand and columns of the other, as a stack of dot products."""
     (contracted, batch) = equation.params["dimension_numbers"]
     lhs, rhs = equation.operands
     free = [

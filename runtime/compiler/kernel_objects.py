@@ -30,9 +30,9 @@ from .module_reader import KernelSource
 
 # Of a kernel's text: LLVM takes 30 ms or more for longer ones.
 _LARGE_BYTES = 12_000
-# The size of all texts from which a second helper process starts and finishes its part before the
-# first.
-_BYTES_FOR_TWO = 60_000
+# Of all texts: below, a second helper process takes longer to begin, and more of processors, than
+# it saves. It takes LLVM some 0.4 s to compile so much.
+_BYTES_FOR_TWO = 200_000
 
 # The object files of a set of kernels: the kernels' file, and the files of the functions that they
 # call.

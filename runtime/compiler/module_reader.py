@@ -104,6 +104,12 @@ def read_kernels(module: ir.Module, most: int | None = None) -> KernelSource | s
     return KernelSource({x: tuple(_texts(executables[x])) for x in used}, program)
 
 
+def runs_several_workgroups(module: ir.Module) -> bool:
+    """Tells whether a module has a kernel of several workgroups."""
+    kernels = (x for x in _operations(module.operation) if x.name == "stream.executable")
+    return any(workgroups_of(x) > 1 for x in kernels)
+
+
 def _read(
     function: ir.Operation, body: list[ir.Operation], workgroups: Mapping[str, int]
 ) -> KernelProgram:

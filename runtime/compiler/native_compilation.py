@@ -43,7 +43,7 @@ from .diagnostics import CompilerEndedError
 from .helpers import HelperStartError, helpers
 from .invocation.native import NativeCompiler, NativeUnavailableError
 from .kernel_objects import compile_objects
-from .module_reader import KernelSource, read_kernels
+from .module_reader import KernelSource, read_kernels, runs_several_workgroups
 from .preloading import passes_imported_meanwhile
 from .slow_compilations import announced_if_slow
 
@@ -218,12 +218,15 @@ def _kernel_of(module: ir.Module, has_complex: bool) -> KernelSource | str:
     none.
     """
     run_passes(module, [find_pass("legalize-for-iree").from_options({"part": "numbers"})])
-    if not has_complex or "complex<" not in text_of(module):
+    if has_complex and runs_several_workgroups(module):  # long transforms, whose text is long
+        return "its kernel runs in several workgroups"
+    text = text_of(module) if has_complex else ""
+    if "complex<" not in text:
         run_passes(module, [find_pass("fuse-whole-programs")()])
         return read_kernels(module, most=1)
     # IREE handles complex numbers directly, so its module must keep them.
     with module.context:
-        pairs = ir.Module.parse(text_of(module))
+        pairs = ir.Module.parse(text)
     run_passes(pairs, [find_pass("pair-complex-programs")(), find_pass("fuse-whole-programs")()])
     return read_kernels(pairs, most=1)
 

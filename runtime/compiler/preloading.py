@@ -15,10 +15,10 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from axir.passes.framework.registry import PASSES, takes_jaxpr
+from axir.passes.framework.registry import PASSES
 
-# Those of most programs first.
-_FIRST = ("fuse-whole-programs", "tile-products", "fuse-rows", "fuse-moves", "fuse-islands")
+# Those of most programs, in the order in which they are needed.
+_NEEDED = ("fuse-whole-programs", "tile-products", "fuse-rows", "fuse-moves", "fuse-islands")
 _threads: list[threading.Thread] = []
 _state = threading.Lock()
 _waiting = 0
@@ -48,11 +48,10 @@ def passes_imported_meanwhile() -> Iterator[None]:
 
 
 def _import_passes() -> None:
-    names = [PASSES[name] for name in (*_FIRST, *PASSES) if not takes_jaxpr(name)]
-    for name in names:
+    for name in _NEEDED:
         _somebody_waits.wait()
         with _importing:
-            importlib.import_module(name)
+            importlib.import_module(PASSES[name])
 
 
 def _pause() -> None:

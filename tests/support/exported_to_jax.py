@@ -6,6 +6,7 @@ import jax
 import numpy as np
 from jax import export
 from jax._src.interpreters import mlir
+from jax._src.lib import _jax
 from jax._src.lib.mlir.dialects import hlo
 
 from axir.export import Exported
@@ -25,8 +26,6 @@ def to_jax(exported: Exported) -> export.Exported:
 
     inputs, outputs = (tuple(map(aval, kinds)) for kinds in (exported.in_avals, exported.out_avals))
     text = exported.stablehlo()
-    with mlir.make_ir_context():
-        mlir.ir.Module.parse(text)  # MLIR verifies it
     return export.Exported(
         fun_name=exported.fun_name,
         in_tree=jax.tree.structure(
@@ -45,9 +44,19 @@ def to_jax(exported: Exported) -> export.Exported:
         ordered_effects=(),
         unordered_effects=(),
         disabled_safety_checks=(),
-        mlir_module_serialized=hlo.serialize_portable_artifact_str(text, hlo.get_current_version()),
+        mlir_module_serialized=_serialized(text),
         calling_convention_version=export.maximum_supported_calling_convention_version,
         module_kept_var_idx=tuple(range(len(inputs))),
         uses_global_constants=True,
         _get_vjp=None,
     )
+
+
+def _serialized(text: str) -> bytes:
+    """Returns text as JAX saves it, which operations of `chlo` may be in."""
+    with mlir.make_ir_context():
+        module = mlir.ir.Module.parse(text)  # MLIR verifies it
+        saved: bytes = _jax.mlir.serialize_portable_artifact(
+            mlir.module_to_bytecode(module), hlo.get_current_version(), False
+        )
+    return saved

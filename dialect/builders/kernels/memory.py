@@ -94,6 +94,8 @@ class Memory:
                 f"Memory of {self.shape} cannot be an array of {tuple(extents)}.",
                 "Whole arrays can, of as many elements.",
             )
+        if tuple(extents) == self.shape:
+            return self
         strides = [math.prod(extents[axis + 1 :]) for axis in range(len(extents))]
         numbers = ir.DenseI64ArrayAttr.get
         created = ir.Operation.create(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from axir.dialect.core.symbolic_dims import is_same, is_symbolic_dim
 from axir.dialect.ops.elementwise.arithmetic import add, div, mul, sub
 from axir.dialect.ops.elementwise.comparison import eq, ge, gt, lt, ne
 from axir.dialect.ops.elementwise.transcendental import sqrt
@@ -53,8 +54,17 @@ from .stacks import (
 
 def _blocks(size: int) -> tuple[int, int]:
     """Returns the extent of blocks and their number."""
-    block = min(size, BLOCK)
-    return block, -(-size // block)
+    block = BLOCK if is_symbolic_dim(size) else min(size, BLOCK)
+    return block, (size + block - 1) // block
+
+
+def _are_many(count: int) -> bool:
+    return is_symbolic_dim(count) or count > 1
+
+
+def _padded_extent(extent: int, size: int, padded_size: int) -> int:
+    """Returns an extent of a matrix whose smaller extent is padded to blocks."""
+    return padded_size if is_same(extent, size) else max(extent, padded_size)
 
 
 # Cholesky --------------------------------------------------------------------------------------
@@ -69,7 +79,7 @@ def factor_cholesky(x: Value) -> Value:
     def factor_block(index: Value, factor: Value) -> list[Value]:
         start = mul(index, block)
         panel = columns_at(a, start, block)
-        if count > 1:
+        if _are_many(count):
             panel = sub(panel, matmul(factor, adjoint(rows_at(factor, start, block))))
         (panel,) = repeat(block, lambda j, panel: [_cholesky_column(panel, j, start)], panel)
         return [with_columns(factor, panel, start)]
@@ -127,7 +137,7 @@ def _substitute(a: Value, b: Value, unit_diagonal: bool) -> Value:
     def solve_block(index: Value, x: Value) -> list[Value]:
         start = mul(index, block)
         rows, right = rows_at(a, start, block), rows_at(x, start, block)
-        if count > 1:
+        if _are_many(count):
             right = sub(right, matmul(where(lt(columns_of(rows), start), rows, 0), x))
         corner = columns_at(rows, start, block)
         return [with_rows(x, _substitute_rows(corner, right, unit_diagonal), start)]
@@ -157,7 +167,7 @@ def factor_lu(x: Value) -> list[Value]:
     (height, width), batch = x.shape[-2:], x.shape[:-2]
     size = min(height, width)
     block, count = _blocks(size)
-    a = padded(stacked(x), max(height, block * count), max(width, block * count))
+    a = padded(stacked(x), *(_padded_extent(n, size, block * count) for n in (height, width)))
     stack = a.shape[0]
     pivots = filled(a, (stack, 1, block * count), 0, np.int32)
     order = positions(a, (stack, a.shape[1], 1), 1)
@@ -165,7 +175,7 @@ def factor_lu(x: Value) -> list[Value]:
     def factor_block(index: Value, a: Value, pivots: Value, order: Value) -> list[Value]:
         start = mul(index, block)
         panel, chosen, moved = _factor_panel(columns_at(a, start, block), start)
-        if block * count > block or a.shape[2] > block:
+        if _are_many(count) or a.shape[2] > block:
             a = _eliminate(with_columns(permuted(a, moved), panel, start), panel, start)
         else:
             a = panel

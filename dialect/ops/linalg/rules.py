@@ -202,6 +202,7 @@ def _suits_kernel(context: LoweringContext, extent: int) -> bool:
     return (
         getattr(context, "platform", None) == "cpu"
         and not any(dtypes.is_complex(t.dtype) for t in types)
+        and not any(t.is_open for t in types)
         and all(t.size for t in types)
         and max(extents) <= extent
     )

@@ -12,15 +12,16 @@ from typing import Any
 import numpy as np
 
 from axir.dialect.core import dtypes
+from axir.dialect.core.symbolic_dims import as_traced, is_symbolic_dim
 from axir.dialect.ops.control_flow.flat_loops import fori_values
 from axir.dialect.ops.elementwise.arithmetic import abs as absolute
 from axir.dialect.ops.elementwise.arithmetic import add, div, max, mul
 from axir.dialect.ops.elementwise.comparison import and_, eq, ge, select_n
-from axir.dialect.ops.elementwise.conversion import imag, real
+from axir.dialect.ops.elementwise.conversion import convert_element_type, imag, real
 from axir.dialect.ops.elementwise.transcendental import sqrt
 from axir.dialect.ops.indexing.dynamic_slicing import dynamic_slice, dynamic_update_slice
 from axir.dialect.ops.reductions.reduce import reduce_max, reduce_sum
-from axir.dialect.ops.shape.broadcasting import broadcast_in_dim
+from axir.dialect.ops.shape.broadcasting import broadcast_in_dim, broadcast_shapes
 from axir.dialect.ops.shape.padding import pad
 from axir.dialect.ops.shape.rearranging import reshape
 from axir.dialect.program.rules import Operand, Value
@@ -56,7 +57,7 @@ def spread(x: Value, shape: tuple[int, ...]) -> Value:
 def where(is_chosen: Value, chosen: Any, other: Any) -> Value:
     """Returns one of two values per element; at least one is an array, and extents of 1 stretch."""
     arrays = [x for x in (is_chosen, chosen, other) if np.ndim(x)]
-    shape = np.broadcast_shapes(*(x.shape for x in arrays))
+    shape = broadcast_shapes(*(x.shape for x in arrays))
     mask, *cases = (spread(x, shape) if np.ndim(x) else x for x in (is_chosen, other, chosen))
     return select_n(mask, *cases)
 
@@ -125,7 +126,8 @@ def padded_with_identity(x: Value, size: int) -> Value:
         return x
     x = padded(x, size, size)
     rows = rows_of(x)
-    return where(and_(eq(rows, columns_of(x)), ge(rows, old)), 1, x)
+    first = convert_element_type(as_traced(old), dtypes.int32) if is_symbolic_dim(old) else old
+    return where(and_(eq(rows, columns_of(x)), ge(rows, first)), 1, x)
 
 
 def sum_over(x: Value, axis: int) -> Value:

@@ -19,15 +19,17 @@ from typing import Any
 import numpy as np
 
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import Foreign, HostArray, UserObject
+from axir.dialect.core.annotations import Extent, Foreign, HostArray, UserObject
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.config import config
 from axir.dialect.core.extended_dtypes import PRNGImpl
 from axir.dialect.core.places import place_of_part, settled
+from axir.dialect.core.symbolic_dims import as_traced, is_symbolic_dim
 from axir.dialect.core.types import ShapedArray
-from axir.dialect.ops.elementwise.arithmetic import add
+from axir.dialect.ops.elementwise.arithmetic import add, sub
 from axir.dialect.ops.elementwise.comparison import (
     eq,
+    ge,
     or_,
     select_n,
     shift_left,
@@ -141,7 +143,7 @@ def _cut(words: Value, bit_width: int, size: int) -> Value:
 # Traced: the key is an SSA value ---------------------------------------------------------------
 
 
-def count_up(like: Value, dtype: np.dtype, size: int) -> Tracer:
+def count_up(like: Value, dtype: np.dtype, size: Extent) -> Tracer:
     """Records the numbers 0, 1, ... beside a tracer.
 
     The function `iota` would evaluate them at once, as a constant of the program.
@@ -158,6 +160,8 @@ def key_words(key: Value) -> tuple[Value, Value]:
 
 def traced_words(key: Value, count: int) -> Value:
     """Draws words of the original stream; an odd count is padded with the counter 0."""
+    if is_symbolic_dim(count):
+        return _words_of_any_count(key, count)
     if count > MAX_WORDS:
         return _many_words(key, count)
     half = (count + 1) // 2
@@ -167,6 +171,18 @@ def traced_words(key: Value, count: int) -> Value:
         second = select_n(eq(first, half - 1), second, 0)
     words = concatenate(threefry2x32(*key_words(key), first, second), 0)
     return slice_in_dim(words, 0, count) if count % 2 else words
+
+
+def _words_of_any_count(key: Value, count: Extent) -> Value:
+    """Draws words of the original stream, whose count follows from shapes: each of its own pair."""
+    number = convert_element_type(as_traced(count), dtypes.uint32)
+    half = shift_right_logical(add(number, np.uint32(1)), np.uint32(1))
+    place = count_up(key, dtypes.uint32, count)
+    is_second = ge(place, half)
+    first = select_n(is_second, place, sub(place, half))
+    second = add(first, half)
+    second = select_n(eq(second, number), second, np.uint32(0))
+    return select_n(is_second, *threefry2x32(*key_words(key), first, second))
 
 
 def _many_words(key: Value, count: int) -> Value:
@@ -180,8 +196,12 @@ def _many_words(key: Value, count: int) -> Value:
 
 def traced_pairs(key: Value, count: int) -> list[Value]:
     """Encrypts the 64-bit counters 0, 1, ... of the partitionable stream."""
-    if count <= MAX_WORDS:
-        counters: Any = (np.zeros((), np.uint32), count_up(key, dtypes.uint32, count))
+    if is_symbolic_dim(count):
+        numbers = count_up(key, dtypes.uint64, count)
+        parts = (shift_right_logical(numbers, 32), numbers)
+        counters: Any = tuple(convert_element_type(x, dtypes.uint32) for x in parts)
+    elif count <= MAX_WORDS:
+        counters = (np.zeros((), np.uint32), count_up(key, dtypes.uint32, count))
     else:
         counters = _known_counters(count)
     return threefry2x32(*key_words(key), *counters)

@@ -15,7 +15,7 @@ UnspecifiedValue = type(None)
 def canonicalize_sharding(
     sharding: UserObject, api_name: str, check_mesh_consistency: bool = True
 ) -> NamedSharding | None:
-    """Returns a sharding over a mesh as it is, and a specification as one over the mesh in use.
+    """Returns a sharding unchanged, and a specification as a sharding over the mesh in use.
 
     Raises:
         TypeError: for other objects.

@@ -34,7 +34,7 @@ class GlobalAsyncCheckpointManagerBase(abc.ABC):
 
     @abc.abstractmethod
     def check_for_errors(self) -> None:
-        """Raises what went wrong in the background."""
+        """Raises the error of the background thread."""
 
     @abc.abstractmethod
     def wait_until_finished(self) -> None:
@@ -77,12 +77,12 @@ class GlobalAsyncCheckpointManager(GlobalAsyncCheckpointManagerBase):
         self._writing: Future[None] | None = None
 
     def check_for_errors(self) -> None:
-        """Raises what went wrong in the background, once."""
+        """Raises the error of the background thread, once."""
         if self._writing is not None and self._writing.done():
             self.wait_until_finished()
 
     def wait_until_finished(self) -> None:
-        """Waits until everything is written; raises what went wrong."""
+        """Waits until everything is written; raises an error of writing."""
         writing, self._writing = self._writing, None
         if writing is not None:
             writing.result(self._timeout)
@@ -134,7 +134,7 @@ class GlobalAsyncCheckpointManager(GlobalAsyncCheckpointManagerBase):
         dtypes: Sequence[UserObject] | None = None,
         concurrent_gb: int = 32,
     ) -> Sequence[UserObject]:
-        """Reads arrays, once those that are being written are there.
+        """Reads arrays after pending writes.
 
         Args:
             shardings: Where to place each of them; a device will do.

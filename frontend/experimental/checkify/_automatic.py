@@ -1,4 +1,4 @@
-"""Automatic checks: what can go wrong in an op, read off its operands and results."""
+"""Automatic checks: faults of an op, detected from its operands and results."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def _window_sizes(
 def _in_bounds(
     indices: UserObject, upper: Sequence[int], axes: Sequence[int], shape: Sequence[int]
 ) -> tuple[UserObject, tuple[UserObject, ...]]:
-    """Returns whether all indices are valid, and of the first one that is not what to show."""
+    """Returns whether all indices are valid, and the message data of the first invalid one."""
     if not math.prod(indices.shape):
         return jnp.asarray(True), (jnp.zeros(3, int32),)
     is_valid = (indices >= 0) & (indices <= np.asarray(upper, indices.dtype))

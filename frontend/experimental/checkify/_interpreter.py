@@ -67,7 +67,7 @@ def _equation_signatures(equation: Equation, kinds: Kinds) -> Iterator[Signature
 
 
 def _called(equation: Equation) -> Iterator[Function]:
-    """Yields the functions whose ops an op runs: rules of derivatives are none."""
+    """Yields the functions that an op calls; derivative rules are not among them."""
     primitive = primitive_of(equation)
     if primitive.name in _OPAQUE:
         return

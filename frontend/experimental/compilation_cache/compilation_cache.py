@@ -1,6 +1,6 @@
-"""Where compiled programs are kept on disk: the option `axir_cache_dir`.
+"""The folder of the disk cache of compiled programs: the option `axir_cache_dir`.
 
-Elsewhere: the cache, which works without being asked for (`axir.runtime.compiler.cache`).
+Elsewhere: the cache, which works by default (`axir.runtime.compiler.cache`).
 """
 
 from __future__ import annotations

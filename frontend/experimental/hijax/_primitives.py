@@ -37,7 +37,7 @@ class HiArgumentError(AxirError, TypeError):
 
 
 class GradAccum:
-    """What `vjp_bwd` adds the cotangent of an argument to.
+    """The accumulator to which `vjp_bwd` adds the cotangent of an argument.
 
     Attributes:
         aval: The type of the cotangent.
@@ -62,7 +62,7 @@ class VJPHiPrimitive:
     Attributes:
         in_avals: The type of each argument, or a tree of types.
         out_aval: The type of the result, or a tree of types.
-        params: What else it depends on, by name: hashable values, which become attributes.
+        params: Its parameters, by name: hashable values, which become attributes.
         effects: Accepted for compatibility.
 
     Raises:
@@ -166,7 +166,7 @@ class VJPHiPrimitive:
         raise self._missing("jvp", "forward mode")
 
     def lin(self, nzs_in: PyTree, *primals: PyTree) -> tuple[PyTree, PyTree]:
-        """Returns the result, and what `linearized` needs."""
+        """Returns the result, and the residuals for `linearized`."""
         raise self._missing("lin and linearized", "linearize")
 
     def linearized(self, residuals: PyTree, *tangents: PyTree) -> PyTree:

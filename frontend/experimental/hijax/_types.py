@@ -50,18 +50,18 @@ class MutableHiType(HiType):
 
 
 class HiPspec:
-    """How values of such a type lie on a mesh."""
+    """The placement of values of such a type on a mesh."""
 
 
 class AvalQDD(NamedTuple):
-    """A type, and what of it changes."""
+    """A type, and its changing part."""
 
     aval: UserObject
     qdd: UserObject
 
 
 class AvalMutableQDD(NamedTuple):
-    """A type, and a place for what of it changes."""
+    """A type, and storage for its changing part."""
 
     aval: UserObject
     mutable_qdd: UserObject

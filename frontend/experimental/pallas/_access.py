@@ -79,7 +79,7 @@ class _Part:
         self.ref.store(value)
 
     def moved(self, part: Value, sign: int) -> Value:
-        """Returns the elements of a part at the place where it was asked for, or back again."""
+        """Moves the elements of a part to the requested position, or back."""
         for axis, shift in self.shifts:
             part = roll(part, sign * shift, axis)
         return part

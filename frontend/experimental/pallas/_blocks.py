@@ -205,7 +205,7 @@ def _place_of(function: UserFunction | None) -> str:
 
 
 def place_of(function: UserFunction) -> str:
-    """Returns the name of a function of a user's, and where it stands."""
+    """Returns the name of a user's function, and its source line."""
     code = getattr(getattr(function, "func", function), "__code__", None)
     name = callback_name(function)
     return name if code is None else f"{name} at {code.co_filename}:{code.co_firstlineno}"

@@ -74,8 +74,8 @@ def pallas_call(
 ) -> UserFunction:
     """Returns a function of arrays that runs a kernel for each place of a grid.
 
-    Instances run in order, the last axis of the grid fastest, and see what those before left in
-    the blocks of results and in memory of the kernel's own. The function is compiled, under `jit`
+    Instances run in order, the last axis of the grid fastest, and see the writes of earlier
+    instances to the blocks of results and to scratch memory. The function is compiled, under `jit`
     and without. It can be vectorized, and differentiated as far as the kernel's operations can be.
 
     Args:
@@ -88,7 +88,8 @@ def pallas_call(
         in_specs: A `BlockSpec` for each operand: which block an instance sees. By default, the
             whole array.
         out_specs: The same for results.
-        scratch_shapes: Memory of the kernel's own: `pltpu.VMEM(shape, dtype)` and its like.
+        scratch_shapes: Scratch memory of the kernel: `pltpu.VMEM(shape, dtype)` and similar
+            requests.
         input_output_aliases: For operands, the result that begins with their value.
         debug: Whether to print the jaxpr of the call.
         interpret: Accepted for compatibility: kernels are compiled for the CPU in any case.

@@ -103,7 +103,7 @@ def run_scoped(
 
     Args:
         f: Takes a ref for each type.
-        *types: `pltpu.VMEM(shape, dtype)` and its like, or trees of such.
+        *types: Memory requests such as `pltpu.VMEM(shape, dtype)`, or trees of these.
         collective_axes: Accepted for compatibility: instances run one after the other.
         **kw_types: The same, by name.
     """

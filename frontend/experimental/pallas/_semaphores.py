@@ -125,7 +125,7 @@ def async_copy(
     add: bool = False,
     src_sem: UserObject = None,
 ) -> UserObject:
-    """Copies; returns what can be waited for."""
+    """Copies; returns an object to wait for."""
     copy = AsyncCopyDescriptor(src_ref, dst_ref)
     copy.start(priority, add=add)
     return copy

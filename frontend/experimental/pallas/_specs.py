@@ -46,7 +46,7 @@ class Element:
 
     Attributes:
         block_size: How many places.
-        padding: How many places are put in front of the axis and behind it, with nothing in them.
+        padding: The padding in front of the axis and behind it, with unspecified elements.
     """
 
     block_size: int

@@ -78,7 +78,7 @@ TMEM, REGS = MemorySpace.TMEM, MemorySpace.REGS
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CompilerParams:
-    """What Mosaic's compiler for GPUs is told; kept, and not used."""
+    """Options of Mosaic's GPU compiler; stored, and not used."""
 
     approx_math: bool = False
     dimension_semantics: Sequence[str] | None = None

@@ -219,7 +219,7 @@ class CompilerParams:
 
 @dataclasses.dataclass(frozen=True, init=False)
 class InterpretParams:
-    """How a TPU is imitated; kept, and not used: kernels are compiled in any case."""
+    """Options for interpreting TPU kernels; stored, and not used: kernels are compiled."""
 
     options: Mapping[str, UserObject]
 
@@ -288,7 +288,7 @@ def touch(ref: AnyRef) -> None:
 
 
 def with_memory_space_constraint(x: Value, memory_space: UserObject) -> Value:
-    """Returns an array as it is: there is one memory."""
+    """Returns an array unchanged, because a CPU has one memory."""
     return x
 
 

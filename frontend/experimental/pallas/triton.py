@@ -72,7 +72,7 @@ def __dir__() -> list[str]:
 
 @dataclasses.dataclass(frozen=True)
 class CompilerParams:
-    """What Triton's compiler is told; kept, and not used.
+    """Options of Triton's compiler; stored, and not used.
 
     Attributes:
         num_warps: Threads of an instance, in groups of 32.

@@ -3,7 +3,8 @@
 `BCOO` is the general format, with batch and dense dimensions; `BCSR` stores rows; `COO`, `CSR` and
 `CSC` are matrices. Operators work on all of them, and `sparsify` makes functions of arrays work on
 them. Indices out of range are allowed everywhere: such places hold nothing. All functions can be
-compiled, vectorized and differentiated; `grad` and its like here give sparse gradients.
+compiled, vectorized and differentiated; the gradient functions here (`grad`, ...) give sparse
+gradients.
 
 >>> import axir, axir.numpy as jnp
 >>> from axir.experimental import sparse

@@ -37,7 +37,7 @@ def bcoo_gather(
         start_indices: Where the parts begin: vectors along the last axis.
         dimension_numbers: As for `lax.gather`, without batching dimensions.
         slice_sizes: Extents of the parts.
-        unique_indices, indices_are_sorted: Of no consequence.
+        unique_indices, indices_are_sorted: Ignored.
         mode: `clip` and `promise_in_bounds`: places are moved so that parts lie inside.
         fill_value: Must be None.
 
@@ -111,7 +111,7 @@ def bcoo_conv_general_dilated(
         window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers,
             preferred_element_type: As for `lax.conv_general_dilated`.
         feature_group_count, batch_group_count: Must be 1.
-        precision: Of no consequence.
+        precision: Ignored.
 
     Raises:
         SparseRuleError: for several batches, features or groups.

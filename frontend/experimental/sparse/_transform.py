@@ -35,7 +35,7 @@ def sparsify(f: UserFunction, use_tracer: bool = False) -> UserFunction:
         f: Function of arrays. It is traced; its operations on sparse arrays must be among those
             that keep zeros: linear ones, products, sums, slices, changes of shape, and functions
             that are 0 at 0.
-        use_tracer: Of no consequence.
+        use_tracer: Ignored.
 
     Returns:
         The function. Its results are sparse where its operations make them so. Sums of sparse and

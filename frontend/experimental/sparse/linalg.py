@@ -41,8 +41,8 @@ def spsolve(
     Args:
         data, indices, indptr: The parts of a `CSR` matrix of shape (n, n).
         b: The right-hand side, of shape (n,).
-        tol: Of no consequence: no iteration is made.
-        reorder: Of no consequence: SciPy reorders the columns.
+        tol: Ignored: no iteration is made.
+        reorder: Ignored: SciPy reorders the columns.
 
     Returns:
         x, of shape (n,), with derivatives with regard to `data` and `b`; NaN or infinities if the

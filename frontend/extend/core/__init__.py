@@ -1,4 +1,4 @@
-"""Jaxprs and primitives, for interpreters of one's own and for users' primitives.
+"""Jaxprs and primitives, for custom interpreters and users' primitives.
 
 >>> import axir, axir.numpy as jnp
 >>> from axir.extend import core

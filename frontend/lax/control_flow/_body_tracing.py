@@ -58,7 +58,7 @@ class Adapted:
 
 
 def check_body(function: UserObject, what: str) -> None:
-    """Raises `TypeError` if what should be a body is not callable."""
+    """Raises `TypeError` if the body is not callable."""
     if not callable(function):
         raise NonArrayArgumentError(
             f"{what} must be a function, not {function!r} of type {type(function).__name__!r}.",

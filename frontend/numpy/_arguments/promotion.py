@@ -141,7 +141,7 @@ def _new_constant(value: UserObject, dtype: np.dtype, weak_type: bool) -> Array:
 def dtype_argument(name: str, dtype: DTypeLike) -> np.dtype:
     """Returns a `dtype` argument as a dtype that the current configuration has.
 
-    Warns when 64 bits were asked for by name while `jax_enable_x64` is off.
+    Warns when a 64-bit dtype was requested by name while `jax_enable_x64` is off.
     """
     requested = dtypes.as_dtype(dtype)
     result = dtypes.canonicalize_dtype(requested)
@@ -155,14 +155,14 @@ def dtype_argument(name: str, dtype: DTypeLike) -> np.dtype:
 
 
 def dtype_and_weakness(x: UserObject) -> tuple[np.dtype, bool]:
-    """Returns what promotion needs to know of an array or a Python scalar."""
+    """Returns the dtype of an array or a Python scalar, and whether it is weak."""
     if type(x) in SCALARS:
         return dtypes.scalar_dtype(x), type(x) is not bool
     return x.type.dtype, x.type.weak_type
 
 
 def cast(x: UserObject, dtype: np.dtype, weak_type: bool = False) -> Value:
-    """Returns an array or Python scalar in a dtype; an array that has it stays as it is."""
+    """Returns an array or Python scalar in a dtype; an array that has it is returned unchanged."""
     if type(x) in SCALARS:
         return constant(x, dtype, weak_type and dtype != dtypes.bool_)
     if x.type.dtype == dtype:

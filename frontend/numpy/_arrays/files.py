@@ -26,7 +26,7 @@ set_printoptions = np.set_printoptions
 
 
 def load(file: UserObject, *args: Options, **kwargs: Options) -> UserObject:
-    """Loads what `save` or `savez` has written, by `numpy.load`.
+    """Loads a file of `save` or `savez`, by `numpy.load`.
 
     >>> import io, axir.numpy as jnp
     >>> file = io.BytesIO()

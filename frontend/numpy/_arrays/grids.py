@@ -152,11 +152,11 @@ def linspace(
     Args:
         start: First value, scalar or array.
         stop: Last value; the shapes broadcast.
-        num: How many values.
+        num: The number of values.
         endpoint: Whether `stop` is among them.
         retstep: Whether to return a pair with the distance of neighbours.
         dtype: dtype of the result, by default a float; integers are rounded down.
-        axis: Where in the result the values stand next to each other.
+        axis: The axis of the result along which values are adjacent.
         device: Where to put it.
 
     Raises:
@@ -231,11 +231,11 @@ def logspace(
     Args:
         start: First exponent.
         stop: Last exponent.
-        num: How many values.
+        num: The number of values.
         endpoint: Whether the last exponent is among them.
         base: The base.
         dtype: dtype of the result, by default a float.
-        axis: Where in the result the values stand next to each other.
+        axis: The axis of the result along which values are adjacent.
 
     >>> import axir.numpy as jnp
     >>> jnp.logspace(0, 2, 3)
@@ -262,10 +262,10 @@ def geomspace(
     Args:
         start: First value, not zero.
         stop: Last value, of the same sign.
-        num: How many values.
+        num: The number of values.
         endpoint: Whether `stop` is among them.
         dtype: dtype of the result, by default a float.
-        axis: Where in the result the values stand next to each other.
+        axis: The axis of the result along which values are adjacent.
 
     >>> import axir.numpy as jnp
     >>> jnp.geomspace(1, 100, 3)

@@ -37,7 +37,7 @@ def _range(part: slice) -> Value:
 
 
 class _Grid:
-    """What `mgrid` and `ogrid` are."""
+    """The class of `mgrid` and `ogrid`."""
 
     def __init__(self, name: str, is_sparse: bool):
         self._name, self._is_sparse = name, is_sparse
@@ -58,7 +58,7 @@ ogrid = _Grid("ogrid", True)
 
 
 class _Joined:
-    """What `r_` and `c_` are: arrays, numbers and ranges joined along an axis.
+    """The class of `r_` and `c_`: arrays, numbers and ranges joined along an axis.
 
     A string in front is `axis`, `axis,ndim` or `axis,ndim,start`: along which axis, how many axes
     the parts get at least, and where their own axes then begin.

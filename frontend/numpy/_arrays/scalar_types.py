@@ -1,4 +1,4 @@
-"""dtypes as users write them: `jnp.float32` and its like, and the functions that ask about dtypes.
+"""dtypes as users write them, such as `jnp.float32`, and functions that query dtypes.
 
 Each scalar type is a class that serves as a dtype, and as a function that converts to it.
 

@@ -1,4 +1,4 @@
-"""How the elementwise functions of `axir.numpy` are made from the operations of the dialect.
+"""Elementwise functions of `axir.numpy`, made from the operations of the dialect.
 
 A function promotes its arguments, broadcasts them, and applies an operation. Most calls need
 neither: when the arguments are arrays of one type (or an array and a Python scalar), the operation

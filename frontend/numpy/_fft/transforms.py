@@ -75,7 +75,7 @@ def _axis(name: str, axis: Axes, ndim: int) -> int:
 def _axes_and_lengths(
     name: str, a: Value, s: Sequence[int] | None, axes: Sequence[int] | None
 ) -> tuple[tuple[int, ...], list[int] | None]:
-    """Returns which axes to transform, and the lengths that were asked for."""
+    """Returns the axes to transform, and the requested lengths."""
     lengths = None if s is None else [_length(name, length) for length in s]
     if axes is None:
         count = a.ndim if lengths is None else len(lengths)

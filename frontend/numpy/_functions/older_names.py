@@ -1,7 +1,7 @@
 """Names of NumPy's functions that older programs use; each has a newer one.
 
-They are deprecated: NumPy 2 has dropped them. No warning is given, so that older documents run as
-they stand.
+They are deprecated: NumPy 2 has dropped them. No warning is given, so that older documents run
+unchanged.
 """
 
 from __future__ import annotations

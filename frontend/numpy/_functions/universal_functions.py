@@ -49,8 +49,7 @@ __all__ = ["frompyfunc", "ufunc"]
 class ufunc:
     """An elementwise function that also reduces, accumulates, and updates.
 
-    Such objects are made by `frompyfunc`; `axir.numpy.add`, `multiply`, `maximum` and their like
-    are some.
+    Such objects are made by `frompyfunc`; for example `axir.numpy.add`, `multiply`, `maximum`.
 
     Attributes:
         nin: Number of arguments.
@@ -193,7 +192,7 @@ class ufunc:
             dtype: dtype of the result.
             out: Only None.
             keepdims: Whether the axes stay, with extent 1.
-            initial: What to begin with; by default the identity, or the first element.
+            initial: The initial value; by default the identity, or the first element.
             where: Bool array of the elements that take part; it broadcasts against `a`.
 
         Raises:
@@ -246,7 +245,7 @@ class ufunc:
     def accumulate(
         self, a: ArrayLike, axis: UserObject = 0, dtype: DTypeLike = None, out: None = None
     ) -> Value:
-        """Returns what `reduce` gives up to and including each element along an axis.
+        """Returns the result of `reduce` up to and including each element along an axis.
 
         Args:
             a: Array of at least one axis.

@@ -1,4 +1,4 @@
-"""What `x.at[index]` gives: a part of an array, to read or to make an updated copy of."""
+"""The result of `x.at[index]`: a part of an array, for reading or for an updated copy."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .indexing import read
 
 
 class At:
-    """What `x.at` gives: `x.at[index]` names a part of the array."""
+    """The object `x.at`: `x.at[index]` names a part of the array."""
 
     __slots__ = ("_array",)
 

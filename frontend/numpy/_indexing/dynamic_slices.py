@@ -94,7 +94,7 @@ class Slice:
     def tree_unflatten(
         cls, known: tuple[UserObject, ...], children: tuple[UserObject, ...]
     ) -> Slice:
-        """Returns the slice of what `tree_flatten` gave."""
+        """Returns the slice from the results of `tree_flatten`."""
         start, size = (a if a is not None else b for a, b in zip(children, known, strict=False))
         return cls(start, size, known[2])
 
@@ -245,7 +245,7 @@ def _size(found: Slice) -> int:
 
 
 def _counted(start: UserObject, extent: int, wraps: bool) -> Value:
-    """Returns a start as a scalar, a negative one counted from the end if that is meant."""
+    """Returns a start as a scalar; a negative one may count from the end."""
     if _is_known(start):
         start = operator.index(start)
         return constant(start + extent if wraps and start < 0 else start, dtypes.int32)

@@ -89,7 +89,7 @@ class Index(NamedTuple):
     Attributes:
         entries: The operations along the axes, in order.
         shape: Shape of the array that is indexed.
-        arrays_are_apart: Whether something stands between positions, if only an empty ellipsis.
+        arrays_are_apart: Whether other entries, even an empty ellipsis, separate positions.
     """
 
     entries: tuple[Entry, ...]
@@ -218,7 +218,7 @@ def axes_used(item: UserObject) -> int:
 
 
 def _arrays_are_apart(items: list[UserObject]) -> bool:
-    """Tells whether something stands between arrays, with which integers count."""
+    """Tells whether other entries separate arrays; integers count as arrays."""
     is_array = [
         item is not None and item is not Ellipsis and type(item) is not slice for item in items
     ]
@@ -359,13 +359,13 @@ def _parse_mask(mask: Value, shape: tuple[int, ...], axis: int) -> list[Entry]:
 class Layout(NamedTuple):
     """The axes of the result of an index with arrays, by NumPy's rules.
 
-    The axes of the (broadcast) index arrays stand where the arrays stood; if something stands
-    between the arrays, they come first. Positions beside arrays count as arrays.
+    The axes of the (broadcast) index arrays replace the arrays; if other entries separate the
+    arrays, they come first. Positions beside arrays count as arrays.
 
     Attributes:
         batch_shape: Shape to which the index arrays broadcast.
-        batch_start: Where its axes stand among the axes that are left, without new axes.
-        new_axes: Where the new axes stand in the final result.
+        batch_start: The position of its axes among the remaining axes, without new axes.
+        new_axes: The positions of the new axes in the final result.
         window_axes: Axes of the array that are left, in order.
     """
 

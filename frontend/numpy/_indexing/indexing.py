@@ -70,7 +70,7 @@ _bind_slice, _bind_squeeze = OPS["slice"].bind, OPS["squeeze"].bind
 
 
 def getitem_array(self: ConcreteArray, index: IndexLike) -> Value:
-    """`x[index]` of an `Array` with known indices: what NumPy does with its memory.
+    """`x[index]` of an `Array` with known indices, by NumPy on its memory.
 
     NumPy refuses positions out of bounds; `read` then raises the error, or clamps.
     """
@@ -426,7 +426,7 @@ def take(
             count from the end.
         unique_indices: The promise that no position occurs twice.
         indices_are_sorted: The promise that positions increase.
-        fill_value: What 'fill' takes; by default NaN, the least signed or the largest unsigned
+        fill_value: The value for 'fill'; by default NaN, the least signed or the largest unsigned
             integer.
 
     Raises:

@@ -11,7 +11,7 @@ from axir.dialect.program.tracer import Tracer
 
 
 class AbsentAttributeError(AxirError, AttributeError):
-    """An attribute that other arrays have: of those that change, or that lie somewhere."""
+    """An attribute that other arrays have: mutable arrays, or arrays with a memory address."""
 
 
 _WAYS_OUT = {
@@ -48,7 +48,7 @@ _TRACED = (
 
 
 class _Absent:
-    """A descriptor that says what to write in place of an attribute."""
+    """A descriptor with an error that names the replacement of an attribute."""
 
     def __init__(self, name: str, what: str, way_out: str):
         self.message, self.way_out = what.format(name), way_out

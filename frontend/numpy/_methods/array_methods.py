@@ -80,7 +80,7 @@ def _is_operand(other: ArrayLike) -> bool:
 
 
 def _refuse(name: str, other: ArrayLike) -> UserObject:
-    """Returns NotImplemented, but tells lists and tuples at once how to become arrays."""
+    """Returns NotImplemented; for lists and tuples it raises an error with the way out."""
     if type(other) in (list, tuple):
         raise not_an_array(name, other, 1)
     return NotImplemented

@@ -18,7 +18,7 @@ from axir.runtime.spmd.placement import spread
 
 
 class DeviceMemoryError(AxirError, ValueError):
-    """The address of memory was asked for that the host does not have."""
+    """The address of memory was requested that the host cannot access."""
 
 
 def device(array: ConcreteArray) -> Device | Sharding:
@@ -36,7 +36,7 @@ def _only_device(array: ConcreteArray) -> Device:
 
 
 def sharding(array: ConcreteArray) -> Sharding:
-    """Tells how the array is spread over devices: as it was put there, else it lies on one."""
+    """Returns the sharding of the array: the one it was placed with, or a single device."""
     place = array._device
     if place is not None and place.is_spread:
         return later.sharding_of(place)
@@ -66,7 +66,7 @@ def global_shards(array: ConcreteArray) -> list[Shard]:
 
 
 def _parts(array: ConcreteArray) -> dict[Device, ConcreteArray]:
-    """Returns what each device of this process holds, as arrays."""
+    """Returns the parts on the devices of this process, as arrays."""
     place = array._device
     if place is None or not place.is_spread:
         return {next(iter(sharding(array).device_set)): array}

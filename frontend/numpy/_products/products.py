@@ -1,4 +1,4 @@
-"""Products of vectors and matrices that sum: `matmul`, `dot`, `tensordot` and their like.
+"""Products of vectors and matrices that sum: `matmul`, `dot`, `tensordot`, and similar functions.
 
 Elsewhere: `einsum` (`einsum.py`), products that do not sum (`outer_products.py`), diagonals
 (`frontend/numpy/_shape/diagonals.py`), decompositions and solvers (`linalg`).
@@ -59,7 +59,7 @@ def matmul(
         b: Array of shape (..., k, m), or a vector of k elements.
         precision: None, 'default', 'high' or 'highest', or a pair of these for the operands.
         preferred_element_type: dtype to accumulate in, and of the result.
-        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
+        out_sharding: Placement of the result: a sharding, or a `PartitionSpec`.
 
     Returns:
         An array of shape (..., n, m), without n or m where that operand is a vector.

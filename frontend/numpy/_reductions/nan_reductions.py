@@ -1,4 +1,4 @@
-"""Reductions that skip NaNs: `nansum`, `nanmax`, `nanmean`, `nanvar` and their like."""
+"""Reductions that skip NaNs: `nansum`, `nanmax`, `nanmean`, `nanvar`, and similar functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reductions along axes by one associative operation: `sum`, `max`, `any` and their like.
+"""Reductions along axes by one associative operation: `sum`, `max`, `any`, and similar functions.
 
 Sums and products of bools and narrow integers are computed in the default integer dtype. Results
 are never weakly typed. Elsewhere: means and variances (`moments.py`), positions (`positions.py`),

@@ -348,7 +348,7 @@ def repeat(
         axis: The axis; by default the array is flattened.
         total_repeat_length: Extent of the result along the axis; needed if `repeats` is traced. The
             result is cut off there, or filled up with the last element of `a`.
-        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
+        out_sharding: Placement of the result: a sharding, or a `PartitionSpec`.
 
     Raises:
         ParameterError: if `repeats` does not fit the axis, or if one of them is negative.

@@ -70,7 +70,7 @@ def reshape(
         shape: An extent or a sequence of them; one may be -1 and is then inferred.
         order: 'C' to read and write with the last axis fastest, 'F' with the first.
         copy: Accepted for compatibility; arrays are immutable.
-        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
+        out_sharding: Placement of the result: a sharding, or a `PartitionSpec`.
 
     Raises:
         ShapeError: if the numbers of elements differ, or -1 cannot be inferred.

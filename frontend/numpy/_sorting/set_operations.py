@@ -330,7 +330,7 @@ def isin(
 
     Args:
         element: Array.
-        test_elements: Array of what to look for.
+        test_elements: Array of the values to look for.
         assume_unique: Accepted for compatibility; not needed.
         invert: Whether to tell the opposite.
         method: 'compare_all' compares each with each, 'binary_search' and 'sort' sort first;
@@ -470,7 +470,7 @@ def setxor1d(
             for an empty result.
 
     Returns:
-        The elements. NaNs are equal to nothing: one that is in both arrays stands there twice.
+        The elements. NaNs are equal to nothing: a NaN in both arrays occurs twice in the result.
 
     >>> import axir.numpy as jnp
     >>> jnp.setxor1d(jnp.array([3, 1]), jnp.array([1, 2]))

@@ -192,8 +192,8 @@ def lexsort(keys: ArrayLike, axis: int = -1, *, batch_size: int = 16) -> Value:
     Args:
         keys: Sequence of arrays of equal shape, or an array of keys along its first axis.
         axis: Axis of each key to sort along.
-        batch_size: How many keys one sort compares at most. More keys of one dtype are sorted by
-            so many at a time, those that count least first; the result is the same.
+        batch_size: How many keys one sort compares at most. With more keys of one dtype, several
+            sorts are made, least significant keys first; the result is the same.
 
     Raises:
         ParameterError: if there are no keys, or their shapes differ.
@@ -357,7 +357,7 @@ def searchsorted(
 
 
 def comes_before(x: Value, y: Value) -> Value:
-    """Tells whether x stands before y in sorted order: NaN stands behind all numbers."""
+    """Tells whether x comes before y in sorted order: NaN comes after all numbers."""
     if dtypes.is_complex(x.dtype):
         is_tie = and_(not_(comes_before(real(y), real(x))), not_(comes_before(real(x), real(y))))
         return or_(comes_before(real(x), real(y)), and_(is_tie, comes_before(imag(x), imag(y))))

@@ -56,7 +56,7 @@ def bincount(
         minlength: How many counts there are at least.
         length: How many counts there are; larger numbers are left out. Without it there are as
             many as the largest number asks for, which must be known while tracing.
-        out_sharding: Where the result is to lie: a sharding, or a `PartitionSpec`.
+        out_sharding: Placement of the result: a sharding, or a `PartitionSpec`.
 
     Returns:
         The counts: integers, or of the dtype of the weights.
@@ -184,7 +184,7 @@ def histogram(
         range: See there.
         weights: What each element counts, of the shape of `a`; 1 by default.
         density: Whether to divide by the sum and the width of the bins, for an integral of 1.
-        out_sharding: Where the counts are to lie: a sharding, or a `PartitionSpec`.
+        out_sharding: Placement of the counts: a sharding, or a `PartitionSpec`.
 
     Returns:
         The counts, and the edges, one more. A bin contains its lower edge; the last bin both.

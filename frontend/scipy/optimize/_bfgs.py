@@ -40,13 +40,13 @@ def minimize_bfgs(
 ) -> OptimizeResults:
     """Minimizes a function by BFGS: algorithm 6.1 of Nocedal and Wright, Numerical Optimization.
 
-    Where the first pass finds an inverse of the Hessian so much smaller than one that rounding
-    would leave nothing of it, the identity is scaled before it is updated, as by their formula
-    6.20. Where a direction leads nowhere, the search begins again with the steepest descent.
+    If the first iteration finds an inverse Hessian so much smaller than one that rounding would
+    lose it, the identity is scaled before its update, as in their formula 6.20. If a direction
+    gives no decrease, the search restarts with the steepest descent.
 
     Args:
         objective: The function and its gradient.
-        x0: Where to start, of shape (n,).
+        x0: The starting point, of shape (n,).
         maxiter: The most passes; by default 200 n.
         norm: Which norm of the gradient is compared with `gtol`, as in `jnp.linalg.norm`.
         gtol: A point counts as a minimum if the norm of its gradient is smaller.

@@ -49,7 +49,7 @@ def minimize_lbfgs(
 
     Args:
         objective: The function and its gradient.
-        x0: Where to start, of shape (n,).
+        x0: The starting point, of shape (n,).
         maxiter: The most iterations; unlimited by default.
         norm: Which norm of the gradient is compared with `gtol`, as in `jnp.linalg.norm`.
         maxcor: How many moves are remembered.

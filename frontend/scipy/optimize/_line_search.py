@@ -34,7 +34,7 @@ class Point(NamedTuple):
 
 
 class Found(NamedTuple):
-    """Where a line search ended.
+    """The end point of a line search.
 
     Attributes:
         step: The distance, 0 if nothing better than the beginning was found.

@@ -43,8 +43,8 @@ def minimize(
     Args:
         fun: From an array of shape (n,), and `args`, to a real scalar. Its operations must have
             derivatives in reverse mode.
-        x0: Where to start, of shape (n,); integers become floats. Complex numbers are for L-BFGS,
-            which takes their real and imaginary parts as variables.
+        x0: The starting point, of shape (n,); integers become floats. Complex numbers are for
+            L-BFGS, which takes their real and imaginary parts as variables.
         args: Further arguments of `fun`.
         method: 'BFGS', or 'L-BFGS', which remembers the last moves instead of a matrix, and is
             also called 'l-bfgs-experimental-do-not-rely-on-this'.

@@ -8,7 +8,7 @@ from axir.dialect.program.rules import Value
 
 
 class OptimizeResults(NamedTuple):
-    """Where a minimization ended.
+    """The end point of a minimization.
 
     Attributes:
         x: The point, of shape (n,).

@@ -41,7 +41,7 @@ def gmres(
         A: Function that multiplies a vector like `b` by the matrix, square matrix, or object with
             `@`.
         b: The right-hand side, an array of any shape or a tree of arrays; integers become floats.
-        x0: Where to start, a tree like `b`; by default zeros.
+        x0: The starting point, a tree like `b`; by default zeros.
         tol, atol: The residual is small enough when its norm is at most max(tol * norm(b), atol).
         restart: The most dimensions of the Krylov space, which is begun anew after that.
         maxiter: The most such spaces; by default ten times the number of elements of `b`.

@@ -67,9 +67,9 @@ class System(NamedTuple):
     Attributes:
         product: Multiplies by the matrix.
         b: The right-hand side: arrays of inexact dtypes.
-        x0: Where to start, of the same types.
+        x0: The starting point, of the same types.
         precondition: Multiplies by the preconditioner; None for the identity.
-        precondition_transposed: That of the transposed system.
+        precondition_transposed: The preconditioner of the transposed system.
         tol, atol: The norm of a residual is small enough at max(tol * norm(b), atol).
         maxiter: The most passes.
     """

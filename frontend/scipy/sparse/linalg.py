@@ -3,7 +3,7 @@
 The matrix is a function that multiplies by it, an array, or anything with `@`, such as the sparse
 arrays of `axir.experimental.sparse`; vectors are arrays or trees of arrays. Derivatives are those
 of the solution (`axir.lax.custom_linear_solve`), found by solving once more, and as precise as that
-solution is. What `gmres` does stands in `_gmres.py`.
+solution is. Elsewhere: `gmres` (`_gmres.py`).
 
 >>> import axir.numpy as jnp
 >>> from axir.scipy.sparse.linalg import cg
@@ -57,7 +57,7 @@ def cg(
         A: Function that multiplies a vector like `b` by the matrix, square matrix, or object with
             `@`.
         b: The right-hand side, an array of any shape or a tree of arrays; integers become floats.
-        x0: Where to start, a tree like `b`; by default zeros.
+        x0: The starting point, a tree like `b`; by default zeros.
         tol, atol: The residual is small enough when its norm is at most max(tol * norm(b), atol).
         maxiter: The most passes; by default ten times the number of elements of `b`.
         M: Preconditioner, an approximate inverse of the matrix, given as `A` is.
@@ -142,7 +142,7 @@ def bicgstab(
         A: Function that multiplies a vector like `b` by the matrix, square matrix, or object with
             `@`.
         b: The right-hand side, an array of any shape or a tree of arrays; integers become floats.
-        x0: Where to start, a tree like `b`; by default zeros.
+        x0: The starting point, a tree like `b`; by default zeros.
         tol, atol: The residual is small enough when its norm is at most max(tol * norm(b), atol).
         maxiter: The most passes; by default ten times the number of elements of `b`.
         M: Preconditioner, an approximate inverse of the matrix, given as `A` is. A function serves

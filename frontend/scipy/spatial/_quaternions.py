@@ -1,7 +1,7 @@
-"""Unit quaternions (x, y, z, w) along the last axis, and what else describes rotations.
+"""Unit quaternions (x, y, z, w) along the last axis, and other descriptions of rotations.
 
 Sources: E. Bernardes and S. Viollet, PLOS ONE 17, 2022 (Euler angles); J. Diebel, Representing
-attitude, 2006. Where a direction is lost at angle 0, series keep values and derivatives.
+attitude, 2006. At angle 0, where the direction is undefined, series give values and derivatives.
 """
 
 from __future__ import annotations

@@ -109,7 +109,7 @@ def _factorial(n: Value) -> Value:
 
 
 def _stirling_rest(x: Value) -> Value:
-    """Returns what Stirling's formula lacks of log gamma(x), for x >= 10 (DLMF 5.11.1)."""
+    """Returns the remainder of Stirling's formula for log gamma(x), for x >= 10 (DLMF 5.11.1)."""
     inverse = div(weak_constant(1, x), x)
     square = mul(inverse, inverse)
     total = weak_constant(STIRLING[-1], x)

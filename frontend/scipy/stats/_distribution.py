@@ -51,7 +51,7 @@ class Continuous:
         Args:
             formula: Takes y and the parameters and returns the logarithm of the density of y.
             x: Where.
-            *parameters: Of the distribution.
+            *parameters: The parameters of the distribution.
             loc: Subtracted from x.
             scale: What that is divided by.
         """
@@ -106,9 +106,9 @@ class Continuous:
             method: Its name, for errors.
             formula: Takes the probability and the parameters and returns y.
             q: Probabilities.
-            *parameters: Of the distribution.
+            *parameters: The parameters of the distribution.
             loc: Added to the result.
-            scale: What that is multiplied by before.
+            scale: The factor of the result before `loc` is added.
         """
         q, *values, shift, width = _arguments(f"{self.name}.{method}", q, *parameters, loc, scale)
         is_outside = (q < 0) | (q > 1)
@@ -170,7 +170,7 @@ class Discrete:
         Args:
             formula: Takes y and the parameters and returns the logarithm of the probability of y.
             k: Which number.
-            *parameters: Of the distribution.
+            *parameters: The parameters of the distribution.
             loc: Subtracted from k.
         """
         y, *values, shift = _arguments(f"{self.name}.logpmf", k, *parameters, loc)
@@ -193,7 +193,7 @@ class Discrete:
             method: Its name, for errors.
             formula: Takes y and the parameters.
             x: Where.
-            *parameters: Of the distribution.
+            *parameters: The parameters of the distribution.
             loc: Subtracted from x.
         """
         y, *values, shift = _arguments(f"{self.name}.{method}", x, *parameters, loc)

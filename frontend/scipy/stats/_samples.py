@@ -21,7 +21,7 @@ _POLICIES = ("propagate", "omit", "raise")
 
 
 class ModeResult(NamedTuple):
-    """What `mode` returns.
+    """The result of `mode`.
 
     Attributes:
         mode: The most frequent values.

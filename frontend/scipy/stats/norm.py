@@ -63,7 +63,7 @@ def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
 def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Value:
     """Returns the quantiles, the inverse of `cdf`, as SciPy and JAX in the default float dtype.
 
-    That is float64 where 64-bit types are enabled, also for float32.
+    The result is float64 if 64-bit types are enabled, also for float32.
     """
     return _in_default_dtype(_NORMAL.quantile("ppf", ndtri, q, loc=loc, scale=scale))
 

@@ -253,9 +253,22 @@ class _Down:
         @Vectors(self.steps.first, lanes).each
         def square(_: Row, place: Row) -> None:
             rows = [last.row(total(place, k)) for k in range(lanes)]
-            for k, y in enumerate(_turned(rows)):
+            turned = _turned(rows)
+
+            def write(k: Row, y: Complex) -> None:
                 row = total(column, k)
                 target.write((row, place), times(y, self._root(table, row, place)))
+
+            if self.steps.size <= MOST_ROOTS or len(own) == 1:
+                for k, y in enumerate(turned):
+                    write(k, y)
+                return
+            # A root of these is long code, which a loop has once: LLVM takes half as long for the
+            # kernel, and the kernel no longer. The other buffer is free now.
+            other = own[1 - self.columns.turns]
+            for k, y in enumerate(turned):
+                other.set_row(k, y)
+            each(0, lanes)(lambda k: write(k, other.row(k)))
 
     def _root(self, table: Memory, row: Row, place: Row) -> Complex:
         """Returns the roots of a vector."""

@@ -31,16 +31,18 @@ def load_addresses_late(module: ir.Operation) -> None:
 
 
 def _move(function: ir.Operation) -> None:
-    first = function.regions[0].blocks[0]
     order: dict[ir.Operation, int] = {}
+    end = _end_of_first_block(function)
 
     def number(operation: ir.Operation) -> ir.WalkResult:
-        if operation != function and operation.block == first:
-            order[operation] = len(order)
-        return ir.WalkResult.ADVANCE if operation == function else ir.WalkResult.SKIP
+        if operation == function:
+            return ir.WalkResult.ADVANCE
+        order[operation] = len(order)
+        return ir.WalkResult.INTERRUPT if operation == end else ir.WalkResult.SKIP
 
     function.walk(number, ir.WalkOrder.PRE_ORDER)
-    loads = [x for x in order if x.name == _LOAD and str(x.results[0].type) == "!llvm.ptr"]
+    pointer = ir.Type.parse("!llvm.ptr", function.context)
+    loads = [x for x in order if x.name == _LOAD and x.results[0].type == pointer]
     if len(loads) <= _FEW:
         return
     for load in loads:
@@ -52,3 +54,8 @@ def _move(function: ir.Operation) -> None:
             is_place = not isinstance(place, ir.Block) and place.operation.name == _PLACE
             if is_place and len(list(place.operation.results[0].uses)) == 1:
                 place.operation.move_before(load)
+
+
+def _end_of_first_block(function: ir.Operation) -> ir.Operation:
+    block = function.regions[0].blocks[0]
+    return block.operations[len(block.operations) - 1].operation

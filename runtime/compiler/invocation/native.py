@@ -45,10 +45,9 @@ _PASSES = (
 )
 _COMPILATIONS_PER_CONTEXT = 200
 _SUBSPAN = re.compile(r"stream\.binding\.subspan (%\w+)\[(%\w+)\] : !stream\.binding -> ")
-# A function over bindings up to the next function, or to the end.
-_FUNCTION = re.compile(
-    r"func\.func @(\w+)\(([^)]*!stream\.binding[^)]*)\)(.*?)(?=\nfunc\.func |\Z)", re.DOTALL
-)
+_NEXT_FUNCTION = re.compile(r"\n(?=func\.func )")
+# The head of a function over bindings.
+_HEAD = re.compile(r"func\.func @(\w+)\(([^)]*!stream\.binding[^)]*)\)")
 _BINDING = re.compile(r"(%\w+): !stream\.binding")
 _WORKGROUP = "stream.dispatch.workgroup.id"
 _ENTRY = "entry"
@@ -274,9 +273,12 @@ def _over_memory(kernels: str) -> tuple[str, str]:
     """
     counts: set[int] = set()
 
-    def with_interface(function: re.Match[str]) -> str:
-        name, arguments, body = function.groups()
-        names = _BINDING.findall(arguments)
+    def with_interface(function: str) -> str:
+        head = _HEAD.match(function)
+        if head is None:
+            return function
+        body = function[head.end() :]
+        names = _BINDING.findall(head.group(2))
         numbers = {name: number for number, name in enumerate(names)}
         counts.add(len(names))
 
@@ -287,9 +289,9 @@ def _over_memory(kernels: str) -> tuple[str, str]:
             )
 
         body = _SUBSPAN.sub(subspan, body).replace(_WORKGROUP, "hal.interface.workgroup.id")
-        return f"func.func @{name}(){body}"
+        return f"func.func @{head.group(1)}(){body}"
 
-    functions = _FUNCTION.sub(with_interface, kernels)
+    functions = "\n".join(map(with_interface, _NEXT_FUNCTION.split(kernels)))
     return "\n".join(map(_layout, sorted(counts))), functions
 
 

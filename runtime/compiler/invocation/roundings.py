@@ -130,19 +130,25 @@ def _fused(
 ) -> dict[ir.Operation, ir.Operation]:
     """Returns the products that are rounded with a sum, and that: of two products the first."""
     found: dict[ir.Operation, ir.Operation] = {}
+    leaves: dict[ir.Attribute, bool] = {}
+    results = {x.results[0]: x for x in products if _may_contract(x, leaves)}
+    if not results:
+        return found
     for total in sums:
-        if not (_may_contract(total) and _is_wide(total)):
+        if not (_may_contract(total, leaves) and _is_wide(total)):
             continue
         for x in total.operands:
-            made = _definition(x)
-            if made in products and _may_contract(made) and len(list(x.uses)) == 1:
-                found[made] = total
+            if x in results and len(list(x.uses)) == 1:
+                found[results[x]] = total
                 break
     return found
 
 
-def _may_contract(operation: ir.Operation) -> bool:
-    return _CONTRACT in str(operation.attributes[_FLAGS])
+def _may_contract(operation: ir.Operation, known: dict[ir.Attribute, bool]) -> bool:
+    flags = operation.attributes[_FLAGS]
+    if flags not in known:
+        known[flags] = _CONTRACT in str(flags)
+    return known[flags]
 
 
 def _is_wide(total: ir.Operation) -> bool:

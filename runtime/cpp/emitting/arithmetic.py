@@ -74,6 +74,8 @@ _CONVERSIONS = frozenset(
     )
 )
 _UNSIGNED_CONVERSIONS = frozenset(("arith.extui", "arith.index_castui", "arith.uitofp"))
+# What has as many bits in C++ as in MLIR, and is copied as they are.
+_OF_BITS = frozenset(("i8", "i16", "i32", "i64", "f32", "f64"))
 _CHOICES = {
     "arith.maxsi": "({0} > {1} ? {0} : {1})",
     "arith.minsi": "({0} < {1} ? {0} : {1})",
@@ -148,6 +150,12 @@ def expression(step: Compute, operands: Sequence[str]) -> str | None:
         return _typed(kind, operands[0])
     if name in _UNSIGNED_CONVERSIONS:
         return _typed(kind, f"static_cast<{unsigned_type(first)}>({operands[0]})")
+    if name == "arith.bitcast" and {first, kind} <= _OF_BITS:
+        given, made = _TYPES[first], _TYPES[kind]
+        return (
+            f"[&] {{ const {given} bits = {operands[0]}; {made} value{{}}; "
+            "std::memcpy(&value, &bits, sizeof value); return value; }()"
+        )
     if name in _CHOICES:
         return _CHOICES[name].format(*operands, unsigned=unsigned_type(first))
     return None

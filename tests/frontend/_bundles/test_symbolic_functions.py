@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -19,7 +20,7 @@ from axir._trees import tree
 from axir.cli import cli
 from axir.dialect.core.errors import ReverseModeError
 from axir.dialect.core.symbolic_dims import SymbolicDimError, SymbolicLookupError
-from axir.export import SymbolicScope, export, load, symbolic_shape
+from axir.export import SymbolicScope, export, load, symbolic_args_specs, symbolic_shape
 from axir.scipy.linalg import toeplitz
 
 
@@ -166,3 +167,35 @@ def test_functions_of_rows_are_called_for_symbolic_dimensions() -> None:
     assert outer.symbols == ("n",)
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
     np.testing.assert_allclose(outer(x), rows(x) - rows(x).mean(0), rtol=1e-6)
+
+
+def test_parameters_can_be_replaced_and_differentiated(tmp_path: Path) -> None:
+    # They are used in another order than they have.
+    def predict(params, x):
+        return x.mean(0) * params["c"] - params["a"] + params["b"] * x.shape[0]
+
+    def step(params, x):
+        gradient = axir.grad(lambda p: predict(p, x).sum())(params)
+        return axir.tree.map(lambda p, g: p - 0.1 * g, params, gradient)
+
+    params = {"a": jnp.array(2.0), "b": jnp.array(10.0), "c": jnp.array(100.0)}
+    x = np.arange(12, dtype=np.float32).reshape(4, 3)
+    specs = symbolic_args_specs((x,), "b, ...")
+    functions = {name: functools.partial(f, params) for name, f in
+                 (("predict", predict), ("step", step))}  # fmt: skip
+    bundle = export(functions, updates={"step": {"params": "result"}})(predict=specs, step=specs)
+    bundle.save(tmp_path / "all.axir")
+    for found in (bundle, load(tmp_path / "all.axir")):
+        own = found["predict"]
+        assert own.open is not None
+        changed = {name: value + 1 for name, value in own.parameters.items()}
+        others = {name: value + 1 for name, value in params.items()}
+        wanted = predict(others, jnp.asarray(x))
+        np.testing.assert_allclose(own.with_parameters(changed)(x), wanted, rtol=1e-6)
+        np.testing.assert_allclose(axir.jit(own)(x), predict(params, x), rtol=1e-6)
+        slopes = axir.grad(lambda p, own=own: own.with_parameters(p)(x).sum())(own.parameters)
+        assert [float(slope) for slope in slopes.values()] == [-3, 12, 16.5]
+        advanced = found.advance("step", x)[1]
+        np.testing.assert_allclose(
+            advanced.predict(x), predict(step(params, jnp.asarray(x)), x), rtol=1e-6
+        )

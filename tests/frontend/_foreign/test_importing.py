@@ -312,3 +312,27 @@ def test_a_model_of_onnx(tmp_path: Path) -> None:
     path.write_bytes(b"no model")
     with pytest.raises(ModelImportError, match="cannot be read: DecodeError"):
         from_onnx(path)
+
+
+@needs_onnx
+@pytest.mark.parametrize(
+    ("target", "shape"),
+    [([-1, 12], (5, 12)), ([0, -1], (5, 12)), ([-1, 4], (15, 4)), ([0, 0, 2, -1], (5, 3, 2, 2))],
+)
+def test_open_arrays_are_reshaped(target: list[int], shape: tuple[int, ...], tmp_path: Path):
+    from onnx import TensorProto, helper, numpy_helper, save
+
+    graph = helper.make_graph(
+        [helper.make_node("Reshape", ["x", "to"], ["y"])], "net",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["b", 3, 4])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [None] * len(shape))],
+        [numpy_helper.from_array(np.array(target, np.int64), "to")],
+    )  # fmt: skip
+    opset = [helper.make_opsetid("", 17)]
+    save(helper.make_model(graph, opset_imports=opset, ir_version=9), tmp_path / "m.onnx")
+    found = from_onnx(tmp_path / "m.onnx")
+    assert str(found.in_avals[0]) == "float32[b,3,4]"  # as ONNX names it
+    x = np.arange(60, dtype=np.float32).reshape(5, 3, 4)
+    np.testing.assert_array_equal(found(x), x.reshape(shape))
+    fixed = from_onnx(tmp_path / "m.onnx", shapes={"x": (5, 3, 4)})
+    assert fixed.in_avals[0].shape == (5, 3, 4)

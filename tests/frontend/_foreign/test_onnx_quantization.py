@@ -241,3 +241,38 @@ def test_arguments_become_weights() -> None:
         '    %arg2 = stablehlo.constant dense_resource<"v"> : tensor<4xui8>\n'
         "  return %arg0 : tensor<2xf32>\n}"
     )
+
+
+@needs_onnx
+@pytest.mark.parametrize(("rows", "columns", "along"), [(3, 4, 0), (3, 4, 1), (4, 4, 1)])
+def test_products_have_a_scale_for_each_row(
+    rows: int, columns: int, along: int, tmp_path: Path
+) -> None:
+    # ONNX Runtime supports only one scale, unlike the specification.
+    import onnx
+    from onnx import TensorProto, helper, numpy_helper
+
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(0, 255, (rows, 5), np.uint8), rng.integers(-128, 127, (5, columns), np.int8)
+    count = (rows, columns)[along]
+    given = {
+        "as": rng.uniform(0.01, 0.02, rows).astype(np.float32),
+        "az": rng.integers(100, 150, rows, np.uint8), "b": b,
+        "bs": rng.uniform(0.01, 0.02, columns).astype(np.float32),
+        "bz": np.zeros(columns, np.int8),
+        "ys": rng.uniform(0.1, 0.5, count).astype(np.float32),
+        "yz": rng.integers(100, 150, count, np.uint8),
+    }  # fmt: skip
+    graph = helper.make_graph(
+        [helper.make_node("QLinearMatMul", ["a", "as", "az", "b", "bs", "bz", "ys", "yz"], ["y"])],
+        "net", [helper.make_tensor_value_info("a", TensorProto.UINT8, a.shape)],
+        [helper.make_tensor_value_info("y", TensorProto.UINT8, [rows, columns])],
+        [numpy_helper.from_array(x, name) for name, x in given.items()],
+    )  # fmt: skip
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    onnx.save(model, tmp_path / "m.onnx")
+    total = (a.astype(int) - given["az"][:, None].astype(int)) @ b.astype(int)
+    factor = given["as"][:, None] * given["bs"]
+    scale, zero = (np.expand_dims(given[x], 1 - along) for x in ("ys", "yz"))
+    wanted = np.clip(np.round(total * (factor / scale)) + zero, 0, 255)
+    np.testing.assert_array_equal(from_onnx(tmp_path / "m.onnx")(a), wanted)

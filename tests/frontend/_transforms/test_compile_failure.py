@@ -1,4 +1,4 @@
-"""What happens to programs that do not compile, or do not fit."""
+"""Programs that do not compile, or do not fit into memory."""
 
 from __future__ import annotations
 

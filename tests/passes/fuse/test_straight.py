@@ -71,6 +71,32 @@ def test_straight_code_computes_what_the_evaluator_does(shape: tuple[int, ...]) 
             assert np.mean(np.asarray(result) != np.asarray(want)) < 0.01 + 1 / want.size
 
 
+def multiples(x: Any, y: Any, count: int) -> list[Any]:
+    return [x * (number + 1) + y for number in range(count)]
+
+
+def test_a_loop_writes_few_arrays_and_a_kernel_thousands() -> None:
+    kind = ShapedArray((100,), np.dtype(np.float32))
+    function = trace_function(lambda x, y: multiples(x, y, 2500), [kind] * 2)
+    module = lower_functions({"main": function})
+    run_passes(module, "legalize-for-iree{part=numbers},fuse-whole-programs")
+    text = str(module)
+    assert text.count("flow.dispatch @") == 1
+    _, *loops = text.split("scf.for")
+    assert sum(loop.count("vector.store") for loop in loops) == 2500
+    assert max(loop.count("vector.store") for loop in loops) <= 25
+    # Arrays of one axis are read and written as they are.
+    assert "reinterpret_cast" not in text
+
+
+def test_hundreds_of_arrays_are_what_the_evaluator_makes() -> None:
+    x, y = np.linspace(-2, 2, 37, dtype=np.float32), np.float32(0.5) * np.arange(37, dtype="f4")
+    found = axir.jit(lambda x, y: multiples(x, y, 200))(x, y)
+    for number, result in enumerate(found):
+        want = x * np.float32(number + 1) + y
+        np.testing.assert_allclose(result, want, rtol=1e-6, atol=1e-4)
+
+
 def test_it_is_loops_of_several_hundred_operations() -> None:
     kind = ShapedArray((100,), np.dtype(np.float32))
 

@@ -135,3 +135,30 @@ def test_a_comparison_that_sizes_decide_is_no_extent(tmp_path: Path) -> None:
     text = head.replace("  %a = ", f"  %few ={lines}  %a = ") + "  return" + end
     with pytest.raises(RaisingError, match="is computed when the program runs"):
         loaded_from(tmp_path, text)
+
+
+def test_quotients_without_a_sign_are_extents(tmp_path: Path) -> None:
+    # As torch-mlir writes ONNX's Reshape to (-1, 12) of an array with an open batch.
+    found = loaded_from(
+        tmp_path,
+        """
+        func.func @f(%x: tensor<?x3x4xf32>) -> tensor<?x?xf32> {
+          %c12 = arith.constant 12 : i64
+          %c5 = arith.constant 5 : i64
+          %0 = shape.shape_of %x : tensor<?x3x4xf32> -> tensor<3xindex>
+          %1 = shape.num_elements %0 : tensor<3xindex> -> index
+          %2 = arith.index_castui %1 : index to i64
+          %3 = arith.divui %2, %c12 : i64
+          %4 = arith.remui %2, %c12 : i64
+          %5 = arith.ceildivui %2, %3 : i64
+          %6 = arith.maxui %5, %c5 : i64
+          %7 = arith.minui %6, %c12 : i64
+          %8 = arith.addi %7, %4 : i64
+          %shape = tensor.from_elements %3, %8 : tensor<2xi64>
+          %9 = stablehlo.dynamic_reshape %x, %shape
+            : (tensor<?x3x4xf32>, tensor<2xi64>) -> tensor<?x?xf32>
+          return %9 : tensor<?x?xf32>
+        }
+        """,
+    )
+    assert str(found.out_avals[0]) == "float32[arg0_0,12]"

@@ -153,3 +153,51 @@ def test_the_command_line_writes_it(tmp_path: Path) -> None:
     assert "jax.uses_shape_polymorphism = true" in path.read_text()
     x = np.ones((3, 2), np.float32)
     np.testing.assert_array_equal(load(path)(x), 0 * x)
+
+
+@pytest.mark.parametrize("is_partitionable", [False, True])
+def test_numbers_are_drawn_for_all_sizes(is_partitionable: bool, tmp_path: Path) -> None:
+    def function(x):
+        key, other = axir.random.split(axir.random.key(3))
+        keys = axir.random.split(other, x.shape[0])
+        return jnp.stack([axir.random.normal(key, x.shape), axir.vmap(axir.random.bits)(keys) * x])
+
+    with axir.config(jax_threefry_partitionable=is_partitionable):
+        exported = export(function)(open_array("b"))
+        in_jax, again = to_jax(exported), read_again(exported, tmp_path)
+        for size in (1, 4, 7):
+            x = np.ones(size, np.float32)
+            wanted = function(jnp.asarray(x))
+            np.testing.assert_allclose(in_jax.call(x)[0], wanted, rtol=1e-5)
+            of_axir = again.function_of(again.key_of([x])).evaluate(x)[0]
+            np.testing.assert_allclose(of_axir, wanted, rtol=1e-5)
+
+
+def test_systems_are_solved_for_all_sizes(tmp_path: Path) -> None:
+    def function(x, stack):
+        matrix = x @ x.T + 3 * jnp.eye(x.shape[0])
+        return jnp.linalg.cholesky(matrix), jnp.linalg.solve(matrix, x), jnp.linalg.det(stack)
+
+    exported = export(function)(open_array("b, 2"), open_array("b, 3, 3"))
+    in_jax, again = to_jax(exported), read_again(exported, tmp_path)
+    rng = np.random.default_rng(0)
+    for size in (1, 5, 40):
+        x, stack = (rng.normal(size=(size, *s)).astype(np.float32) for s in ((2,), (3, 3)))
+        wanted = function(jnp.asarray(x), jnp.asarray(stack))
+        of_axir = again.function_of(again.key_of([x, stack])).evaluate(x, stack)
+        for a, b, c in zip(wanted, in_jax.call(x, stack), of_axir, strict=True):
+            np.testing.assert_allclose(b, a, rtol=1e-3, atol=1e-3)
+            np.testing.assert_allclose(c, a, rtol=1e-3, atol=1e-3)
+
+
+def test_loops_over_what_may_be_empty_are_read_for_what_is_not(tmp_path: Path) -> None:
+    def function(x):
+        return axir.lax.scan(lambda c, row: (c * row + 1, c), jnp.ones(x.shape[1]), x[1:])[0]
+
+    exported = export(function)(open_array("b, t"))
+    again = read_again(exported, tmp_path)
+    assert again.open is not None
+    assert again.open.constraints == ("1 <= b - 1",)
+    x = np.arange(6, dtype=np.float32).reshape(3, 2)
+    of_axir = again.function_of(again.key_of([x])).evaluate(x)[0]
+    np.testing.assert_allclose(of_axir, function(jnp.asarray(x)), rtol=1e-6)

@@ -7,8 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import axir
 from axir.dialect.core.errors import ShapeError
 from axir.export import Exported, load
+from axir.passes.framework.errors import RaisingError
 
 
 def loaded(tmp_path: Path, text: str, **shapes: tuple[int | str, ...]) -> Exported:
@@ -119,8 +121,11 @@ def test_numbers_that_are_dimensions(tmp_path: Path) -> None:
     assert list(map(str, found.in_avals)) == ["int64[]", "float32[arg0]"]
     x = np.ones(3, np.float32)
     np.testing.assert_array_equal(found(np.int64(3), x), [1, 2, 3])
-    with pytest.raises(ShapeError, match="the dimension arg0 is in no shape of an argument"):
-        loaded(tmp_path, OF_ARGUMENT.replace("RESULT", "return %0 : tensor<?xf32>"))
+    alone = OF_ARGUMENT.replace("RESULT", "return %0 : tensor<?xf32>")
+    with pytest.raises(RaisingError, match=r"'arg0' is a dimension, and nothing says which .*\n.*"
+                       r"\n.*load\(path, shapes=\{'x': \('arg0', 3\)\}\)"):  # fmt: skip
+        loaded(tmp_path, alone)
+    assert str(loaded(tmp_path, alone, arg1=("arg0",)).out_avals[0]) == "float32[arg0]"
 
 
 def test_places_are_no_dimensions(tmp_path: Path) -> None:
@@ -174,3 +179,20 @@ def test_windows_by_a_function_that_is_called(tmp_path: Path) -> None:
     """
     x = np.arange(1, 5, dtype=np.float32)
     np.testing.assert_array_equal(loaded(tmp_path, text)(x), np.cumsum(x))
+
+
+def test_parts_that_must_fit_are_constraints(tmp_path: Path) -> None:
+    text = """func.func @f(%x: tensor<?x3xf32>, %i: tensor<i32>) -> tensor<4x3xf32> {
+      %zero = stablehlo.constant dense<0> : tensor<i32>
+      %0 = stablehlo.dynamic_slice %x, %i, %zero, sizes = [4, 3]
+        : (tensor<?x3xf32>, tensor<i32>, tensor<i32>) -> tensor<4x3xf32>
+      return %0 : tensor<4x3xf32>
+    }"""
+    found = loaded(tmp_path, text, arg0=("b", 3))
+    assert found.open is not None
+    assert found.open.constraints == ("4 <= b",)
+    x = np.arange(15, dtype=np.float32).reshape(5, 3)
+    at = axir.numpy.asarray(1, "int32")
+    np.testing.assert_array_equal(found.of_sizes(b=5).function.evaluate(x, at)[0], x[1:])
+    with pytest.raises(ShapeError, match="the constraint '4 <= b' does not hold with b = 3"):
+        found(x[:3], at)

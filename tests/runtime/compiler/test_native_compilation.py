@@ -233,3 +233,15 @@ def test_loops_round_as_those_of_iree() -> None:
             [result] = compiled(looped, X + 0.3)([jnp.asarray(X + 0.3)])
             made.append(result.host())
     np.testing.assert_array_equal(*made)
+
+
+def test_a_long_transform_is_two_kernels_and_nobody_tries_to_make_one(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    x = np.exp(1j * np.arange(1 << 16)).astype(np.complex64)
+    with caplog.at_level(logging.INFO, logger=LOGGER):
+        function = compiled(jnp.fft.fft, x)
+    assert "program is compiled by IREE: its kernel runs in several workgroups" in caplog.messages
+    assert isinstance(function._executable, NativeExecutable)
+    [result] = function([jnp.array(x)])
+    np.testing.assert_allclose(result, np.fft.fft(x), atol=1e-6 * x.size)

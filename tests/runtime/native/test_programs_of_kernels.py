@@ -295,6 +295,23 @@ def test_iree_begins_when_calls_have_taken_long_enough(monkeypatch: pytest.Monke
     assert isinstance(program._executable, Executable)
 
 
+def test_waiting_is_not_what_calls_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[object] = []
+    monkeypatch.setattr(function_compilation, "begin_legalized", lambda *x: begun.append(x))
+
+    def waits(x: np.ndarray) -> np.ndarray:
+        time.sleep(1.5 * host_steps._ENOUGH)
+        return x
+
+    kind = axir.ShapeDtypeStruct((310, 310), np.float32)
+    program = compiled(lambda x: axir.pure_callback(waits, kind, x @ x) + x, x := floats(310, 310))
+    assert program._successor is not None
+    for _ in range(2):
+        program.run([jnp.asarray(x)])[0].host()
+    wait_for_all()
+    assert not begun
+
+
 @pytest.mark.parametrize(
     ("function", "threads", "stays"),
     [

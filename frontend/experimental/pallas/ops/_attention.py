@@ -1,4 +1,4 @@
-"""Attention as a formula: what all functions of attention here compute."""
+"""Attention as a formula, shared by all attention functions here."""
 
 from __future__ import annotations
 

@@ -94,5 +94,5 @@ def mha_reference(
     sm_scale: float = 1.0,
     causal: bool = False,
 ) -> Value:
-    """Returns what `mha` returns, as float32."""
+    """Computes the same as `mha`, in float32."""
     return mha(q, k, v, segment_ids, sm_scale, causal).astype("float32")

@@ -44,5 +44,5 @@ def layer_norm(
 
 
 def layer_norm_reference(x: Value, weight: Value, bias: Value, *, eps: float = 1e-5) -> Value:
-    """Returns what `layer_norm` returns."""
+    """Computes the same as `layer_norm`."""
     return layer_norm(x, weight, bias, eps=eps)

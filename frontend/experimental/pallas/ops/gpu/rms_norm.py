@@ -43,5 +43,5 @@ def rms_norm(
 
 
 def rms_norm_reference(x: Value, weight: Value, bias: Value, *, eps: float = 1e-5) -> Value:
-    """Returns what `rms_norm` returns."""
+    """Computes the same as `rms_norm`."""
     return rms_norm(x, weight, bias, eps=eps)

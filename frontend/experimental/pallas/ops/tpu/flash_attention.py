@@ -95,7 +95,7 @@ def mha_reference_no_custom_vjp(
     mask_value: float = DEFAULT_MASK_VALUE,
     sm_scale: float = 1.0,
 ) -> Value:
-    """Returns what `flash_attention` returns.
+    """Computes the same as `flash_attention`.
 
     Raises:
         ShapeError: unless all have one batch and one number of heads.

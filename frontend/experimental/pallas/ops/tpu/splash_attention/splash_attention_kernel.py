@@ -155,7 +155,7 @@ class SplashAttentionKernel:
     def tree_unflatten(
         cls, known: tuple[UserObject, ...], children: tuple[Value]
     ) -> SplashAttentionKernel:
-        """Returns the kernel of what `tree_flatten` gave."""
+        """Returns the kernel from the results of `tree_flatten`."""
         return cls(children[0], known[0], dict(known[1]))
 
 

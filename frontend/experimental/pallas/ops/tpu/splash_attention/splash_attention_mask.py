@@ -79,14 +79,14 @@ class _Combined(Mask):
 
 
 class LogicalOr(_Combined):
-    """What at least one of two masks lets through."""
+    """The union of two masks."""
 
     def __getitem__(self, idx: IndexLike) -> HostArray:
         return self.left[idx] | self.right[idx]
 
 
 class LogicalAnd(_Combined):
-    """What both of two masks let through."""
+    """The intersection of two masks."""
 
     def __getitem__(self, idx: IndexLike) -> HostArray:
         return self.left[idx] & self.right[idx]

@@ -1,0 +1,82 @@
+"""Text of Shardy, the dialect in which JAX says how arrays are distributed, as MLIR can read it.
+
+MLIR knows no operations of `sdy` here, so it reads them in their generic form alone: JAX writes
+their own. What they say of meshes and of how arrays are cut becomes attributes that are texts.
+Elsewhere: what they mean (`passes/raising/`), and bytecode, which nobody else can read
+(`bytecode.py`).
+"""
+
+from __future__ import annotations
+
+import re
+
+_MESH = re.compile(
+    rb'sdy\.mesh @(\w+|"[^"]*") = (?:#sdy\.mesh)?<\[([^\]]*)\]([^>]*)>.*?(?= loc\(|$)', re.MULTILINE
+)
+_AXIS = re.compile(rb'"([^"]*)"=(\d+)')
+_CONSTRAINT = re.compile(
+    rb"sdy\.(sharding_constraint|reshard) (%[\w#]+) <.*?> : (.*?)(?= loc\(|$)", re.MULTILINE
+)
+_MANUAL = re.compile(
+    rb"sdy\.manual_computation\(([^)]*)\) in_shardings=\[(.*?)\] out_shardings=\[(.*?)\] "
+    rb"manual_axes=\{([^}]*)\} \((.*)\) \{$",
+    re.MULTILINE,
+)
+_RETURN = re.compile(rb"sdy\.return\b(?: (%.*?) : (.*?))?(?= loc\(|$)", re.MULTILINE)
+_INDENTATION = re.compile(rb" *")
+
+
+def in_generic_form(text: bytes) -> bytes:
+    """Returns text in which operations of `sdy` have their generic form, in the lines they had.
+
+    >>> in_generic_form(b'sdy.mesh @m = <["x"=2]>')
+    b'"sdy.mesh"() {sym_name = "m", axes = ["x"], sizes = array<i64: 2>} : () -> ()'
+    """
+    if b"sdy." not in text:
+        return text
+    text = _MESH.sub(_mesh, text)
+    text = _CONSTRAINT.sub(rb'"sdy.\1"(\2) : (\3) -> \3', text)
+    text = _RETURN.sub(_return, text)
+    found = list(_MANUAL.finditer(text))
+    for match in reversed(found):  # what is inner comes first
+        text = _manual(text, match)
+    return text
+
+
+def _mesh(match: re.Match[bytes]) -> bytes:
+    axes = _AXIS.findall(match[2])
+    names = b", ".join(b'"%s"' % name for name, _ in axes)
+    sizes = b", ".join(size for _, size in axes)
+    given = b"sizes = array<i64%s>" % (b": " + sizes if axes else b"")
+    if match[3].strip():  # devices in an order of their own, which only whole programs may have
+        return b'"sdy.mesh"() : () -> ()'
+    name = match[1].strip(b'"')
+    return b'"sdy.mesh"() {sym_name = "%s", axes = [%s], %s} : () -> ()' % (name, names, given)
+
+
+def _return(match: re.Match[bytes]) -> bytes:
+    return b'"sdy.return"(%s) : (%s) -> ()' % (match[1] or b"", match[2] or b"")
+
+
+def _manual(text: bytes, match: re.Match[bytes]) -> bytes:
+    """Returns text in which one computation has its generic form."""
+    begin = text.rfind(b"\n", 0, match.start()) + 1
+    indentation = _INDENTATION.match(text, begin)
+    assert indentation is not None
+    end = text.find(b"\n" + indentation[0] + b"} : ", match.end())
+    if end < 0:
+        return text  # MLIR says what is wrong
+    closing = end + 1 + len(indentation[0])
+    block = b"^bb0(%s):" % match[5] if match[5] else b""
+    names = (b"in_shardings", b"out_shardings", b"manual_axes")
+    entries = zip(names, (match[2], match[3], match[4]), strict=True)
+    said = b", ".join(b'%s = "%s"' % (k, v.replace(b'"', b'\\"')) for k, v in entries)
+    return b"".join(
+        (
+            text[: match.start()],
+            b'"sdy.manual_computation"(%s) ({ %s' % (match[1], block),
+            text[match.end() : closing],
+            b"}) {%s}" % said,
+            text[closing + 1 :],
+        )
+    )
