@@ -1,8 +1,8 @@
 """The pairs of operations that IREE computes wrongly in one dispatch, a row for each pair.
 
 Here: the facts, each with the smallest module that shows it.
-Elsewhere: how a pair is found (`dispatch_searches.py`), and the pass that separates the pairs
-(`separate_dispatches.py`). `docs/passes.md` lists the rows.
+Elsewhere: how a pair is found (`dispatch_searches.py`, `slice_searches.py`), and the pass that
+separates the pairs (`separate_dispatches.py`). `docs/passes.md` lists the rows.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import dataclasses
 from axir.passes.legalize.stages import SPIRV
 
 from . import dispatch_searches as searches
+from . import slice_searches
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,7 +50,7 @@ ROWS = (
     Row(
         "slice-before-scatter",
         at="scatter",
-        find=searches.slices_before_scatters,
+        find=slice_searches.slices_before_scatters,
         fact="IREE fuses an operand that is a slice into the scatter, and keeps it on the stack"
         ' there. More than 32 KB do not compile: "exceeded stack allocation limit". A slice with'
         " other readers is copied first.",
@@ -189,7 +190,7 @@ ROWS = (
     Row(
         "slice-before-update",
         at="dynamic_update_slice",
-        find=searches.slices_before_updates,
+        find=slice_searches.slices_before_updates,
         fact="IREE fuses a slice with the kernel that writes it to a computed position"
         " (`slow_memcpy`), and the kernel works in place. If a slice of an array is written back to"
         " another place of the same array, and moves by less than its extent, the kernel reads"
@@ -207,7 +208,7 @@ ROWS = (
     Row(
         "widening-before-slice",
         at="slice dynamic_slice",
-        find=searches.widening_before_slices,
+        find=slice_searches.widening_before_slices,
         fact="If an elementwise operation has a result with wider elements than its operands, IREE"
         " repeats it in each dispatch that uses the result, even behind a slice. Such a dispatch"
         " has loops over the whole array and over the slice, and is tiled by one of them. Let `y`"
@@ -227,7 +228,7 @@ ROWS = (
     Row(
         "slice-before-gather",
         at="gather reverse",
-        find=searches.slices_before_gathers,
+        find=slice_searches.slices_before_gathers,
         fact="IREE reads a slice in place. If the slice is strided along its innermost dimension, a"
         ' gather from it does not compile: "LLVM Translation failed for operation:'
         ' builtin.unrealized_conversion_cast". A reversal is compiled as a gather. An elementwise'
@@ -243,7 +244,7 @@ ROWS = (
     Row(
         "slice-before-sort",
         at="sort func.call",
-        find=searches.slices_before_sorts,
+        find=slice_searches.slices_before_sorts,
         fact='IREE reads a slice in place, and a sort works in place: it does not compile ("write'
         ' affecting operations on global resources are restricted"). Called functions may hold'
         " sorts. A slice with other readers is copied first.",

@@ -1,26 +1,25 @@
 """The searches of `separate-dispatches`: pairs of operations that one dispatch computes wrongly.
 
-Here: the form of a search and of its results, and one search for each row of the table.
-Elsewhere: the rows, with the fact that each search answers (`dispatch_rows.py`), and the pass,
-which puts the barriers (`separate_dispatches.py`).
+Here: the form of a search and of its results, and the searches for reductions, widened elements and
+pads.
+Elsewhere: the searches for slices (`slice_searches.py`), the rows, with the fact that each search
+answers (`dispatch_rows.py`), and the pass, which puts the barriers (`separate_dispatches.py`).
 """
 
 from __future__ import annotations
 
-import math
+import functools
 from collections.abc import Callable, Collection, Iterator
 from typing import NamedTuple, TypeAlias
 
 from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
-from axir.passes.legalize.fusion import CALL, MOVES, REDUCTIONS, SLICES, VIEWS, WINDOWED, sums_up
+from axir.passes.legalize.fusion import CALL, MOVES, REDUCTIONS, VIEWS, WINDOWED, sums_up
 from axir.passes.legalize.rewriting import (
     ELEMENTWISE,
-    constant_behind,
     defining_operation,
     operations_in_order,
-    stored_alone,
     values_behind,
 )
 
@@ -28,7 +27,7 @@ from .storage import folded_sources
 
 _SEARCHED = 64
 """The number of values after which a search assumes the worst."""
-_WIDEST = 1 << 16
+WIDEST = 1 << 16
 """A width above the width of all elements."""
 
 
@@ -72,15 +71,6 @@ class Operations:
 
 Search: TypeAlias = Callable[[Operations], Iterator[Cut]]
 """Yields the cuts in a module. The pass makes each cut before the search goes on."""
-
-
-def slices_before_scatters(operations: Operations) -> Iterator[Cut]:
-    """Yields the slices that a scatter updates."""
-    for scatter in operations.of(("stablehlo.scatter",)):
-        for place in range((len(scatter.operands) - 1) // 2):
-            maker = defining_operation(scatter.operands[place])
-            if maker is not None and maker.name == "stablehlo.slice":
-                yield Cut(scatter.operands[place], scatter, place, stored_alone)
 
 
 def positions_beside_reductions(operations: Operations) -> Iterator[Cut]:
@@ -210,7 +200,7 @@ def widening_before_reductions(operations: Operations) -> Iterator[Cut]:
     for operation in elementwise:
         leading = min((read.get(x, _read(x)) for x in operation.operands), default=_NOTHING)
         for result in operation.results:
-            is_wider = leading != _NOTHING and leading[1] < _real_bits(result) < _WIDEST
+            is_wider = leading != _NOTHING and leading[1] < _real_bits(result) < WIDEST
             if is_wider and result in reduced and _is_shared(result):
                 read[result] = _read(result)
                 yield Cut(result)
@@ -230,8 +220,11 @@ def _equal_conversions(operations: Operations) -> Iterator[Cut]:
         result = operation.results[0]
         first = made.setdefault((operation.operands[0], result.type), operation)
         if first != operation and first.block == operation.block:
-            earlier = first.results[0]
-            yield Cut(result, keep=lambda _, earlier=earlier: earlier)
+            yield Cut(result, keep=functools.partial(_instead, first.results[0]))
+
+
+def _instead(other: ir.Value, _: ir.Value) -> ir.Value:
+    return other
 
 
 def _read(value: ir.Value) -> _Read:
@@ -298,170 +291,7 @@ def _is_padded(value: ir.Value) -> bool:
     return any(operation.name == "stablehlo.pad" for _, operation in behind)
 
 
-def slices_before_updates(operations: Operations) -> Iterator[Cut]:
-    """Yields updates that are slices of the updated array, or of an array with its storage."""
-    for operation in operations.of(("stablehlo.dynamic_update_slice",)):
-        array, update = operation.operands[0], operation.operands[1]
-        if not _sliced_arrays(update).isdisjoint(_closure(array)):
-            yield Cut(update, operation, 1)
-
-
-def _sliced_arrays(value: ir.Value) -> set[ir.Value]:
-    """Returns the arrays that a value is a slice of, through views and other slices."""
-    views = VIEWS - {"stablehlo.broadcast_in_dim"} | {"stablehlo.convert", "stablehlo.reverse"}
-    pending, found = [value], set[ir.Value]()
-    while pending:
-        for viewed in _closure(pending.pop(), views):
-            maker = defining_operation(viewed)
-            if maker is not None and maker.name in SLICES and maker.operands[0] not in found:
-                found |= _closure(maker.operands[0])
-                pending.append(maker.operands[0])
-    return found
-
-
-def _closure(value: ir.Value, views: frozenset[str] = frozenset()) -> set[ir.Value]:
-    """Returns a value and the values that it may be a view of; `views` are always followed."""
-    pending, found = [value], set[ir.Value]()
-    while pending:
-        value = pending.pop()
-        if value not in found:
-            found.add(value)
-            pending += folded_sources(value)
-            maker = defining_operation(value)
-            if maker is not None and maker.name in views:
-                pending.append(maker.operands[0])
-    return found
-
-
-def widening_before_slices(operations: Operations) -> Iterator[Cut]:
-    """Yields sliced or reshaped and sliced arrays that are computed from narrower elements.
-
-    Scalars and constants do not count.
-    """
-    narrowest: dict[ir.Value, int] = {}
-    for operation in operations.of(ELEMENTWISE | SLICES):
-        read = operation.operands
-        if operation.name in SLICES:
-            array = _before_reshapes(read[0])
-            if narrowest.get(array, _WIDEST) < _bits(array):
-                yield Cut(array)
-                del narrowest[array]
-                array = _before_reshapes(operation.operands[0])
-                narrowest[array] = _WIDEST
-            read = [array]
-        least = min((narrowest.get(x, _bits_read(x)) for x in read), default=_WIDEST)
-        narrowest.update((result, least) for result in operation.results)
-
-
-def _before_reshapes(array: ir.Value) -> ir.Value:
-    """Returns the array that reshapes turned into this one, or this one."""
-    while (maker := defining_operation(array)) is not None and maker.name == "stablehlo.reshape":
-        array = maker.operands[0]
-    return array
-
-
-def _bits_read(array: ir.Value) -> int:
-    """Returns the width of an input array's elements; scalars and constants count as the widest."""
-    if math.prod(hlo.shape_of(array)) == 1 or constant_behind(array) is not None:
-        return _WIDEST
-    return _bits(array)
-
-
-def slices_before_gathers(operations: Operations) -> Iterator[Cut]:
-    """Yields operands of gathers and reversals that are views of strided slices.
-
-    Also yields operands that elementwise operations compute from strided slices of narrower
-    numbers. The indices of a gather are such operands, too. The stride is the last dimension's;
-    dimensions of extent 1 do not count.
-    """
-    known: dict[int, set[ir.Value]] = {}
-    for reader in operations.of(("stablehlo.gather", "stablehlo.reverse")):
-        for place, operand in enumerate(reader.operands):
-            if _is_slice(operand, 2) or _widens_steps(operand, known):
-                yield Cut(operand, reader, place)
-
-
-def slices_before_sorts(operations: Operations) -> Iterator[Cut]:
-    """Yields operands of sorts and calls that are views of slices.
-
-    Calls count because IREE inlines the called functions. Slices of the whole array do not count,
-    because they fold to their operand: a barrier there undoes `protect-inputs`.
-    """
-    for reader in operations.of(("stablehlo.sort", CALL)):
-        for place, operand in enumerate(reader.operands):
-            if _is_slice(operand, 1):
-                yield Cut(operand, reader, place, stored_alone)
-
-
-_SLICED_VIEWS = (VIEWS - {"stablehlo.broadcast_in_dim"}) | SLICES | {
-    "stablehlo.convert",
-    "stablehlo.bitcast_convert",
-}  # fmt: skip
-
-
-def _is_slice(value: ir.Value, least_stride: int) -> bool:
-    """Tells whether a value is a view of a slice with at least this innermost stride."""
-    while (maker := defining_operation(value)) is not None:
-        if maker.name not in _SLICED_VIEWS:
-            return False
-        if _takes_part(maker) and _innermost_stride(maker) >= least_stride:
-            return True
-        value = maker.operands[0]
-    return False
-
-
-def _widens_steps(value: ir.Value, known: dict[int, set[ir.Value]]) -> bool:
-    """Tells whether a value is computed element by element from a strided slice of narrower type.
-
-    Args:
-        value: The value.
-        known: Values that are not so computed, by the width of the reader's numbers; more are
-            added.
-    """
-    bits = _bits(value)
-    plain = known.setdefault(bits, set())
-    pending, seen = [value], set[ir.Value]()
-    while pending:
-        value = pending.pop()
-        maker = defining_operation(value)
-        if value in seen or value in plain or maker is None:
-            continue
-        seen.add(value)
-        if not _is_by_element(maker):
-            continue
-        has_gaps = _takes_part(maker) and _innermost_stride(maker) > 1
-        if has_gaps and _bits(value) < bits:
-            return True
-        pending += [maker.operands[0]] if maker.name in SLICES else maker.operands
-    plain |= seen
-    return False
-
-
-def _is_by_element(operation: ir.Operation) -> bool:
-    """Tells whether each element of a result is computed from one element of each operand."""
-    if operation.name == "stablehlo.reduce":  # by no dimension, or one of extent 1
-        sizes = [math.prod(hlo.shape_of(operation.operands[0]))]
-        return sizes == [math.prod(hlo.shape_of(x)) for x in operation.results]
-    return operation.name in _SLICED_VIEWS or operation.name in ELEMENTWISE
-
-
-def _takes_part(operation: ir.Operation) -> bool:
-    return operation.name in SLICES and operation.results[0].type != operation.operands[0].type
-
-
-def _innermost_stride(operation: ir.Operation) -> int:
-    """Returns the distance in memory of neighbours along a slice's last dimension of several."""
-    shape = hlo.shape_of(operation.operands[0])
-    extents = hlo.shape_of(operation.results[0])
-    long = [axis for axis, extent in enumerate(extents) if extent > 1]
-    if not long:
-        return 1
-    has_steps = "strides" in operation.attributes
-    step = list(operation.attributes["strides"])[long[-1]] if has_steps else 1
-    return step * math.prod(shape[long[-1] + 1 :])
-
-
-def _bits(value: ir.Value) -> int:
+def element_bits(value: ir.Value) -> int:
     """Returns the width of an array's elements."""
     kind = hlo.element_type_of(value)
     return 2 * kind.element_type.width if isinstance(kind, ir.ComplexType) else kind.width
@@ -469,4 +299,4 @@ def _bits(value: ir.Value) -> int:
 
 def _real_bits(value: ir.Value) -> int:
     """Returns the width of elements; complex ones, which IREE ignores, count as the widest."""
-    return _WIDEST if hlo.is_complex(value) else _bits(value)
+    return WIDEST if hlo.is_complex(value) else element_bits(value)

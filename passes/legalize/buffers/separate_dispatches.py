@@ -1,10 +1,10 @@
 """`separate-dispatches`: IREE does not fuse pairs of operations that it then computes wrongly.
 
 Here: the pass, which puts the barriers.
-Elsewhere: the pairs, with IREE's error and a smallest module for each (`dispatch_rows.py`), and how
-they are found (`dispatch_searches.py`). Barriers that bound the size of a dispatch are separate
-passes (`limit_fusion.py`, `limit_scalar_fusion.py`), and so are those between views
-(`separate_views.py`), because `protect-inputs` must see them.
+Elsewhere: the pairs, with IREE's error and a smallest module for each (`dispatch_rows.py`), and the
+searches for pairs (`dispatch_searches.py`, `slice_searches.py`). Barriers that bound the size of a
+dispatch (`limit_fusion.py`, `limit_scalar_fusion.py`) and barriers between views
+(`separate_views.py`) come earlier in the order, before `protect-inputs`.
 """
 
 from __future__ import annotations
