@@ -32,12 +32,12 @@ class CompositePrimitive(Primitive):
         super().__init__(name, multiple_results)
         self._function = function
 
-    def bind(self, *operands: UserObject, **params: Param) -> Results:
+    def bind(self, *operands: object, **params: object) -> Results:
         """Applies the function."""
         return self._function(*operands, **params)
 
 
-def _ordered(x: UserObject) -> Value:
+def _ordered(x: object) -> Value:
     """Returns integers that are ordered as numbers are: -nan < -inf < -0 < 0 < inf < nan.
 
     The bits of negative floats, but for the sign, are turned over (IEEE 754-2019, 5.10).
@@ -55,20 +55,18 @@ def _approx_top_k(operand: UserObject, *, is_max_k: bool, **params: Param) -> li
     return [*(lax.approx_max_k if is_max_k else lax.approx_min_k)(operand, **params)]
 
 
-def _device_put(
-    *operands: UserObject, devices: Sequence[UserObject], **_: Param
-) -> list[UserObject]:
+def _device_put(*operands: object, devices: Sequence[object], **_: object) -> list[object]:
     return [device_put(x, device) for x, device in zip(operands, devices, strict=True)]
 
 
-def _random_gamma(key: UserObject, a: UserObject, *, log_space: bool) -> Value:
+def _random_gamma(key: object, a: object, *, log_space: bool) -> Value:
     a = as_value(a)
     return (loggamma if log_space else gamma)(key, a, dtype=a.dtype)
 
 
 def _scatter_sub(
     operand: UserObject, indices: UserObject, updates: UserObject, *,
-    update_jaxpr: UserObject = None, update_consts: UserObject = (), **params: Param,
+    update_jaxpr: object = None, update_consts: object = (), **params: Param,
 ) -> Value:  # fmt: skip
     return lax.scatter_sub(operand, indices, updates, **params)
 

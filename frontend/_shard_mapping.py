@@ -26,7 +26,7 @@ from axir._devices.meshes import AbstractMesh, Mesh, context
 from axir._devices.partitions import NamedSharding, PartitionSpec
 from axir._transforms.caches import cleared_with_caches
 from axir._trees import tree
-from axir.dialect.core.annotations import Options, PyTree, UserFunction, UserObject
+from axir.dialect.core.annotations import Tree, UserFunction, UserObject
 from axir.dialect.core.errors import AxirError, ParameterError
 from axir.dialect.core.state import state, with_axes
 from axir.dialect.ops.collectives.axis_reductions import pvary
@@ -49,11 +49,11 @@ class ReplicationError(AxirError, ValueError):
 
 
 def shard_map(
-    f: UserFunction | None = None,
+    f: Callable[..., object] | None = None,
     /,
     *,
-    out_specs: PyTree,
-    in_specs: PyTree = None,
+    out_specs: Tree,
+    in_specs: Tree = None,
     mesh: Mesh | AbstractMesh | None = None,
     axis_names: Set[Hashable] = frozenset(),
     check_vma: bool = True,
@@ -104,7 +104,7 @@ def shard_map(
     def given(args: UserObject) -> list[PartitionSpec]:
         return _specs(_inferred(args) if in_specs is None else in_specs, args, "in_specs")
 
-    def returned(results: UserObject) -> list[PartitionSpec]:
+    def returned(results: object) -> list[PartitionSpec]:
         return _specs(out_specs, results, "out_specs")
 
     return _mapped(f, mesh, axis_names, given, returned, check_vma)
@@ -114,18 +114,18 @@ SpecsOf: TypeAlias = Callable[[UserObject], list[PartitionSpec]]
 
 
 def _mapped(
-    function: UserFunction,
+    function: Callable[..., object],
     mesh: Mesh | AbstractMesh | None,
     axis_names: Set[Hashable],
     given: SpecsOf,
     returned: SpecsOf,
     check_vma: bool,
-) -> UserFunction:
+) -> Callable[..., object]:
     """Returns the mapped function; `given` and `returned` tell how leaves are cut."""
 
     @wraps(function)
     @boundary
-    def mapped(*args: Options) -> UserObject:
+    def mapped(*args: object) -> UserObject:
         chosen = _mesh(mesh)
         axes = mesh_axes(chosen)
         auto = tuple(n for n in chosen.axis_names if axis_names and n not in axis_names)
@@ -163,11 +163,11 @@ def _mapped(
 
 
 def smap(
-    f: UserFunction | None = None,
+    f: Callable[..., object] | None = None,
     /,
     *,
-    in_axes: UserObject = None,
-    out_axes: UserObject,
+    in_axes: object = None,
+    out_axes: object,
     axis_name: Hashable,
 ) -> UserFunction:
     """Returns a function of arrays, given one of their parts along one axis of the mesh in use.
@@ -199,7 +199,7 @@ def smap(
             "Nest smap for several axes, or use shard_map.",
         )
 
-    def specs(axes: UserObject, what: str) -> SpecsOf:
+    def specs(axes: object, what: str) -> SpecsOf:
         _check_axes(axes, what)
         return lambda values: _specs_of_axes(axes, values, axis_name, what)
 
@@ -207,7 +207,7 @@ def smap(
     return _mapped(f, None, frozenset({axis_name}), given, returned, True)
 
 
-def _check_axes(axes: UserObject, what: str) -> None:
+def _check_axes(axes: object, what: str) -> None:
     wrong = [axis for axis in tree.leaves(axes) if type(axis) is not int]
     if wrong or (what == "in_axes" and not isinstance(axes, (int, tuple, type(None)))):
         raise ParameterError(
@@ -216,9 +216,7 @@ def _check_axes(axes: UserObject, what: str) -> None:
         )
 
 
-def _specs_of_axes(
-    axes: UserObject, values: PyTree, name: Hashable, what: str
-) -> list[PartitionSpec]:
+def _specs_of_axes(axes: object, values: Tree, name: Hashable, what: str) -> list[PartitionSpec]:
     """Returns how each leaf is cut that has the axis of a tree of axes, or is not."""
     found = tree.broadcast_prefix(axes, values, f"smap: {what}")
     specs = []
@@ -297,15 +295,15 @@ def _mesh(mesh: Mesh | AbstractMesh | None) -> Mesh | AbstractMesh:
     return chosen
 
 
-def _inferred(args: tuple[UserObject, ...]) -> PyTree:
-    def spec(x: UserObject) -> PartitionSpec:
+def _inferred(args: tuple[object, ...]) -> Tree:
+    def spec(x: object) -> PartitionSpec:
         place = getattr(x, "sharding", None)
         return place.spec if isinstance(place, NamedSharding) else PartitionSpec()
 
     return tree.map(spec, args)
 
 
-def _specs(specs: PyTree, arguments: PyTree, name: str) -> list[PartitionSpec]:
+def _specs(specs: Tree, arguments: Tree, name: str) -> list[PartitionSpec]:
     found = tree.broadcast_prefix(specs, arguments, name)
     for spec in found:
         if not isinstance(spec, PartitionSpec):

@@ -19,7 +19,7 @@ from axir.dialect.program.primitive import Primitive as _Primitive
 class _AllPrimitives(type):
     """Makes every axir primitive an instance; only users' primitives have this class."""
 
-    def __instancecheck__(cls, instance: UserObject) -> bool:
+    def __instancecheck__(cls, instance: object) -> bool:
         if cls is Primitive:
             return isinstance(instance, _Primitive)
         return super().__instancecheck__(instance)
@@ -73,7 +73,7 @@ class Primitive(_Primitive, metaclass=_AllPrimitives):
         self.def_abstract_eval(infer)
         return rule
 
-    def _missing_implementation(self, *operands: UserObject, **params: Param) -> UserObject:
+    def _missing_implementation(self, *operands: object, **params: object) -> object:
         raise MissingRuleError(
             f"Evaluation rule for '{self.name}' not implemented",
             f"Define it with {self.name}.def_impl(rule).",
@@ -90,9 +90,9 @@ def new_jaxpr_eqn(
     outvars: Sequence[Var],
     primitive: _Primitive,
     params: Params,
-    effects: UserObject,
-    source_info: UserObject = None,
-    ctx: UserObject = None,
+    effects: object,
+    source_info: object = None,
+    ctx: object = None,
 ) -> MadeEquation:
     """Returns an equation `outvars = primitive[params](invars)`, to stand in a `Jaxpr`.
 

@@ -40,7 +40,7 @@ def __dir__() -> list[str]:
     return __all__
 
 
-def checkpoint_name(x: UserObject, name: str) -> UserObject:
+def checkpoint_name(x: object, name: str) -> UserObject:
     """Returns an array or a tree of arrays, named for checkpoint policies.
 
     Args:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from axir._arguments.arguments import type_of
 from axir._trees import tree
-from axir.dialect.core.annotations import Options, PyTree, UserFunction, UserObject
+from axir.dialect.core.annotations import Options, Tree, UserFunction, UserObject
 from axir.dialect.core.errors import StaticArgumentError, TreeError
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.function_tracing import function_name
@@ -57,13 +57,13 @@ class DebugInfo:
 
 def debug_info(
     traced_for: str,
-    fun: UserFunction,
-    args: Sequence[UserObject],
+    fun: Callable[..., object],
+    args: Sequence[object],
     kwargs: dict[str, Options],
     *,
     static_argnums: Sequence[int] = (),
     static_argnames: Sequence[str] = (),
-    result_paths_thunk: UserObject = None,
+    result_paths_thunk: object = None,
     sourceinfo: str | None = None,
     signature: inspect.Signature | None = None,
 ) -> DebugInfo:
@@ -113,7 +113,7 @@ def flatten_fun(
 
 @transformation_with_aux2
 def flatten_fun_nokwargs(
-    f: UserFunction, store: Store[tree.TreeDef], in_tree: tree.TreeDef, *leaves: UserObject
+    f: Callable[..., object], store: Store[tree.TreeDef], in_tree: tree.TreeDef, *leaves: object
 ) -> list[UserObject]:
     """Makes a function one of the leaves of its arguments; see `flatten_fun`."""
     flat, structure = tree.flatten(f(*in_tree.unflatten(leaves)))
@@ -123,12 +123,12 @@ def flatten_fun_nokwargs(
 
 @transformation2
 def _with_static(
-    f: UserFunction,
+    f: Callable[..., object],
     moving: tuple[int, ...],
-    static: tuple[tuple[int, UserObject], ...],
-    *args: UserObject,
-    **kwargs: Options,
-) -> UserObject:
+    static: tuple[tuple[int, object], ...],
+    *args: object,
+    **kwargs: object,
+) -> object:
     full: list[UserObject] = [None] * (len(moving) + len(static))
     for number, value in (*zip(moving, args, strict=True), *static):
         full[number] = value
@@ -138,7 +138,7 @@ def _with_static(
 def argnums_partial(
     f: WrappedFun,
     dyn_argnums: int | Sequence[int],
-    args: Sequence[UserObject],
+    args: Sequence[object],
     require_static_args_hashable: bool = True,
 ) -> tuple[WrappedFun, tuple[UserObject, ...]]:
     """Fixes all arguments but some.
@@ -216,7 +216,7 @@ def rebase_donate_argnums(
 def flatten_axes(
     name: str,
     treedef: tree.TreeDef,
-    axis_tree: PyTree,
+    axis_tree: Tree,
     *,
     kws: bool = False,
     tupled_args: bool = False,
@@ -250,7 +250,7 @@ def flatten_axes(
         ) from None
 
 
-def safe_map(f: Callable[..., UserObject], *sequences: Sequence[UserObject]) -> list[UserObject]:
+def safe_map(f: Callable[..., object], *sequences: Sequence[object]) -> list[UserObject]:
     """Returns the results of a function on the items of sequences of one length, as a list.
 
     Raises:
@@ -262,7 +262,7 @@ def safe_map(f: Callable[..., UserObject], *sequences: Sequence[UserObject]) -> 
     return [f(*items) for items in zip(*sequences, strict=True)]
 
 
-def shaped_abstractify(x: UserObject) -> ShapedArray:
+def shaped_abstractify(x: object) -> ShapedArray:
     """Returns the type of an array or scalar.
 
     >>> shaped_abstractify(2.0)

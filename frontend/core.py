@@ -92,7 +92,7 @@ unit = unitvar = None
 eval_context = ensure_compile_time_eval
 
 
-def is_concrete(x: UserObject) -> bool:
+def is_concrete(x: object) -> bool:
     """Tells whether the elements of a value are known.
 
     >>> is_concrete(1.0)
@@ -107,12 +107,12 @@ def is_concrete(x: UserObject) -> bool:
     return True
 
 
-def is_constant_dim(d: UserObject) -> bool:
+def is_constant_dim(d: object) -> bool:
     """Tells whether an extent is a number, as all are here: there are no symbolic ones."""
     return isinstance(d, (int, np.integer))
 
 
-def is_constant_shape(s: Sequence[UserObject]) -> bool:
+def is_constant_shape(s: Sequence[object]) -> bool:
     """Tells whether all extents are numbers; see `is_constant_dim`."""
     return all(map(is_constant_dim, s))
 

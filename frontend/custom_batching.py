@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from axir._arguments.arguments import FlatFunction, to_values, trace_abstract
 from axir._arguments.tracebacks import boundary
 from axir._trees import tree
 from axir.custom_derivatives._calls import flatten_result, forwarded, leaked_in_rule, positional
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import Options, PyTree, Returning, UserFunction, UserObject
+from axir.dialect.core.annotations import PyTree, Returning, Tree, UserFunction, UserObject
 from axir.dialect.core.errors import CustomRuleError, UndefinedRuleError, UnexpectedTracerError
 from axir.dialect.core.state import state, user_code
 from axir.dialect.core.types import ShapedArray
@@ -76,7 +76,7 @@ class custom_vmap:
     def __repr__(self) -> str:
         return f"<axir.custom_batching.custom_vmap of {self.fun!r}>"
 
-    def __get__(self, instance: UserObject, owner: UserObject = None) -> UserObject:
+    def __get__(self, instance: object, owner: object = None) -> UserObject:
         return self if instance is None else functools.partial(self, instance)
 
     def __getattr__(self, name: str) -> UserObject:
@@ -97,7 +97,7 @@ class custom_vmap:
         return vmap_rule
 
     @boundary
-    def __call__(self, *args: Options, **kwargs: Options) -> UserObject:
+    def __call__(self, *args: object, **kwargs: object) -> UserObject:
         """Calls the function; its rule waits for vectorization."""
         if self.vmap_rule is None:
             name = function_name(self.fun)
@@ -132,7 +132,7 @@ class _Rule:
 
     @boundary
     def __call__(
-        self, size: int, flags: Sequence[bool], values: Sequence[UserObject]
+        self, size: int, flags: Sequence[bool], values: Sequence[object]
     ) -> tuple[list[UserObject], list[bool]]:
         in_batched: UserObject = self.in_tree.unflatten(list(flags))
         arguments: UserObject = self.in_tree.unflatten(list(values))
@@ -146,7 +146,7 @@ class _Rule:
             except UnexpectedTracerError as error:
                 raise leaked_in_rule("custom_vmap", self.name, error) from error
 
-    def _checked(self, size: int, result: PyTree) -> tuple[list[UserObject], list[bool]]:
+    def _checked(self, size: int, result: Tree) -> tuple[list[object], list[bool]]:
         if not isinstance(result, (tuple, list)) or len(result) != 2:
             raise CustomRuleError(
                 f"Custom vmap rule {self.name} for function {self.function_name} must produce a "
@@ -174,7 +174,7 @@ class _Rule:
 
     def _output(
         self, size: int, out: UserObject, is_batched: bool, expected: ShapedArray
-    ) -> UserObject:
+    ) -> object:
         shape = (size, *expected.shape) if is_batched else expected.shape
         found = out.type
         if found.weak_type and found.dtype != expected.dtype:
@@ -193,7 +193,7 @@ class _Rule:
         return out
 
 
-def sequential_vmap(f: UserFunction) -> custom_vmap:
+def sequential_vmap(f: Callable[..., object]) -> custom_vmap:
     """Returns a function that `vmap` calls for one element after the other, in a loop.
 
     Args:
@@ -211,12 +211,12 @@ def sequential_vmap(f: UserFunction) -> custom_vmap:
 
     @custom.def_vmap
     def rule(
-        axis_size: int, in_batched: list[UserObject], *args: Options
+        axis_size: int, in_batched: list[object], *args: object
     ) -> tuple[UserObject, UserObject]:
         leaves, structure = tree.flatten(args)
         flags = tree.leaves(in_batched)
 
-        def element(moving: list[UserObject]) -> UserObject:
+        def element(moving: list[object]) -> UserObject:
             remaining = iter(moving)
             full = [next(remaining) if m else x for x, m in zip(leaves, flags, strict=True)]
             return custom(*structure.unflatten(full))

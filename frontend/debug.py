@@ -23,7 +23,7 @@ from axir._devices.partitions import NamedSharding, PartitionSpec
 from axir._devices.sharding import Sharding, SingleDeviceSharding
 from axir._transforms.callbacks import callback_name, words_of_keys
 from axir._trees import tree
-from axir.dialect.core.annotations import Options, PyTree, UserFunction, UserObject
+from axir.dialect.core.annotations import Options, PyTree, Tree, UserObject
 from axir.dialect.core.array import Array, ConcreteArray, as_array
 from axir.dialect.core.context import user_frame
 from axir.dialect.core.errors import AxirError, NonArrayArgumentError, ParameterError
@@ -71,10 +71,10 @@ class MissingFormatArgumentError(AxirError, KeyError, IndexError):
 
 def callback(
     callback: Callable[..., None] | None = None,
-    *args: Options,
+    *args: object,
     ordered: bool = False,
     partitioned: bool = False,
-    **kwargs: Options,
+    **kwargs: object,
 ) -> Callable[..., None] | None:
     """Calls a Python function for its effect, also from compiled code, and ignores its result.
 
@@ -102,7 +102,7 @@ def callback(
     return None
 
 
-def _refuse_early_arguments(form: str, args: Sequence[UserObject], kwargs: Mapping) -> None:
+def _refuse_early_arguments(form: str, args: Sequence[object], kwargs: Mapping) -> None:
     if args or kwargs:
         raise ParameterError(
             f"debug.{form.partition('(')[0]}: arguments {args or dict(kwargs)} without what takes "
@@ -112,7 +112,7 @@ def _refuse_early_arguments(form: str, args: Sequence[UserObject], kwargs: Mappi
 
 
 def _callback(
-    ordered: bool, callback: Callable[..., None], /, *args: Options, **kwargs: Options
+    ordered: bool, callback: Callable[..., None], /, *args: object, **kwargs: object
 ) -> None:
     if not callable(callback):
         raise NonArrayArgumentError(
@@ -124,10 +124,10 @@ def _callback(
 
 
 def _bind(
-    function: UserFunction,
+    function: Callable[..., object],
     name: str,
-    args: tuple[UserObject, ...],
-    kwargs: dict[str, Options],
+    args: tuple[object, ...],
+    kwargs: dict[str, object],
     ordered: bool,
 ) -> None:
     leaves, in_tree = tree.flatten((args, kwargs))
@@ -145,7 +145,7 @@ def _bind(
     )
 
 
-def _value(leaf: UserObject) -> UserObject:
+def _value(leaf: object) -> UserObject:
     """Returns a leaf as a value, or None for a leaf that is no array."""
     if type(leaf) is ConcreteArray or type(leaf) is Tracer:
         return leaf
@@ -156,7 +156,10 @@ def _value(leaf: UserObject) -> UserObject:
 
 
 def _call(
-    function: UserFunction, in_tree: tree.TreeDef, fixed: Mapping[int, UserObject], *arrays: Array
+    function: Callable[..., object],
+    in_tree: tree.TreeDef,
+    fixed: Mapping[int, object],
+    *arrays: Array,
 ) -> Sequence[UserObject]:
     remaining = iter(arrays)
     leaves = [fixed[n] if n in fixed else next(remaining) for n in range(in_tree.num_leaves)]
@@ -168,11 +171,11 @@ def _call(
 
 def print(
     fmt: str | None = None,
-    *args: Options,
+    *args: object,
     ordered: bool = False,
     partitioned: bool = False,
     skip_format_check: bool = False,
-    **kwargs: Options,
+    **kwargs: object,
 ) -> Callable[..., None] | None:
     """Prints values of a running program: `print(fmt.format(*args, **kwargs))`.
 
@@ -207,7 +210,7 @@ def print(
 
 
 def _print_formatted(
-    ordered: bool, skip_format_check: bool, fmt: str, /, *args: Options, **kwargs: Options
+    ordered: bool, skip_format_check: bool, fmt: str, /, *args: object, **kwargs: object
 ) -> None:
     _check_format("print", fmt, args, kwargs, skip_format_check)
     _bind(functools.partial(_print, fmt), f"debug.print({fmt!r})", args, kwargs, ordered)
@@ -215,11 +218,11 @@ def _print_formatted(
 
 def log(
     fmt: str,
-    *args: Options,
+    *args: object,
     ordered: bool = False,
     partitioned: bool = False,
     skip_format_check: bool = False,
-    **kwargs: Options,
+    **kwargs: object,
 ) -> None:
     """Logs values of a running program: as `print`, to the logger `axir.debug`, of level INFO.
 
@@ -241,8 +244,8 @@ def log(
 def _check_format(
     name: str,
     fmt: str,
-    args: Sequence[UserObject],
-    kwargs: Mapping[str, Options],
+    args: Sequence[object],
+    kwargs: Mapping[str, object],
     may_not_fit: bool,
 ) -> None:
     if not isinstance(fmt, str):
@@ -274,8 +277,8 @@ def _missing_argument(
     name: str,
     fmt: str,
     error: IndexError | KeyError,
-    args: Sequence[UserObject],
-    kwargs: Mapping[str, Options],
+    args: Sequence[object],
+    kwargs: Mapping[str, object],
 ) -> MissingFormatArgumentError:
     names = ", ".join(map(repr, kwargs)) or "none"
     missing = f"no argument named {error.args[0]!r} was passed"
@@ -290,11 +293,11 @@ def _missing_argument(
     )
 
 
-def _log(fmt: str, *args: Options, **kwargs: Options) -> None:
+def _log(fmt: str, *args: object, **kwargs: object) -> None:
     _logger.info(fmt.format(*args, **kwargs))
 
 
-def _print(fmt: str, *args: Options, **kwargs: Options) -> None:
+def _print(fmt: str, *args: object, **kwargs: object) -> None:
     builtins.print(fmt.format(*args, **kwargs))
 
 
@@ -308,21 +311,21 @@ class _FormatChecker(string.Formatter):
     unused: Sequence[str] = ()
 
     def get_field(
-        self, field_name: str, args: Sequence[UserObject], kwargs: Mapping[str, Options]
-    ) -> UserObject:
+        self, field_name: str, args: Sequence[object], kwargs: Mapping[str, object]
+    ) -> object:
         # Indices and attributes of the argument wait for its value.
         first = field_name.partition(".")[0].partition("[")[0]
         key = int(first) if first.isdecimal() else first
         return self.get_value(key, args, kwargs), key
 
-    def convert_field(self, value: UserObject, conversion: UserObject) -> UserObject:
+    def convert_field(self, value: object, conversion: object) -> object:
         return value
 
-    def format_field(self, value: UserObject, format_spec: str) -> str:
+    def format_field(self, value: object, format_spec: str) -> str:
         return ""
 
     def check_unused_args(
-        self, used_args: set[int | str], args: Sequence[UserObject], kwargs: Mapping[str, Options]
+        self, used_args: set[int | str], args: Sequence[object], kwargs: Mapping[str, object]
     ) -> None:
         self.unused = [repr(n) for n in [*range(len(args)), *kwargs] if n not in used_args]
 
@@ -336,9 +339,9 @@ def breakpoint(
     filter_frames: bool = True,
     num_frames: int | None = None,
     ordered: bool = False,
-    token: PyTree = None,
-    stdin: UserObject = None,
-    stdout: UserObject = None,
+    token: Tree = None,
+    stdin: object = None,
+    stdout: object = None,
 ) -> PyTree:
     r"""Stops a running program in `pdb`, with the variables of the line that calls this.
 
@@ -382,11 +385,11 @@ def breakpoint(
 
 def _stop(
     code: CodeType,
-    namespace: dict[str, Options],
-    fixed: dict[str, Options],
+    namespace: dict[str, object],
+    fixed: dict[str, object],
     stdin: UserObject,
     stdout: UserObject,
-    moving: dict[str, Options],
+    moving: dict[str, object],
 ) -> None:
     # Its handler of Ctrl-C would stay, and end the program some other way after the debugger.
     debugger = _Debugger(stdin=stdin, stdout=stdout, nosigint=True)
@@ -410,7 +413,7 @@ class _Debugger(pdb.Pdb):
 # Where arrays lie ---------------------------------------------------------------------------------
 
 
-def inspect_array_sharding(value: UserObject, *, callback: Callable[[Sharding], None]) -> None:
+def inspect_array_sharding(value: object, *, callback: Callable[[Sharding], None]) -> None:
     """Calls a function with the sharding of an array, also of one within a compiled function.
 
     The sharding of a value in a program is known when the program is partitioned: the function is
@@ -458,7 +461,7 @@ def visualize_sharding(
     scale: float = 1.0,
     min_width: int = 9,
     max_width: int = 80,
-    color_map: UserObject = None,
+    color_map: object = None,
 ) -> None:
     """Prints a box for each part of an array, with the devices that hold it.
 

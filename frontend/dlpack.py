@@ -14,8 +14,6 @@ from axir import numpy as jnp
 from axir.dialect.core.annotations import (
     DTypeLike,
     Foreign,
-    Options,
-    UserObject,
 )
 from axir.dialect.core.array import Array, ArrayLike, as_array
 
@@ -32,16 +30,14 @@ class _Capsule:
     def __init__(self, capsule: Foreign):
         self._capsule = capsule
 
-    def __dlpack__(self, **_: Options) -> Foreign:
+    def __dlpack__(self, **_: object) -> Foreign:
         return self._capsule
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return 1, 0  # kDLCPU of dlpack.h
 
 
-def from_dlpack(
-    external_array: Foreign, device: UserObject = None, copy: bool | None = None
-) -> Array:
+def from_dlpack(external_array: Foreign, device: object = None, copy: bool | None = None) -> Array:
     """Returns an array of another library's memory.
 
     Args:

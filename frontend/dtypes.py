@@ -12,7 +12,7 @@ import numpy as np
 
 from axir._arguments.arguments import type_of
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import DTypeLike, Options, UserObject
+from axir.dialect.core.annotations import DTypeLike, UserObject
 from axir.dialect.core.dtypes import as_dtype, float0, is_complex, is_float, promote
 from axir.dialect.core.errors import DTypeError as TypePromotionError
 from axir.dialect.core.errors import ParameterError
@@ -66,7 +66,7 @@ def canonicalize_dtype(dtype: DTypeLike, allow_extended_dtype: bool = False) -> 
     return found
 
 
-def issubdtype(a: UserObject, b: UserObject) -> bool:
+def issubdtype(a: object, b: object) -> bool:
     """Tells whether a dtype belongs to a category, or is a given dtype.
 
     Args:
@@ -96,7 +96,7 @@ def itemsize_bits(dtype: DTypeLike) -> int:
     return found.itemsize * 8
 
 
-def result_type(*args: Options, return_weak_type_flag: bool = False) -> UserObject:
+def result_type(*args: object, return_weak_type_flag: bool = False) -> UserObject:
     """Returns the dtype that arrays, scalars and dtypes promote to.
 
     Args:
@@ -116,7 +116,7 @@ def result_type(*args: Options, return_weak_type_flag: bool = False) -> UserObje
     return found, promote([_pair(arg) for arg in args])[1]
 
 
-def scalar_type_of(x: UserObject) -> type:
+def scalar_type_of(x: object) -> type:
     """Returns the Python scalar type of the kind of a value's dtype.
 
     >>> import axir.numpy as jnp

@@ -28,7 +28,7 @@ from axir._trees.serialized import (
     register_namedtuple_serialization,
     register_pytree_node_serialization,
 )
-from axir.dialect.core.annotations import Extent, Options, PyTree, UserFunction, UserObject
+from axir.dialect.core.annotations import Extent, Options, PyTree, Tree, UserObject
 from axir.dialect.core.errors import ParameterError
 from axir.dialect.core.symbolic_dims import SymbolicDim, is_symbolic_dim, symbolic_dim_bounds
 from axir.dialect.core.symbolic_texts import SymbolicScope
@@ -63,7 +63,7 @@ def __dir__() -> list[str]:
 
 
 def export(
-    fun_jit: UserFunction | Mapping[str, UserFunction],
+    fun_jit: Callable[..., object] | Mapping[str, Callable[..., object]],
     *,
     platforms: Sequence[str] | None = None,
     disabled_checks: Sequence[DisabledSafetyCheck] = (),
@@ -117,7 +117,7 @@ def export(
         return _exporter_of_several(fun_jit, checks_rows, updates)
     check_callable(fun_jit, "export")
 
-    def exporter(*args: Options, **kwargs: Options) -> Exported:
+    def exporter(*args: object, **kwargs: object) -> Exported:
         traced = trace(fun_jit, args, kwargs, checks_rows=checks_rows, updates=updates)
         return traced.exported(traced.found)
 
@@ -133,7 +133,7 @@ def _check_platforms(platforms: Sequence[str] | None) -> None:
 
 
 def _exporter_of_several(
-    functions: Mapping[str, UserFunction],
+    functions: Mapping[str, Callable[..., object]],
     checks_rows: bool,
     updates: Mapping[str, Mapping[str, str]],
 ) -> Callable[..., Bundle]:
@@ -146,7 +146,7 @@ def _exporter_of_several(
             "Write updates={'step': {'params': 'result[0]'}}.",
         )
 
-    def exporter(**arguments: UserObject) -> Bundle:
+    def exporter(**arguments: object) -> Bundle:
         wrong = set(arguments).symmetric_difference(functions)
         if wrong:
             raise ParameterError(
@@ -165,7 +165,7 @@ def _exporter_of_several(
     return exporter
 
 
-def _split(arguments: UserObject) -> tuple[tuple[UserObject, ...], dict[str, Options]]:
+def _split(arguments: object) -> tuple[tuple[UserObject, ...], dict[str, Options]]:
     """Returns positional and keyword arguments: a mapping stands for the latter."""
     if isinstance(arguments, Mapping):
         return (), dict(arguments)
@@ -173,8 +173,8 @@ def _split(arguments: UserObject) -> tuple[tuple[UserObject, ...], dict[str, Opt
 
 
 def symbolic_args_specs(
-    args: PyTree,
-    shapes_specs: PyTree,
+    args: Tree,
+    shapes_specs: Tree,
     constraints: Sequence[str] = (),
     scope: SymbolicScope | None = None,
 ) -> PyTree:
@@ -204,7 +204,7 @@ def symbolic_args_specs(
     )
 
 
-def _open_spec(leaf: UserObject, text: str | None, scope: SymbolicScope | None) -> ShapeDtypeStruct:
+def _open_spec(leaf: object, text: str | None, scope: SymbolicScope | None) -> ShapeDtypeStruct:
     kind = type_of(leaf)
     shape = kind.shape if text is None else symbolic_shape(text, like=kind.shape, scope=scope)
     return ShapeDtypeStruct(shape, kind.dtype, weak_type=kind.weak_type)
@@ -305,7 +305,7 @@ def load(
 
 
 def from_torch(
-    program: UserObject,
+    program: object,
     *,
     name: str = "forward",
     shapes: Mapping[str, Sequence[Extent]] = MappingProxyType({}),

@@ -17,7 +17,7 @@ import ctypes
 from collections.abc import Callable, Mapping, Sequence
 
 from axir._transforms.callbacks import io_callback, pure_callback
-from axir.dialect.core.annotations import Options, PyTree, UserFunction, UserObject
+from axir.dialect.core.annotations import PyTree, Tree, UserFunction, UserObject
 from axir.dialect.core.errors import AxirError, ParameterError
 
 __all__ = [
@@ -42,7 +42,7 @@ class XlaHandlerError(AxirError, NotImplementedError):
 
 
 def register_ffi_target(
-    name: str, fn: UserObject, platform: str = "cpu", api_version: int = 1, **kwargs: Options
+    name: str, fn: object, platform: str = "cpu", api_version: int = 1, **kwargs: object
 ) -> None:
     """Gives a function a name, by which `ffi_call` calls it.
 
@@ -63,12 +63,12 @@ def register_ffi_target_as_batch_partitionable(name: str) -> None:
 
 
 def register_ffi_type(
-    name: str, type_registration: Mapping[str, UserObject], platform: str = "cpu"
+    name: str, type_registration: Mapping[str, object], platform: str = "cpu"
 ) -> None:
     """Names a type that XLA's handlers keep; nothing here makes any."""
 
 
-def register_ffi_type_id(name: str, obj: UserObject, platform: str = "cpu") -> None:
+def register_ffi_type_id(name: str, obj: object, platform: str = "cpu") -> None:
     """Names a type that XLA's handlers keep; nothing here makes any."""
 
 
@@ -93,7 +93,7 @@ def include_dir() -> str:
     raise XlaHandlerError("ffi.include_dir: axir has no headers of XLA's runtime.", _WAY_OUT)
 
 
-def ffi_lowering(call_target_name: str, **options: Options) -> UserFunction:
+def ffi_lowering(call_target_name: str, **options: object) -> UserFunction:
     """Returns a lowering rule that calls a target, which raises `XlaHandlerError` when it is used.
 
     Args:
@@ -101,7 +101,7 @@ def ffi_lowering(call_target_name: str, **options: Options) -> UserFunction:
         **options: How it is called.
     """
 
-    def rule(*_: UserObject, **__: Options) -> UserObject:
+    def rule(*_: object, **__: object) -> UserObject:
         raise XlaHandlerError(
             f"ffi_lowering: {call_target_name!r} cannot be written into a program of axir's.",
             "Call it by axir.pure_callback, in a rule that mlir.lower_fun makes.",
@@ -110,19 +110,19 @@ def ffi_lowering(call_target_name: str, **options: Options) -> UserFunction:
     return rule
 
 
-def build_ffi_lowering_function(call_target_name: str, **options: Options) -> UserFunction:
+def build_ffi_lowering_function(call_target_name: str, **options: object) -> UserFunction:
     """Returns the same rule as `ffi_lowering`: it raises `XlaHandlerError` when it is used."""
     return ffi_lowering(call_target_name, **options)
 
 
 def ffi_call(
     target_name: str,
-    result_shape_dtypes: PyTree,
+    result_shape_dtypes: Tree,
     *,
     has_side_effect: bool = False,
     vmap_method: str | None = None,
-    input_layouts: Sequence[UserObject] | None = None,
-    output_layouts: UserObject = None,
+    input_layouts: Sequence[object] | None = None,
+    output_layouts: object = None,
     input_output_aliases: dict[int, int] | None = None,
     custom_call_api_version: int = 4,
     legacy_backend_config: str | None = None,
@@ -147,10 +147,10 @@ def ffi_call(
         XlaHandlerError: by a call, if the registered target is an XLA handler.
     """
 
-    def call(*args: UserObject, **attributes: Options) -> PyTree:
+    def call(*args: object, **attributes: object) -> PyTree:
         target = _python_target(target_name)
 
-        def by_host(*arrays: UserObject) -> PyTree:
+        def by_host(*arrays: object) -> Tree:
             return target(*arrays, **attributes)
 
         if has_side_effect:
@@ -160,7 +160,7 @@ def ffi_call(
     return call
 
 
-def _python_target(name: str) -> UserFunction:
+def _python_target(name: str) -> Callable[..., object]:
     if name not in _targets:
         raise ParameterError(
             f"ffi_call: no target is registered under the name {name!r}.",

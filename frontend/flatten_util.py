@@ -25,7 +25,7 @@ def __dir__() -> list[str]:
     return __all__
 
 
-def ravel_pytree(pytree: UserObject) -> tuple[Value, _Unravel]:
+def ravel_pytree(pytree: object) -> tuple[Value, _Unravel]:
     """Returns the elements of a tree of arrays as one vector, and the function back.
 
     Args:
@@ -74,7 +74,7 @@ class _Unravel:
         self,
         structure: tree.TreeDef,
         shapes: Sequence[tuple[int, ...]],
-        dtypes: Sequence[UserObject],
+        dtypes: Sequence[object],
         dtype: DTypeLike,
     ):
         self._key = (structure, tuple(shapes), tuple(dtypes), dtype)
@@ -85,7 +85,7 @@ class _Unravel:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Unravel) and self._key == other._key
 
-    def __call__(self, flat: UserObject) -> UserObject:
+    def __call__(self, flat: object) -> UserObject:
         """Returns the tree with given elements."""
         structure, shapes, dtypes, dtype = self._key
         vector = as_value(flat)

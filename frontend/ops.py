@@ -62,7 +62,7 @@ _SEGMENT_KINDS: dict[str, tuple[str, Callable[..., Value], Callable[[np.dtype], 
 }
 
 
-def _segment_count(name: str, segment_ids: Value, num_segments: UserObject) -> int:
+def _segment_count(name: str, segment_ids: Value, num_segments: object) -> int:
     if num_segments is not None:
         count = as_extent(num_segments)
         if count < 0:
@@ -78,13 +78,13 @@ def _segment_count(name: str, segment_ids: Value, num_segments: UserObject) -> i
 
 def _segment_reduction(
     name: str,
-    data: UserObject,
-    segment_ids: UserObject,
+    data: object,
+    segment_ids: object,
     num_segments: int | None,
     indices_are_sorted: bool,
     unique_indices: bool,
     bucket_size: int | None,
-    mode: UserObject,
+    mode: object,
 ) -> Value:
     kind, combine, identity = _SEGMENT_KINDS[name]
     data = array_argument(name, data, 0)
@@ -100,7 +100,7 @@ def _segment_reduction(
     chosen = FILL if mode is None else mode_name(mode)
     shape = (count, *data.shape[1:])
 
-    def reduced(part: Value, ids: UserObject) -> Value:
+    def reduced(part: Value, ids: object) -> Value:
         start = full(shape, identity(data.dtype), data.dtype)
         return update(
             start,
@@ -130,14 +130,14 @@ def _segment_reduction(
 def _segment_function(name: str, what: str, empty: str) -> Callable[..., Value]:
     @lies_where_told
     def apply(
-        data: UserObject,
-        segment_ids: UserObject,
+        data: object,
+        segment_ids: object,
         num_segments: int | None = None,
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
         bucket_size: int | None = None,
-        mode: UserObject = None,
-        out_sharding: UserObject = None,
+        mode: object = None,
+        out_sharding: object = None,
     ) -> Value:
         return _segment_reduction(
             name, data, segment_ids, num_segments, indices_are_sorted, unique_indices, bucket_size,
@@ -191,7 +191,7 @@ class _Indexable:
 
     __slots__ = ()
 
-    def __getitem__(self, item: UserObject) -> UserObject:
+    def __getitem__(self, item: object) -> object:
         return item
 
     def __repr__(self) -> str:
@@ -204,11 +204,11 @@ index = _Indexable()
 def _update_function(name: str, kind: str, what: str) -> Callable[..., Value]:
     def apply(
         x: ArrayLike,
-        idx: UserObject,
+        idx: object,
         y: ArrayLike,
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
-        mode: UserObject = None,
+        mode: object = None,
     ) -> Value:
         return update(
             array_argument(name, x, 0),

@@ -17,7 +17,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -298,7 +298,7 @@ class TraceAnnotation(span):
         """Tells whether a trace is being recorded."""
         return timeline.is_on
 
-    def set_metadata(self, **kwargs: UserObject) -> None:
+    def set_metadata(self, **kwargs: object) -> None:
         """Shows more of it."""
         self.details.update(kwargs)
 
@@ -315,7 +315,7 @@ class StepTraceAnnotation(TraceAnnotation):
 
 
 def annotate_function(
-    func: UserFunction, name: str | None = None, **decorator_kwargs: UserObject
+    func: Callable[..., object], name: str | None = None, **decorator_kwargs: object
 ) -> UserFunction:
     """Returns a function with calls that appear in the trace.
 
@@ -333,7 +333,7 @@ def annotate_function(
     label: str = name or getattr(func, "__qualname__", None) or repr(func)
 
     @wraps(func)
-    def annotated(*args: UserObject, **kwargs: UserObject) -> UserObject:
+    def annotated(*args: object, **kwargs: object) -> object:
         with TraceAnnotation(label, **decorator_kwargs):
             return func(*args, **kwargs)
 

@@ -46,7 +46,7 @@ def __dir__() -> list[str]:
     return __all__
 
 
-def empty_ref(ty: UserObject, memory_space: UserObject = None, pin: bool = False) -> Ref:
+def empty_ref(ty: UserObject, memory_space: object = None, pin: bool = False) -> Ref:
     """Makes a ref with unspecified initial elements; axir fills it with zeros.
 
     Args:

@@ -11,6 +11,7 @@ PartitionSpec('data',)
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 
 from axir._devices.meshes import (
     AbstractDevice,
@@ -25,7 +26,7 @@ from axir._devices.meshes import (
 from axir._devices.partitions import DuplicateSpecError, NamedSharding, PartitionSpec, UnreducedKind
 from axir._devices.sharding import Sharding, SingleDeviceSharding
 from axir._transforms.sharded import reshard
-from axir.dialect.core.annotations import Options, UserFunction, UserObject
+from axir.dialect.core.annotations import UserFunction, UserObject
 from axir.dialect.core.manual_axes import ManualAxisType
 from axir.runtime import Device
 
@@ -64,11 +65,11 @@ def make_single_device_sharding(
 
 
 def auto_axes(
-    f: UserFunction | None = None,
+    f: Callable[..., object] | None = None,
     /,
     *,
     axes: str | tuple[str, ...] | None = None,
-    out_sharding: UserObject = None,
+    out_sharding: object = None,
 ) -> UserFunction:
     """Returns a function in which the compiler decides along which axes values are spread.
 
@@ -83,11 +84,11 @@ def auto_axes(
 
 
 def explicit_axes(
-    f: UserFunction | None = None,
+    f: Callable[..., object] | None = None,
     /,
     *,
     axes: str | tuple[str, ...] | None = None,
-    in_sharding: UserObject = None,
+    in_sharding: object = None,
 ) -> UserFunction:
     """Returns a function in which types say along which axes values are spread.
 
@@ -101,15 +102,15 @@ def explicit_axes(
     function = f
 
     @functools.wraps(function)
-    def placed(*args: Options) -> UserObject:
+    def placed(*args: object) -> UserObject:
         return function(*(args if in_sharding is None else reshard(args, in_sharding)))
 
     return placed
 
 
-def _with_result(function: UserFunction, out_sharding: UserObject) -> UserFunction:
+def _with_result(function: Callable[..., object], out_sharding: object) -> Callable[..., object]:
     @functools.wraps(function)
-    def placed(*args: Options, out_sharding: UserObject = out_sharding) -> UserObject:
+    def placed(*args: object, out_sharding: object = out_sharding) -> UserObject:
         result = function(*args)
         return result if out_sharding is None else reshard(result, out_sharding)
 

@@ -7,7 +7,7 @@ eps; steps and tolerances by dtype balance the two.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from axir._arguments.arguments import check_callable, to_values
 from axir._transforms.autodiff import jvp, vjp
 from axir._trees import tree
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import PyTree, UserFunction, UserObject
+from axir.dialect.core.annotations import Tree, UserFunction, UserObject
 from axir.dialect.core.array import ConcreteArray, as_array
 from axir.dialect.core.errors import AxirError, ParameterError
 from axir.dialect.core.types import ShapedArray
@@ -48,8 +48,8 @@ class DerivativeMismatchError(AxirError, AssertionError):
 
 
 def check_grads(
-    f: UserFunction,
-    args: Sequence[UserObject],
+    f: Callable[..., object],
+    args: Sequence[object],
     order: int,
     modes: Sequence[str] = _MODES,
     atol: float | None = None,
@@ -84,8 +84,8 @@ def check_grads(
 
 
 def _check_grads(
-    f: UserFunction,
-    args: tuple[UserObject, ...],
+    f: Callable[..., object],
+    args: tuple[object, ...],
     order: int,
     modes: tuple[str, ...],
     settings: tuple[float | None, float | None, float | None],
@@ -95,7 +95,7 @@ def _check_grads(
     if "fwd" in modes:
         name = f"JVP{path}"
 
-        def push(primals: PyTree, tangents: PyTree) -> UserObject:
+        def push(primals: Tree, tangents: Tree) -> UserObject:
             return jvp(f, primals, tangents)
 
         check_jvp(f, push, args, atol, rtol, eps, name)
@@ -112,7 +112,7 @@ def _check_grads(
     if "rev" in modes:
         name = f"VJP{path}"
 
-        def pull(*primals: UserObject) -> UserObject:
+        def pull(*primals: object) -> UserObject:
             return vjp(f, *primals)
 
         check_vjp(f, pull, args, atol, rtol, eps, name)
@@ -227,28 +227,28 @@ def check_vjp(
 class _Tolerances:
     """Tolerances that suit the coarsest of the dtypes in a tree."""
 
-    def __init__(self, values: UserObject, atol: float | None, rtol: float | None):
+    def __init__(self, values: object, atol: float | None, rtol: float | None):
         default = _of_coarsest(_TOLERANCES, _leaves(values))
         self.atol = default if atol is None else atol
         self.rtol = default if rtol is None else rtol
 
 
-def _of_coarsest(table: dict[UserObject, float], leaves: Sequence[np.ndarray]) -> float:
+def _of_coarsest(table: dict[object, float], leaves: Sequence[np.ndarray]) -> float:
     real = {dtypes.real_dtype(x.dtype) for x in leaves if _is_moving(x)}
     return max((table[d] for d in real), default=table[dtypes.float32])
 
 
-def _leaves(values: UserObject) -> list[np.ndarray]:
+def _leaves(values: object) -> list[np.ndarray]:
     return [_host(x) for x in tree.leaves(values)]
 
 
-def _host(x: UserObject) -> np.ndarray:
+def _host(x: object) -> np.ndarray:
     if getattr(x, "dtype", None) == dtypes.float0:
         return np.asarray(x)
     return as_array(x).host()
 
 
-def _moving(values: UserObject) -> list[UserObject]:
+def _moving(values: object) -> list[object]:
     """Returns the leaves that are no tangents of integers."""
     return [x for x in tree.leaves(values) if x.dtype != dtypes.float0]
 
@@ -262,7 +262,7 @@ def _generator(name: str) -> np.random.Generator:
     return np.random.default_rng(list(name.encode()))
 
 
-def _random_like(values: UserObject, generator: np.random.Generator) -> UserObject:
+def _random_like(values: object, generator: np.random.Generator) -> object:
     """Returns a tree of numbers between 1/2 and 1 in size, of the types of tangents."""
     leaves, structure = tree.flatten(values)
     return structure.unflatten([_random(_host(x), generator) for x in leaves])
@@ -280,8 +280,8 @@ def _random(like: np.ndarray, generator: np.random.Generator) -> np.ndarray:
 
 
 def _numerical_jvp(
-    f: UserFunction, args: tuple[UserObject, ...], tangents: PyTree, eps: float | None
-) -> UserObject:
+    f: Callable[..., object], args: tuple[object, ...], tangents: Tree, eps: float | None
+) -> object:
     """Returns the central difference of a function along a direction, as a tree of arrays."""
     leaves, structure = tree.flatten(args)
     values = to_values(leaves, args, "f")
@@ -296,7 +296,7 @@ def _numerical_jvp(
     return [_difference(a, b, step) for a, b in zip(ahead, behind, strict=True)]
 
 
-def _shifted(x: ConcreteArray, tangent: PyTree, step: float) -> ConcreteArray:
+def _shifted(x: ConcreteArray, tangent: Tree, step: float) -> ConcreteArray:
     host = x.host()
     if not _is_moving(host):
         return x
@@ -316,7 +316,7 @@ def _widened(x: np.ndarray) -> np.ndarray:
     return x.astype(np.complex128 if dtypes.is_complex(x.dtype) else np.float64)
 
 
-def _pairing(cotangent: PyTree, tangent: PyTree) -> float:
+def _pairing(cotangent: Tree, tangent: Tree) -> float:
     """Returns the real part of the sum of products, the pairing of dual spaces."""
     left, right = _host(cotangent), _host(tangent)
     if not _is_moving(left) or not _is_moving(right):
@@ -329,8 +329,8 @@ _NUMERICAL = "finite differences give"
 
 def _check_equal(
     what: str,
-    found: UserObject,
-    expected: UserObject,
+    found: object,
+    expected: object,
     tolerances: _Tolerances,
     source: str = _NUMERICAL,
 ) -> None:
@@ -346,8 +346,8 @@ def _check_equal(
 
 def _compare(
     what: str,
-    found: UserObject,
-    expected: UserObject,
+    found: object,
+    expected: object,
     tolerances: _Tolerances,
     scale: float = 1.0,
     source: str = _NUMERICAL,

@@ -42,7 +42,7 @@ from axir._trees.tree import reduce_associative as tree_reduce_associative
 from axir._trees.tree import structure as tree_structure
 from axir._trees.tree import transpose as tree_transpose
 from axir._trees.tree import unflatten as tree_unflatten
-from axir.dialect.core.annotations import PyTree, UserObject
+from axir.dialect.core.annotations import PyTree, Tree, UserObject
 
 __all__ = [
     "DictKey",
@@ -118,7 +118,7 @@ def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
     return list(treedef.children())
 
 
-def flatten_one_level(tree: PyTree) -> tuple[list[PyTree], UserObject]:
+def flatten_one_level(tree: Tree) -> tuple[list[PyTree], UserObject]:
     """Returns the children of a container, and its auxiliary data.
 
     Raises:
@@ -131,7 +131,7 @@ def flatten_one_level(tree: PyTree) -> tuple[list[PyTree], UserObject]:
     return [child for _, child in pairs], auxiliary
 
 
-def flatten_one_level_with_keys(tree: PyTree) -> tuple[list[tuple[UserObject, PyTree]], UserObject]:
+def flatten_one_level_with_keys(tree: Tree) -> tuple[list[tuple[UserObject, PyTree]], UserObject]:
     """Returns the pairs of key and child of a container, and its auxiliary data.
 
     Raises:
@@ -154,14 +154,14 @@ class _Registry:
     flatten_with_path = staticmethod(tree_flatten_with_path)
     register_node = staticmethod(register_pytree_node)
 
-    def flatten_one_level(self, x: PyTree) -> tuple[list[PyTree], UserObject] | None:
+    def flatten_one_level(self, x: Tree) -> tuple[list[Tree], object] | None:
         """Returns the children of a container and its auxiliary data; None for a leaf."""
         found = self.flatten_one_level_with_keys(x)
         return None if found is None else ([child for _, child in found[0]], found[1])
 
     def flatten_one_level_with_keys(
-        self, x: PyTree
-    ) -> tuple[list[tuple[UserObject, PyTree]], UserObject] | None:
+        self, x: Tree
+    ) -> tuple[list[tuple[object, Tree]], object] | None:
         """Returns the pairs of key and child, and the auxiliary data; None for a leaf."""
         try:
             return flatten_one_level_with_keys(x)

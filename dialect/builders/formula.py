@@ -17,7 +17,7 @@ import numpy as np
 from iree.compiler import ir
 
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import Param, Returning
+from axir.dialect.core.annotations import Returning
 from axir.dialect.core.types import ShapedArray
 
 from . import stablehlo as hlo
@@ -158,7 +158,7 @@ def lower_formula(formula: Callable[..., Number]) -> Returning[ir.Value]:
     precision is rare, it computes results other than float64 in single precision.
     """
 
-    def lower(context: _Context, *values: ir.Value, **params: Param) -> ir.Value:
+    def lower(context: _Context, *values: ir.Value, **params: object) -> ir.Value:
         (result,) = context.types_out
         is_narrow = result.dtype != dtypes.float64 and context.platform == "vulkan"
         wide = dtypes.float32 if is_narrow else dtypes.float64
@@ -172,7 +172,7 @@ def lower_formula(formula: Callable[..., Number]) -> Returning[ir.Value]:
 def evaluate_formula(formula: Callable[..., Number]) -> Callable[..., np.ndarray]:
     """Returns the `evaluate` rule that computes a formula in double precision."""
 
-    def evaluate(*operands: np.ndarray, **params: Param) -> np.ndarray:
+    def evaluate(*operands: np.ndarray, **params: object) -> np.ndarray:
         wide = np.broadcast_arrays(*[np.asarray(x, np.float64) for x in operands])
         return np.asarray(formula(*wide, **params)).astype(operands[0].dtype)
 

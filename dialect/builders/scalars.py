@@ -80,7 +80,7 @@ class Scalar(Expression):
         return operation(f"{dialect}.{name}{kind}", operands)
 
     def compare(self, direction: str, other: Scalar) -> Scalar:
-        """Returns a truth value."""
+        """Returns a boolean."""
         table = _PREDICATES_FLOAT if self.is_float else _PREDICATES_INTEGER
         predicate = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), table[direction])
         name = "arith.cmpf" if self.is_float else "arith.cmpi"

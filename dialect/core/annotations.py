@@ -12,11 +12,14 @@ from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
 
-# What passes through ------------------------------------------------------------------------------
+# Objects that pass through ------------------------------------------------------------------------
 
 UserObject: TypeAlias = Any
 """A Python object of the user's, of which nothing is known: what a function of the user's takes and
 gives, an attribute of a class of the user's, an object that is yet to be recognized."""
+
+Tree: TypeAlias = object
+"""Containers in containers, with leaves of any kind, which are looked at before they are used."""
 
 PyTree: TypeAlias = Any
 """Containers in containers, with leaves of any kind."""

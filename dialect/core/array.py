@@ -491,7 +491,7 @@ def _not_an_array(value: Foreign, what: str) -> NonArrayArgumentError:
     )
 
 
-def as_value(value: UserObject, what: str = "operand") -> Array:
+def as_value(value: object, what: str = "operand") -> Array:
     """Returns an array or a tracer as it is, and anything else as `as_array` does.
 
     The result of `__jax_array__` may be a tracer: a parameter of a model holds a tracer while the

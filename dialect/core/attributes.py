@@ -34,12 +34,12 @@ DIMENSION = "dim"
 class Symbols(Protocol):
     """Functions by symbol name."""
 
-    def __getitem__(self, name: str, /) -> Param:
+    def __getitem__(self, name: str, /) -> object:
         """Returns a function; raises KeyError."""
         ...
 
 
-def encode(value: Param) -> ir.Attribute:
+def encode(value: object) -> ir.Attribute:
     """Returns the MLIR attribute of a parameter value."""
     encoder = _ENCODERS.get(type(value))
     if encoder is None:
@@ -48,7 +48,7 @@ def encode(value: Param) -> ir.Attribute:
         return encoder(value)
 
 
-def _encode_tuple(value: tuple[Param, ...]) -> ir.Attribute:
+def _encode_tuple(value: tuple[object, ...]) -> ir.Attribute:
     if all(type(item) is int for item in value):
         return ir.DenseI64ArrayAttr.get(list(value))
     return ir.ArrayAttr.get([encode(item) for item in value])
@@ -69,7 +69,7 @@ def dense(value: HostArray) -> ir.Attribute:
         return ir.DenseElementsAttr.get(data, type=shaped)
 
 
-def _encoder_for(value: Param) -> Callable[[Param], ir.Attribute]:
+def _encoder_for(value: object) -> Callable[[Param], ir.Attribute]:
     if hasattr(value, "_fields") and isinstance(value, tuple):
         return lambda v: ir.DictAttr.get({f: encode(getattr(v, f)) for f in v._fields})
     for python_type, encoder in _ENCODERS.items():
@@ -84,11 +84,11 @@ def _encoder_for(value: Param) -> Callable[[Param], ir.Attribute]:
     return _encode_opaque
 
 
-def _encode_opaque(value: Param) -> ir.Attribute:
+def _encode_opaque(value: object) -> ir.Attribute:
     return ir.DictAttr.get({OPAQUE: ir.StringAttr.get(repr(value))})
 
 
-def is_opaque(value: Param) -> bool:
+def is_opaque(value: object) -> bool:
     """Tells whether a parameter is, or holds, a Python object that cannot be read back from text.
 
     >>> is_opaque((1, "x")), is_opaque((1, print))
@@ -158,7 +158,7 @@ _DECODERS: dict[type, Callable[[ir.Attribute], Param]] = {
 }
 
 
-def _decode_symbol(name: str, functions: Symbols) -> Param:
+def _decode_symbol(name: str, functions: Symbols) -> object:
     try:
         return functions[name]
     except KeyError:
@@ -168,7 +168,7 @@ def _decode_symbol(name: str, functions: Symbols) -> Param:
         ) from None
 
 
-def _decode_dictionary(attribute: ir.DictAttr, functions: Symbols, fields: Param) -> Param:
+def _decode_dictionary(attribute: ir.DictAttr, functions: Symbols, fields: Param) -> object:
     items = {attribute[i].name: attribute[i].attr for i in range(len(attribute))}
     if OPAQUE in items:
         raise SerializationError(

@@ -19,14 +19,14 @@ Update: TypeAlias = Callable[[str, OptionValue], None]
 
 
 def define_flags(update: Update) -> None:
-    """Makes every option a flag of absl's, which is looked at once `absl.app` runs the program."""
+    """Makes every option a flag of absl; axir reads the flags once `absl.app` runs the program."""
     app, flags = _absl()
     _define_missing(flags)
     app.call_after_init(lambda: adopt_flags(update))
 
 
 def parse_flags(update: Update) -> None:
-    """Makes every option a flag, and takes those that `sys.argv` has before `--`."""
+    """Makes every option a flag, and takes the flags in `sys.argv` before `--`."""
     _, flags = _absl()
     _define_missing(flags)
     flags.FLAGS(list(itertools.takewhile(lambda word: word != "--", sys.argv)), known_only=True)
@@ -34,7 +34,7 @@ def parse_flags(update: Update) -> None:
 
 
 def adopt_flags(update: Update) -> None:
-    """Gives the options the values of the flags that the command line has.
+    """Sets the options to the values of the flags on the command line.
 
     Raises:
         ConfigError: a flag has a value that its option cannot have.

@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 
 from . import command_line_flags
-from .annotations import OptionValue, UserObject
+from .annotations import OptionValue
 from .options import OPTIONS, ConfigError, Option, UnknownOptionError, option_of_name
 
 __all__ = [
@@ -482,6 +482,6 @@ def transfer_guard_device_to_host(new_val: str) -> AbstractContextManager[None]:
     return config(jax_transfer_guard_device_to_host=new_val)
 
 
-def default_device(new_val: UserObject) -> AbstractContextManager[None]:
+def default_device(new_val: object) -> AbstractContextManager[None]:
     """Overrides `jax_default_device` in this thread."""
     return config(jax_default_device=new_val)

@@ -194,7 +194,7 @@ def as_dtype(dtype: UserObject) -> Dtype:
     return result
 
 
-def canonicalize_dtype(dtype: UserObject) -> Dtype:
+def canonicalize_dtype(dtype: object) -> Dtype:
     """Truncates 64-bit dtypes to 32 bits unless `jax_enable_x64` is on.
 
     It does not truncate in the rules of an operation that was recorded while the option was on.

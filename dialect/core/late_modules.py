@@ -44,7 +44,7 @@ def late_module(name: str) -> Foreign:
 
 
 class LateNames:
-    """Names of several modules, each of which is looked up once, and then is an attribute.
+    """Names of several modules; each name is looked up once and then becomes an attribute.
 
     A subclass declares the types of the names.
 

@@ -105,5 +105,5 @@ def settled(array: _Kind) -> _Kind:
 
 
 def place_of_part(array: PlacedArray, shape: tuple[int, ...]) -> Foreign:
-    """Returns where an array of a shape lies that was made from another one."""
+    """Returns the place of an array of a shape that was made from another array."""
     return place_of_result(array._device, (array,), shape)

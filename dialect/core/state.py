@@ -52,10 +52,10 @@ class BatchFrame:
 
     Attributes:
         size: Its extent.
-        name: What collectives call it, None if it has no name.
-        mesh_axes: Axes of a mesh over which it is spread, where values say how they are.
-        maps_devices: Whether its places are devices, each of which runs the code as it stands: no
-            `vmap` of a user's, hence what says how to vectorize is not asked.
+        name: Its name for collectives; None without a name.
+        mesh_axes: Axes of a mesh over which it is spread, in ops that state layouts.
+        maps_devices: Whether its positions are devices that all run the code as it is. It is not a
+            user's `vmap` then, so users' vectorization rules are not called.
     """
 
     size: int
@@ -176,7 +176,7 @@ def open_trace(trace: OpenTrace, is_ambient: bool, is_branch: bool) -> Change:
 
 
 def around_trace(ambient: OpenTrace | None, branch: OpenTrace | None) -> Change:
-    """Lets code run as where a trace was opened, for which these two traces were the innermost."""
+    """Lets code run as before a trace was opened, with the given innermost traces."""
     return Change(origin=None, ambient=ambient, branch=branch)
 
 
@@ -236,7 +236,7 @@ def vectorization(
 
 
 def standing_in(values: Mapping[Hashable, object]) -> Change:
-    """Lets code use tracers whose traces have ended: it gets these values instead."""
+    """Lets code use tracers of ended traces: these values replace them."""
     return Change(stand_ins={**state.stand_ins, **values})
 
 

@@ -20,7 +20,7 @@ from .annotations import Extent, UserObject
 from .errors import AxirError
 from .late_modules import late_module
 
-# Names, and operations with their operands. A product has each as often as it is a factor.
+# Names, and operations with their operands. A product repeats each by its exponent.
 Atom: TypeAlias = "str | Applied"
 Product: TypeAlias = "tuple[Atom, ...]"
 Terms: TypeAlias = "dict[Product, int]"
@@ -78,7 +78,7 @@ class Applied(tuple[Extent, ...]):
 
     __repr__ = __str__
 
-    def __reduce__(self) -> tuple[UserObject, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return Applied, tuple(self)
 
 
@@ -119,7 +119,7 @@ class Condition(Protocol):
 
     @property
     def positive(self) -> list[Extent]:
-        """The extents of which it says that they are not negative."""
+        """The extents that are not negative according to the constraint."""
         ...
 
 
@@ -249,7 +249,7 @@ class SymbolicDim:
             self._hash = hash(("SymbolicDim", repr(self)))
         return hash((self._hash, self.constraints))
 
-    def __add__(self, other: UserObject) -> UserObject:
+    def __add__(self, other: object) -> object:
         if not is_extent(other):
             return operator.add(self._as_value(other), other)
         terms = dict(self.terms)
@@ -257,7 +257,7 @@ class SymbolicDim:
             terms[product] = terms.get(product, 0) + factor
         return of_terms(terms, joined_scope(self, other))
 
-    def __mul__(self, other: UserObject) -> UserObject:
+    def __mul__(self, other: object) -> object:
         if not is_extent(other):
             return operator.mul(self._as_value(other), other)
         return of_terms(multiplied(self.terms, terms_of(other)), joined_scope(self, other))
@@ -268,54 +268,54 @@ class SymbolicDim:
     def __pos__(self) -> Extent:
         return self
 
-    def __sub__(self, other: UserObject) -> UserObject:
+    def __sub__(self, other: object) -> object:
         if not is_extent(other):
             return operator.sub(self._as_value(other), other)
         return self + other * -1
 
-    def __rsub__(self, other: UserObject) -> UserObject:
+    def __rsub__(self, other: object) -> object:
         if not is_extent(other):
             return operator.sub(other, self._as_value(other))
         return -self + other
 
-    def __radd__(self, other: UserObject) -> UserObject:
+    def __radd__(self, other: object) -> object:
         return self + other if is_extent(other) else operator.add(other, self._as_value(other))
 
-    def __rmul__(self, other: UserObject) -> UserObject:
+    def __rmul__(self, other: object) -> object:
         return self * other if is_extent(other) else operator.mul(other, self._as_value(other))
 
-    def __pow__(self, power: UserObject) -> UserObject:
+    def __pow__(self, power: object) -> object:
         if type(power) is int and power >= 0:
             return math.prod([self] * power, start=1)
         return operator.pow(self._as_value(power), power)
 
-    def __rpow__(self, base: UserObject) -> UserObject:
+    def __rpow__(self, base: object) -> object:
         return operator.pow(base, self._as_value(base))
 
-    def __truediv__(self, other: UserObject) -> UserObject:
+    def __truediv__(self, other: object) -> object:
         if is_extent(other):
             return operator.truediv(as_traced(self), as_traced(other))
         return operator.truediv(self._as_value(other), other)
 
-    def __rtruediv__(self, other: UserObject) -> UserObject:
+    def __rtruediv__(self, other: object) -> object:
         return operator.truediv(other, as_traced(self))
 
-    def __floordiv__(self, other: UserObject) -> UserObject:
+    def __floordiv__(self, other: object) -> object:
         if not is_extent(other):
             return operator.floordiv(self._as_value(other), other)
         return operation("floordiv", self, other)
 
-    def __rfloordiv__(self, other: UserObject) -> UserObject:
+    def __rfloordiv__(self, other: object) -> object:
         if not is_extent(other):
             return operator.floordiv(other, self._as_value(other))
         return operation("floordiv", other, self)
 
-    def __mod__(self, other: UserObject) -> UserObject:
+    def __mod__(self, other: object) -> object:
         if not is_extent(other):
             return operator.mod(self._as_value(other), other)
         return operation("mod", self, other)
 
-    def __rmod__(self, other: UserObject) -> UserObject:
+    def __rmod__(self, other: object) -> object:
         if not is_extent(other):
             return operator.mod(other, self._as_value(other))
         return operation("mod", other, self)
@@ -328,7 +328,7 @@ class SymbolicDim:
         text = "".join(_term_text(*term) for term in ordered)
         return text[3:] if text.startswith(" + ") else "-" + text[3:]
 
-    def _no_number(self, *others: UserObject) -> NoReturn:
+    def _no_number(self, *others: object) -> NoReturn:
         raise SymbolicDimError(
             f"The extent {self} is not known: it is no number to compute with in Python.",
             "Compute with arrays, which take it as a value (x.sum() / x.shape[0]), loop with "
@@ -337,11 +337,11 @@ class SymbolicDim:
 
     __int__ = __index__ = __float__ = __complex__ = bit_length = _no_number
 
-    def __jax_array__(self) -> UserObject:
+    def __jax_array__(self) -> object:
         """Returns it as an integer of the traced program."""
         return as_traced(self)
 
-    def _as_value(self, other: UserObject) -> UserObject:
+    def _as_value(self, other: object) -> UserObject:
         """Returns it as an array, to compute with another one."""
         if isinstance(other, (str, bytes, tuple, list, type(None), dict)):
             raise TypeError(f"The extent {self} and {other!r} are no operands of one operation.")
@@ -377,27 +377,27 @@ class SymbolicDim:
             return False
         raise self._undecided("!=", 0)
 
-    def __ge__(self, other: UserObject) -> UserObject:
+    def __ge__(self, other: UserObject) -> object:
         if not is_extent(other):
             return operator.ge(self._as_value(other), other)
         return self._is_positive(self - other, False, ">=", other)
 
-    def __gt__(self, other: UserObject) -> UserObject:
+    def __gt__(self, other: UserObject) -> object:
         if not is_extent(other):
             return operator.gt(self._as_value(other), other)
         return self._is_positive(self - other, True, ">", other)
 
-    def __le__(self, other: UserObject) -> UserObject:
+    def __le__(self, other: UserObject) -> object:
         if not is_extent(other):
             return operator.le(self._as_value(other), other)
         return self._is_positive(other - self, False, "<=", other)
 
-    def __lt__(self, other: UserObject) -> UserObject:
+    def __lt__(self, other: UserObject) -> object:
         if not is_extent(other):
             return operator.lt(self._as_value(other), other)
         return self._is_positive(other - self, True, "<", other)
 
-    def __reduce__(self) -> tuple[UserObject, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return _rebuilt, (self.terms, self.scope)
 
 
@@ -422,12 +422,12 @@ def _rebuilt(terms: Terms, scope: Scope | None) -> SymbolicDim:
 _tracing: list[Callable[[SymbolicDim], UserObject]] = []
 
 
-def trace_extents_by(make: Callable[[SymbolicDim], UserObject]) -> None:
+def trace_extents_by(make: Callable[[SymbolicDim], object]) -> None:
     """Sets the function that turns an extent into an integer of the traced program."""
     _tracing[:] = [make]
 
 
-def as_traced(extent: UserObject) -> UserObject:
+def as_traced(extent: object) -> UserObject:
     """Returns an extent as a value of the running trace; a number as it is."""
     return _tracing[0](extent) if isinstance(extent, SymbolicDim) else extent
 
@@ -555,7 +555,7 @@ def value_of(extent: Extent, sizes: Mapping[str, Extent]) -> Extent:
     return extent.value(sizes) if isinstance(extent, SymbolicDim) else extent
 
 
-def is_symbolic_dim(p: UserObject) -> bool:
+def is_symbolic_dim(p: object) -> bool:
     """Tells whether an extent is symbolic.
 
     >>> from axir.export import symbolic_shape
@@ -610,7 +610,7 @@ def multiplied(a: Mapping[Product, int], b: Mapping[Product, int]) -> Terms:
 
 
 def joined_scope(a: object, b: object) -> Scope | None:
-    """Returns the scope of what is computed of two extents.
+    """Returns the scope of a result computed from two extents.
 
     Raises:
         SymbolicDimError: if they have different constraints.

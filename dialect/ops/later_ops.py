@@ -9,7 +9,7 @@ operations exist, so each module is imported at its first use.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Protocol
 
 from iree.compiler import ir
@@ -43,7 +43,7 @@ class _Loop(Protocol):
 
 
 class LaterOps(LateNames):
-    """Operations by name, each of which is imported when a rule first asks for it."""
+    """Operations by name; each is imported at the first use by a rule."""
 
     add: Traceable
     real: Traceable
@@ -59,7 +59,7 @@ class LaterOps(LateNames):
     slice_in_dim: _Slice
     ScatterDimensionNumbers: Returning[tuple[object, ...]]
     scatter_add: Returning[Value]
-    pvary: Callable[[Value, Iterable[str]], Value]
+    pvary: Callable[[Value, Iterable[Hashable]], Value]
     LoweredScan: Returning[_Loop]
     # From functions, types and values to a body, or to values.
     trace_body: Returning[object]

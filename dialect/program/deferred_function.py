@@ -58,7 +58,7 @@ def resolved(value: Param) -> Function:
     return value if type(value) is Function else value.function
 
 
-def deferred_in(value: Param) -> Iterator[DeferredFunction]:
+def deferred_in(value: object) -> Iterator[DeferredFunction]:
     """Yields the deferred functions that a parameter is or holds."""
     if isinstance(value, DeferredFunction):
         yield value

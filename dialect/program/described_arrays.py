@@ -39,7 +39,7 @@ class Recorder(Protocol):
 
 
 def record_description(trace: Recorder, array: ConcreteArray, embeds: bool = False) -> Var | None:
-    """Records the ops that make an array of which a trace has no tracer yet.
+    """Records the ops that make an array, if the trace has no tracer for the array yet.
 
     It describes only arrays with elements on the host that are views of fewer elements, or that
     count up from a number in equal steps.

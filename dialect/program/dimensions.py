@@ -19,7 +19,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from axir.dialect.core.annotations import Param, Params, Returning
+from axir.dialect.core.annotations import Params, Returning
 from axir.dialect.core.types import ShapedArray
 
 Dimension = tuple[int, ...]
@@ -303,24 +303,24 @@ def reduced_along(
 
 
 def position_wise(
-    operands: Sequence[ShapedArray], results: Sequence[ShapedArray], **params: Param
+    operands: Sequence[ShapedArray], results: Sequence[ShapedArray], **params: object
 ) -> Dimensions:
     """Returns the dimensions of ops that treat all positions equally, such as elementwise ops."""
     return by_position(operands, results, stretches=True)
 
 
 def except_along(
-    operands: Sequence[ShapedArray], results: Sequence[ShapedArray], *, axis: int, **params: Param
+    operands: Sequence[ShapedArray], results: Sequence[ShapedArray], *, axis: int, **params: object
 ) -> Dimensions:
     """Returns the dimensions of ops that need one axis whole, and treat others by position."""
     return by_position(operands, results, (axis,))
 
 
 def stack_of(rank: int) -> Returning[Dimensions]:
-    """Returns the rule of ops on stacks of what has so many dimensions in the first operand."""
+    """Returns the rule of ops on stacks; an item has `rank` dimensions in the first operand."""
 
     def rule(
-        operands: Sequence[ShapedArray], results: Sequence[ShapedArray], **params: Param
+        operands: Sequence[ShapedArray], results: Sequence[ShapedArray], **params: object
     ) -> Dimensions:
         return leading(operands, results, operands[0].ndim - rank)
 

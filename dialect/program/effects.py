@@ -59,7 +59,7 @@ def acts_where_it_stands(primitive: Operation, params: Params) -> bool:
 
 
 def primitives_that_act(equation: Equation) -> frozenset[Operation]:
-    """Returns the primitives with effects among that of an op and those of functions it calls."""
+    """Returns the primitives with effects: of an op itself, and in functions that it calls."""
     own = [equation.primitive] if equation.primitive.is_effectful else []
     within = (
         primitives_that_act(inner) for f in functions_of(equation.params) for inner in f.equations

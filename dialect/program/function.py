@@ -14,7 +14,7 @@ from typing import Protocol, TypeVar
 
 from iree.compiler import ir
 
-from axir.dialect.core.annotations import Param, Params
+from axir.dialect.core.annotations import Params
 from axir.dialect.core.array import Array
 from axir.dialect.core.context import bare_context
 from axir.dialect.core.memo import Memo, derived
@@ -25,8 +25,8 @@ from .operation import Operation, later
 from .rules import Value
 from .walk import Bind, Environment, apply_equations
 
-# Values of one kind, arrays or tracers, give values of that kind, as far as functions capture none
-# of another.
+# Values of one kind, arrays or tracers, give values of that kind, unless functions capture values
+# of the other kind.
 _Kind = TypeVar("_Kind", bound=Array)
 
 _symbol_counter = itertools.count()
@@ -210,7 +210,7 @@ def functions_of(params: Params) -> Iterator[Function]:
         yield from functions_in(value)
 
 
-def functions_in(value: Param) -> Iterator[Function]:
+def functions_in(value: object) -> Iterator[Function]:
     """Yields the functions that a parameter is or holds."""
     if type(value) is Function:
         yield value

@@ -1,4 +1,4 @@
-"""Rules of primitives that write, take or give functions, and what they may ask the drivers for.
+"""Rules of primitives that take, call or return functions, and the drivers' interfaces for them.
 
 Elsewhere: all other rules (`rules.py`).
 """
@@ -30,10 +30,10 @@ HostFunction = Returning[Sequence[HostArray]]
 
 
 class HostCall(NamedTuple):
-    """A host function and the types of what it takes and gives.
+    """A host function and the types of its arguments and results.
 
-    `keeps_results` tells that nobody will write to what it gives: read-only arrays, which the
-    program reads where they lie, if they are aligned.
+    `keeps_results` promises that no code writes to the results. They are read-only arrays; the
+    program reads them in place if they are aligned.
     """
 
     function: HostFunction
@@ -44,12 +44,12 @@ class HostCall(NamedTuple):
 
 
 class LoweringContext(Protocol):
-    """What a `lower` rule may ask for besides its operands.
+    """The information that a `lower` rule may use in addition to its operands.
 
     Attributes:
-        types_in: Types of the operands, of which random keys are there as words.
-        types_out: Types of the results, likewise.
-        platform: What the code will run on: `cpu`, `vulkan` or `cuda`.
+        types_in: Types of the operands; random keys appear as words.
+        types_out: Types of the results; random keys appear as words.
+        platform: The platform of the code: `cpu`, `vulkan` or `cuda`.
         primitive: The primitive that is lowered.
     """
 
@@ -70,26 +70,26 @@ class LoweringContext(Protocol):
 
     @property
     def module_context(self) -> LoweringContext:
-        """What rules written for JAX hand objects to that code needs: this context."""
+        """This context, under the name by which rules written for JAX access it."""
         ...
 
     def add_keepalive(self, kept: object) -> None:
-        """Takes what `mlir.emit_python_callback` gives: a program holds what it calls."""
+        """Accepts a keepalive of `mlir.emit_python_callback`; programs hold callbacks anyway."""
         ...
 
     @property
     def allows_host_calls(self) -> bool:
-        """Whether the code will run in this process only, and may call back into it."""
+        """Whether the code will run only in this process, and may call back into it."""
         ...
 
     @property
     def allows_callbacks(self) -> bool:
-        """Whether the code may call functions of the user's; in C++ these are other ones."""
+        """Whether the code may call functions of the user; a C++ host provides its own ones."""
         ...
 
     @property
     def mesh_axes(self) -> Sequence[tuple[Hashable, int]] | None:
-        """Names and extents of the axes of the mesh whose devices run the code; None for none."""
+        """Names and extents of the axes of the mesh that runs the code; None without a mesh."""
         ...
 
     def host_call(
@@ -104,11 +104,11 @@ class LoweringContext(Protocol):
         ...
 
     def call(self, function: Function, *values: ir.Value) -> list[ir.Value]:
-        """Calls a function, which is lowered once however often it is called."""
+        """Calls a function, which is lowered only once."""
         ...
 
     def inline(self, function: Function, *values: ir.Value) -> list[ir.Value]:
-        """Writes the ops of a function in place, as the body of a region needs it."""
+        """Inlines the ops of a function as the body of a region."""
         ...
 
 
@@ -124,7 +124,7 @@ class LowerRule(Protocol):
 
 
 class BodyRule(Protocol):
-    """`body(**params)`: the function that the op comes down to once nothing differentiates it."""
+    """`body(**params)`: an equivalent function, once differentiation is over."""
 
     def __call__(self, **params: Param) -> Function:
         """Returns the function of the operands."""
@@ -132,7 +132,7 @@ class BodyRule(Protocol):
 
 
 class ChosenBodyRule(Protocol):
-    """`chosen_body(*operands, **params)`: the call that the op comes down to, if values tell."""
+    """`chosen_body(*operands, **params)`: an equivalent call, if operand values determine it."""
 
     def __call__(
         self, *operands: Param, **params: Param
@@ -142,9 +142,9 @@ class ChosenBodyRule(Protocol):
 
 
 class ReducedRule(Protocol):
-    """`reduced(equation, used, simplify)`: the op with less in it, for `simplify`.
+    """`reduced(equation, used, simplify)`: a smaller op, as `simplify` needs it.
 
-    The bodies are simplified, and operands and results that nobody needs are gone.
+    The bodies are simplified, and unused operands and results are removed.
     """
 
     def __call__(
@@ -159,9 +159,9 @@ class ReducedRule(Protocol):
 
 
 class DimensionsRule(Protocol):
-    """`dimensions(operands, results, **params)`: along which dimensions the op works on parts.
+    """`dimensions(operands, results, **params)`: the dimensions along which the op works on parts.
 
-    That is all that is needed to cut a program into the parts of several devices, for most ops.
+    Most ops need only this rule to cut a program into the parts of several devices.
     """
 
     def __call__(
@@ -174,7 +174,7 @@ class DimensionsRule(Protocol):
     ) -> Dimensions | Function | None:
         """Takes the types of whole operands and results.
 
-        Returns a function of the operands in place of dimensions if the op comes down to that, and
+        Returns an equivalent function of the operands in place of dimensions, if there is one, and
         None if all is needed whole.
         """
         ...
@@ -186,5 +186,5 @@ class PartitionRule(Protocol):
     def __call__(
         self, partitioner: Partitioner, equation: Equation, operands: Sequence[Placed], /
     ) -> list[Placed]:
-        """Takes the parts of the operands, and returns those of the results."""
+        """Takes the parts of the operands, and returns the parts of the results."""
         ...

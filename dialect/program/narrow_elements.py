@@ -12,7 +12,7 @@ import ml_dtypes
 import numpy as np
 
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import Dtype, HostArray, Param, Params
+from axir.dialect.core.annotations import Dtype, HostArray, Params
 from axir.dialect.core.errors import AxirError
 from axir.dialect.core.types import ShapedArray
 
@@ -33,7 +33,7 @@ def has_narrow(types: ResultTypes | tuple[ShapedArray, ...], params: Params) -> 
     return any(is_narrow_parameter(value) for value in params.values())
 
 
-def is_narrow_parameter(value: Param) -> bool:
+def is_narrow_parameter(value: object) -> bool:
     """Tells whether a parameter is a dtype of few bits."""
     return isinstance(value, np.dtype) and dtypes.is_narrow(value)
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Protocol
 
-from axir.dialect.core.annotations import Decorated, Foreign, Options, UserObject
+from axir.dialect.core.annotations import Decorated, Foreign, UserObject
 from axir.dialect.core.array import Array
 
 from .operation import Unsupported
@@ -57,7 +57,7 @@ class Traceable(Protocol):
 
     primitive: Primitive
 
-    def __call__(self, *operands: Options, **options: Options) -> Array:
+    def __call__(self, *operands: object, **options: object) -> Array:
         """Applies the primitive."""
         ...
 

@@ -1,4 +1,4 @@
-"""`Operation`: what the declaration of an op says of it, and what it does to given types.
+"""`Operation`: the declaration of an op, and its result types for given operand types.
 
 Elsewhere: how ops are applied to values (`primitive.py`).
 """
@@ -35,7 +35,7 @@ from .rules import (
     VaryingRule,
 )
 
-# Views of programs stand at the end of the room, and name what stands before them.
+# Views of programs are the last modules of the room, and refer to the modules before them.
 later = LateNames(
     "axir.dialect.program",
     {
@@ -54,7 +54,7 @@ class Application:
         mlir_types: The same as MLIR types; None until first recorded.
         attributes: The parameters as MLIR attributes; None until first recorded.
         is_widened: Whether the primitive computes with wide forms of the operands' elements, or
-            gives wide forms of its results' (`narrow_elements.py`); or is open.
+            returns wide forms of its results' elements (`narrow_elements.py`); or is open.
         is_open: Whether extents of its results are symbolic dimensions: it can only be recorded.
         missing: For each operand the named axes along which its type must vary first, so that all
             operands agree; None if they do.
@@ -85,7 +85,7 @@ class Application:
 
 
 class Unsupported:
-    """Stands where a rule cannot exist; calling it raises the reason.
+    """A placeholder for a rule that cannot exist; a call raises the reason.
 
     >>> Unsupported("transpose", "sort", "sort is not linear").reason
     'sort is not linear'
@@ -125,7 +125,7 @@ class Sample:
 class Rules:
     """The rules that every op has, `None` while absent.
 
-    An op of the table without one of them says why it cannot exist: it has `Unsupported` instead.
+    If an op of the table lacks one of them, it has an `Unsupported` with the reason instead.
     """
 
     # `(*types, **params) -> type(s)`; raises the user's error.
@@ -164,39 +164,39 @@ class Operation(Rules):
     op_name: str = field(init=False)
     _: KW_ONLY
     # Names and types of its parameters, in the notation of `parameters.py`; all of them are always
-    # there. None where nobody says so, as for users' own primitives: then anything goes.
+    # present. None if undeclared, as for users' own primitives: then any parameters are allowed.
     parameters: Mapping[str, Foreign] | None = None
 
     # `(primals, tangents, **params) -> outs, tangents`: in place of `jvp` for calls and users'
     # primitives, which compute both together.
     value_and_jvp: ValueAndJvpRule | None = None
-    # The same, where the known part must be split from the linear one; `jvp` serves where the
-    # results are known, if there is one, too.
+    # The same, if the known part must be split from the linear one. If the op also has a `jvp`,
+    # that serves where the results are known.
     linearize: ValueAndJvpRule | None = None
     # `(operands, axes, frame, **params) -> result(s), axis or axes`: the batched form of an op
     # that communicates over the axis which `frame` names.
     batch_named: BatchNamedRule | None = None
-    # `(operand types, result types, **params) -> Dimensions, a function, or None`: how the op works
-    # on parts of arrays. Without it, or with None, it gets whole ones.
+    # `(operand types, result types, **params) -> Dimensions, a function, or None`: the op's work on
+    # parts of arrays. Without it, or with None, the op gets whole arrays.
     dimensions: Returning[object] | None = None
     # `(partitioner, equation, operands) -> results`: the op on parts, in place of `dimensions`.
     partition: Returning[object] | None = None
-    # `(**params) -> layout`: how the value that the op gives is said to lie.
+    # `(**params) -> layout`: the layout that the op declares for its result.
     fixed_layout: FixedLayoutRule | None = None
-    # `(axes of each operand, **params) -> axes of each result`: along which named axes they differ.
-    # By default results do along all axes along which an operand does.
+    # `(axes of each operand, **params) -> axes of each result`: the named axes along which they
+    # differ. By default, results differ along the axes of all operands.
     varying: VaryingRule | None = None
     # `(**params) -> names of the mapped axes over which the op communicates`.
     axis_names: AxisNamesRule | None = None
     # `(*operands, **params) -> an equal value or None`: identities that `simplify` uses.
     simplify: SimplifyRule | None = None
-    # `(**params) -> function`: what the op comes down to once nothing differentiates it.
+    # `(**params) -> function`: an equivalent function, once differentiation is over.
     body: Returning[object] | None = None
-    # `(*operands, **params) -> (function, operands) or None`: the call that the op comes down
-    # to, where the values of operands tell.
+    # `(*operands, **params) -> (function, operands) or None`: an equivalent call, if the values of
+    # operands determine it.
     chosen_body: Returning[object] | None = None
     # `(equation, marks of the results that are used, simplify) -> equation`: the same with
-    # simplified bodies, and without operands and results that nobody needs.
+    # simplified bodies, and without unused operands and results.
     reduced: Returning[object] | None = None
     # `(*operands, **params) -> result(s)`: gets the operands as they were passed, in place of
     # `evaluate`. Users' primitives set it by `def_impl`.
@@ -211,22 +211,21 @@ class Operation(Rules):
     is_memoized: bool = True
     # Whether it is recorded in the ambient trace even if no operand is a tracer.
     is_staged: bool = False
-    # Whether applying it does something besides giving results, so that no pass may drop,
-    # repeat or merge its ops.
+    # Whether applying it has effects, so that no pass may drop, repeat or merge its ops.
     is_effectful: bool = False
-    # Whether the effect is only that somebody looks at values: where a choice between ops
-    # becomes a choice between their results, all may be looked at.
+    # Whether its only effect is to observe values. If a choice between ops becomes a choice between
+    # their results, the values of all of them may be observed.
     is_observer: bool = False
     # Whether operands may be random keys; `lower` gets their words, uint32 along a last axis.
     takes_keys: bool = False
-    # Whether operands may have elements of few bits, such as float8 and int4, and are taken as they
-    # are; other ops get wide ones, and what they give is rounded (`narrow_elements.py`).
+    # Whether it takes elements of few bits, such as float8 and int4, as they are. Other ops get
+    # wide operands, and their results are rounded (`narrow_elements.py`).
     takes_narrow: bool = False
-    # Whether it only moves elements. Then they may be random keys, too, and on their words the
-    # op is itself, batched over the words.
+    # Whether it only moves elements. Then these may be random keys, too: on their words the op is
+    # the same op, batched over the words.
     moves_elements: bool = False
 
-    # What JAX asks of primitives that take functions: here these are parameters.
+    # JAX's question to primitives that take functions; here functions are parameters.
     call_primitive: ClassVar[bool] = False
     map_primitive: ClassVar[bool] = False
 
@@ -241,5 +240,5 @@ class Operation(Rules):
         raise NotImplementedError(self.name)
 
     def apply_to(self, types: tuple[ShapedArray, ...], params: Params) -> Application:
-        """Returns what the operation does to operands of given types under parameters."""
+        """Returns the outcome of the operation for operand types and parameters."""
         raise NotImplementedError(self.name)

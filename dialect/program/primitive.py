@@ -16,7 +16,6 @@ import numpy as np
 from axir.dialect.core.annotations import (
     Foreign,
     HostArray,
-    Param,
     Params,
     UserFunction,
     UserObject,
@@ -85,7 +84,7 @@ class Primitive(Operation):
 
     _applications: dict[Hashable, Application] = field(init=False, default_factory=dict)
 
-    def bind(self, *operands: Operand, **params: Param) -> Results:
+    def bind(self, *operands: Operand, **params: object) -> Results:
         """Applies the primitive: now if all operands are concrete, else by recording an op."""
         trace = None
         for operand in operands:
@@ -254,11 +253,11 @@ class Primitive(Operation):
         """The function that evaluates the primitive on arrays: a user's rule, or its own."""
         return self._by_own_rule if self.implementation is None else self.implementation
 
-    def _by_own_rule(self, *operands: Operand, **params: Param) -> Results:
+    def _by_own_rule(self, *operands: Operand, **params: object) -> Results:
         return self._evaluate(operands, params)
 
     def abstract_eval(
-        self, *avals: ShapedArray, **params: Param
+        self, *avals: ShapedArray, **params: object
     ) -> tuple[ResultTypes, frozenset[Primitive]]:
         """Returns the types of the results, given the operands' types, and the effects.
 

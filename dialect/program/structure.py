@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Hashable
 
-from axir.dialect.core.annotations import HostArray, Param
+from axir.dialect.core.annotations import HostArray
 
 from .equation import Literal, Var
 from .function import Function
@@ -63,7 +63,7 @@ class _Numbers:
         return self._numbers[variable]
 
 
-def _within(param: Param) -> Hashable:
+def _within(param: object) -> Hashable:
     if type(param) is Function:
         return structure_of(param)
     if type(param) is tuple:

@@ -52,7 +52,7 @@ from .walk import Environment, apply_equations
 
 
 class TracingState(core_state.State):
-    """The state of a thread, as those know it who know traces."""
+    """The state of a thread, with the types of traces."""
 
     origin: Equation | None
     ambient: Trace | None

@@ -113,7 +113,7 @@ def _schema_of(primitive: Primitive) -> _Schema:
 
 
 def _wrong_names(
-    primitive: Primitive, params: Mapping[str, Param], declared: Mapping[str, AnyKind]
+    primitive: Primitive, params: Mapping[str, object], declared: Mapping[str, AnyKind]
 ) -> VerificationError:
     listing = f"It has {', '.join(sorted(declared))}." if declared else "It has none."
     for name in params.keys() - declared.keys():

@@ -1,9 +1,8 @@
-"""Text of Shardy, the dialect in which JAX says how arrays are distributed, as MLIR can read it.
+"""Text of Shardy, JAX's dialect for the distribution of arrays, in a form that MLIR can read.
 
-MLIR knows no operations of `sdy` here, so it reads them in their generic form alone: JAX writes
-their own. What they say of meshes and of how arrays are cut becomes attributes that are texts.
-Elsewhere: what they mean (`passes/raising/`), and bytecode, which nobody else can read
-(`bytecode.py`).
+MLIR does not know the operations of `sdy` here, so it reads only their generic form. JAX writes
+their custom form. Meshes and cuts of arrays become attributes with texts. Elsewhere: their meaning
+(`passes/raising/`), and bytecode, which only JAX can read (`bytecode.py`).
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ def in_generic_form(text: bytes) -> bytes:
     text = _CONSTRAINT.sub(rb'"sdy.\1"(\2) : (\3) -> \3', text)
     text = _RETURN.sub(_return, text)
     found = list(_MANUAL.finditer(text))
-    for match in reversed(found):  # what is inner comes first
+    for match in reversed(found):  # inner operations come first
         text = _manual(text, match)
     return text
 
@@ -48,7 +47,7 @@ def _mesh(match: re.Match[bytes]) -> bytes:
     names = b", ".join(b'"%s"' % name for name, _ in axes)
     sizes = b", ".join(size for _, size in axes)
     given = b"sizes = array<i64%s>" % (b": " + sizes if axes else b"")
-    if match[3].strip():  # devices in an order of their own, which only whole programs may have
+    if match[3].strip():  # an explicit order of devices, which only whole programs may have
         return b'"sdy.mesh"() : () -> ()'
     name = match[1].strip(b'"')
     return b'"sdy.mesh"() {sym_name = "%s", axes = [%s], %s} : () -> ()' % (name, names, given)
@@ -65,7 +64,7 @@ def _manual(text: bytes, match: re.Match[bytes]) -> bytes:
     assert indentation is not None
     end = text.find(b"\n" + indentation[0] + b"} : ", match.end())
     if end < 0:
-        return text  # MLIR says what is wrong
+        return text  # MLIR reports the mistake
     closing = end + 1 + len(indentation[0])
     block = b"^bb0(%s):" % match[5] if match[5] else b""
     names = (b"in_shardings", b"out_shardings", b"manual_axes")

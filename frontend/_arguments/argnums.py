@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -42,8 +42,8 @@ def normalize_argnums(
 
 
 def select_arguments(
-    fun: UserFunction,
-    args: tuple[UserObject, ...],
+    fun: Callable[..., object],
+    args: tuple[object, ...],
     kwargs: dict[str, Options],
     chosen: tuple[int, ...],
 ) -> UserFunction:
@@ -52,7 +52,7 @@ def select_arguments(
         return fun
 
     @wraps(fun)
-    def partial(*selected: UserObject) -> UserObject:
+    def partial(*selected: object) -> UserObject:
         full_args = list(args)
         for number, value in zip(chosen, selected, strict=True):
             full_args[number] = value

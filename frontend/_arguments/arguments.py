@@ -12,7 +12,7 @@ import numpy as np
 
 from axir._trees import tree
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import PyTree, UserFunction, UserObject
+from axir.dialect.core.annotations import Tree, UserFunction, UserObject
 from axir.dialect.core.array import ConcreteArray, as_value
 from axir.dialect.core.config import config
 from axir.dialect.core.errors import (
@@ -31,7 +31,7 @@ from axir.dialect.program.tracer import Trace, Tracer
 from .leaks import check_leaks
 
 
-def check_callable(function: UserObject, transformation: str) -> None:
+def check_callable(function: object, transformation: str) -> None:
     """Raises `TypeError` if a function to be transformed is not callable."""
     if not callable(function):
         raise NonArrayArgumentError(
@@ -47,7 +47,7 @@ def check_callable(function: UserObject, transformation: str) -> None:
         )
 
 
-def to_value(x: UserObject, describe: Callable[[], str]) -> Value:
+def to_value(x: object, describe: Callable[[], str]) -> Value:
     """Returns a leaf as an `Array` or `Tracer`.
 
     Args:
@@ -70,13 +70,13 @@ def to_value(x: UserObject, describe: Callable[[], str]) -> Value:
         ) from None
 
 
-def _shorten(x: UserObject) -> str:
+def _shorten(x: object) -> str:
     text = repr(x)
     return text if len(text) <= 60 else text[:57] + "..."
 
 
 def to_values(
-    leaves: Sequence[UserObject], trees: UserObject, name: str, given: Container[int] = ()
+    leaves: Sequence[UserObject], trees: object, name: str, given: Container[int] = ()
 ) -> list[Value]:
     """Returns the leaves of an argument tree as values; errors name the leaf by its path.
 
@@ -100,7 +100,7 @@ def to_values(
     ]
 
 
-def flatten_arguments(trees: PyTree) -> tuple[list[UserObject], tree.TreeDef]:
+def flatten_arguments(trees: Tree) -> tuple[list[UserObject], tree.TreeDef]:
     """Flattens a tree that may contain arrays without values, such as the gradients of integers.
 
     These have dtype float0 and are passed as bools of their shape; the structure makes them again.
@@ -123,7 +123,7 @@ class FlatArguments(NamedTuple):
     in_tree: tree.TreeDef
 
 
-def flat_arguments(args: tuple[UserObject, ...], name: str) -> FlatArguments:
+def flat_arguments(args: tuple[object, ...], name: str) -> FlatArguments:
     """Flattens arguments; `name` is the function's name in errors."""
     leaves, in_tree = flatten_arguments((args, {}))
     return FlatArguments(to_values(leaves, args, name), in_tree)
@@ -180,11 +180,11 @@ class FlatFunction:
             for index in range(self.in_tree.num_leaves)
         ]
 
-    def _result(self, index: int, result: PyTree) -> str:
+    def _result(self, index: int, result: Tree) -> str:
         path = tree.paths(result)[index]
         return f"Result {path} of {self.name!r}" if path else f"The result of {self.name!r}"
 
-    def _split(self, result: PyTree) -> tuple[UserObject, list[Value]]:
+    def _split(self, result: Tree) -> tuple[UserObject, list[Value]]:
         if not isinstance(result, tuple) or len(result) != 2:
             raise TreeError(
                 f"With has_aux=True {self.name!r} must return a pair (output, auxiliary), but it "
@@ -203,7 +203,7 @@ class FlatFunction:
         return result[0], values
 
 
-def _is_float0(x: UserObject) -> bool:
+def _is_float0(x: object) -> bool:
     # The kind first, because NumPy is slow to compare dtypes with fields.
     dtype = getattr(x, "dtype", None)
     return getattr(dtype, "kind", None) == "V" and bool(dtype == dtypes.float0)
@@ -307,7 +307,7 @@ def trace_known(
     return traced, known
 
 
-def type_of(x: UserObject) -> ShapedArray:
+def type_of(x: object) -> ShapedArray:
     """Returns the type of an array, a scalar, or any object with a shape and a dtype."""
     if type(x) is ConcreteArray or type(x) is Tracer:
         return x.type

@@ -85,7 +85,7 @@ def _birth(tracer: Tracer) -> str:
     return f"{tracer.type} ({made})"
 
 
-def _holder(holder: UserObject) -> str:
+def _holder(holder: object) -> str:
     """Describes an object that refers to a tracer: by its name, if it has one."""
     if isinstance(holder, CellType):
         return "a variable that a closure captured"
@@ -100,7 +100,7 @@ def _holder(holder: UserObject) -> str:
     return f"a {type(holder).__name__} of {len(gc.get_referents(holder))} items"
 
 
-def _dictionary(holder: dict[UserObject, UserObject]) -> str:
+def _dictionary(holder: dict[object, object]) -> str:
     for outer in gc.get_referrers(holder):
         if isinstance(outer, ModuleType):
             return f"a global variable of the module {outer.__name__}"

@@ -11,7 +11,7 @@ from axir.dialect.core.annotations import UserFunction
 from .tracebacks import boundary
 
 
-def wraps(fun: UserFunction) -> Callable[[UserFunction], UserFunction]:
+def wraps(fun: Callable[..., object]) -> Callable[[UserFunction], UserFunction]:
     """Works as `functools.wraps`, also for callables with a name that is not a string.
 
     >>> class Model:
@@ -20,7 +20,7 @@ def wraps(fun: UserFunction) -> Callable[[UserFunction], UserFunction]:
     '<lambda>'
     """
 
-    def wrap(wrapper: UserFunction) -> UserFunction:
+    def wrap(wrapper: Callable[..., object]) -> Callable[..., object]:
         for name in WRAPPER_ASSIGNMENTS:
             with suppress(AttributeError, TypeError):
                 setattr(wrapper, name, getattr(fun, name))
@@ -30,7 +30,7 @@ def wraps(fun: UserFunction) -> Callable[[UserFunction], UserFunction]:
 
 
 def wraps_as(
-    fun: UserFunction, what: str, keeps_original: bool = False
+    fun: Callable[..., object], what: str, keeps_original: bool = False
 ) -> Callable[[UserFunction], UserFunction]:
     r"""Returns a decorator: `functools.wraps`, with documentation of the transformation.
 
@@ -48,7 +48,7 @@ def wraps_as(
     'The twin of square.\n\nOriginal documentation:\n\nReturns the square.'
     """
 
-    def wrap(wrapper: UserFunction) -> UserFunction:
+    def wrap(wrapper: Callable[..., object]) -> Callable[..., object]:
         wrapped = wraps(fun)(boundary(wrapper))
         text = what.format(fun=getattr(fun, "__name__", "the function"))
         original = getattr(fun, "__doc__", None)

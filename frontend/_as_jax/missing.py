@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import dis
 import sys
+from collections.abc import Callable
 from types import FrameType, ModuleType
 
-from axir.dialect.core.annotations import UserFunction, UserObject
+from axir.dialect.core.annotations import UserObject
 from axir.dialect.core.context import is_user_file
 
 from .errors import JaxImportError, JaxNameError
@@ -39,7 +40,7 @@ def tell_what_is_missing(module: ModuleType, name: str) -> None:
 class _LastResort:
     """Looks up the names that a module lacks: in its own function, then it raises this error."""
 
-    def __init__(self, module: ModuleType, name: str, own: UserFunction | None):
+    def __init__(self, module: ModuleType, name: str, own: Callable[..., object] | None):
         self._module, self._name, self._own = module, name, own
 
     def __call__(self, attribute: str) -> UserObject:

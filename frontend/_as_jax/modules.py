@@ -79,7 +79,7 @@ class JaxModule(ModuleType):
         # Nothing is looked for in folders: the finder answers for all modules.
         self.__path__: list[str] = []
 
-    def __setattr__(self, name: str, value: UserObject) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         # Importing the module `jax.config` of 2020 leaves `jax.config` unchanged.
         if not (name == "config" and isinstance(value, ModuleType)):
             super().__setattr__(name, value)

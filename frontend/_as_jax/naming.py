@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from types import FunctionType, ModuleType
 
-from axir.dialect.core.annotations import UserObject
 from axir.dialect.core.array import Array, ConcreteArray
 from axir.dialect.program.tracer import Tracer
 
@@ -26,7 +25,7 @@ def rename_arrays() -> None:
         kind.__module__ = module
 
 
-def rename(value: UserObject) -> None:
+def rename(value: object) -> None:
     """Sets the `__module__` of a class or function to JAX's module of the same name.
 
     For a module, it does so for all its classes and functions.

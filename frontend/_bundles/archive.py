@@ -18,7 +18,6 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from axir._programs.files import write_file
-from axir.dialect.core.annotations import UserObject
 from axir.dialect.core.errors import BundleError
 
 ALIGNMENT = 64
@@ -221,6 +220,6 @@ def _mapped(path: Path, name: str) -> memoryview:
             raise BundleError(f"{name} is empty.", "Save the bundle again.", where="") from None
 
 
-def _said(error: UserObject) -> str:
+def _said(error: object) -> str:
     lines = str(error).splitlines()
     return lines[0].rstrip(".") if lines else type(error).__name__

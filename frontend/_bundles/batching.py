@@ -51,7 +51,7 @@ def of_rows(function: Function, batch: Batch, count: Extent) -> Function:
     return with_captures(made, len(function.inputs), captured)
 
 
-def _none(values: Sequence[UserObject]) -> tuple[None, ...]:
+def _none(values: Sequence[object]) -> tuple[None, ...]:
     return (None,) * len(values)
 
 
@@ -94,7 +94,7 @@ def open_results(name: str, *kinds: Sequence[ShapedArray]) -> list[bool]:
     return found
 
 
-def _listed(values: Sequence[UserObject]) -> str:
+def _listed(values: Sequence[object]) -> str:
     *first, last = map(str, values)
     return f"{', '.join(first)} and {last}"
 

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import functools
 import inspect
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from axir._arguments.wrapping import wraps
 from axir._trees import tree
-from axir.dialect.core.annotations import Options, UserFunction, UserObject
+from axir.dialect.core.annotations import UserFunction, UserObject
 from axir.dialect.core.array import ConcreteArray, as_array
 
 
@@ -33,21 +34,21 @@ class Bound(NamedTuple):
         """Whether nothing is bound."""
         return not (self.args or self.kwargs)
 
-    def taking_them_last(self, fun: UserFunction) -> UserFunction:
+    def taking_them_last(self, fun: Callable[..., object]) -> UserFunction:
         """Returns `fun` as a function of the other arguments, then of the bound ones."""
 
         @wraps(fun)
         def called(
-            args: tuple[UserObject, ...],
-            kwargs: dict[str, Options],
-            first: tuple[UserObject, ...],
-            named: dict[str, Options],
+            args: tuple[object, ...],
+            kwargs: dict[str, object],
+            first: tuple[object, ...],
+            named: dict[str, object],
         ) -> UserObject:
             return fun(*first, *args, **named, **kwargs)
 
         return called
 
-    def by_name(self, fun: UserFunction) -> dict[str, ConcreteArray]:
+    def by_name(self, fun: Callable[..., object]) -> dict[str, ConcreteArray]:
         """Returns the arrays in them, named as `fun` names its parameters, in their order."""
         positional, rest = parameter_names(fun)
         names = [*positional, *(f"{rest}[{n}]" for n in range(len(self.args)))]
@@ -59,7 +60,7 @@ class Bound(NamedTuple):
         }
 
 
-def unbound(fun: UserFunction) -> tuple[UserFunction, Bound]:
+def unbound(fun: Callable[..., object]) -> tuple[UserFunction, Bound]:
     """Returns the function behind partial applications, and the arguments that they bound.
 
     Only trees of arrays are taken out. Other arguments, such as a number or the name of an
@@ -73,12 +74,12 @@ def unbound(fun: UserFunction) -> tuple[UserFunction, Bound]:
     return inner, Bound(fun.args, taken)
 
 
-def _holds_arrays(value: UserObject) -> bool:
+def _holds_arrays(value: object) -> bool:
     leaves = tree.leaves(value)
     return bool(leaves) and all(isinstance(x, (ConcreteArray, np.ndarray)) for x in leaves)
 
 
-def parameter_names(fun: UserFunction) -> tuple[list[str], str]:
+def parameter_names(fun: Callable[..., object]) -> tuple[list[str], str]:
     """Returns the names of the positional parameters, and of the parameter `*args`."""
     try:
         parameters = inspect.signature(fun).parameters.values()

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from axir._trees import tree
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import HostArray, Options, UserObject
+from axir.dialect.core.annotations import HostArray, UserObject
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import BundleError, ParameterError
 from axir.dialect.core.extended_dtypes import keys_of
@@ -153,7 +153,7 @@ class Bundle(Mapping[str, Exported]):
             return self.with_functions(for_sizes(self, (), list(combinations(sizes))))
         return self.with_functions({n: x.with_sizes() if x.symbols else x for n, x in self.items()})
 
-    def with_parameters(self, values: Mapping[str, UserObject]) -> Bundle:
+    def with_parameters(self, values: Mapping[str, object]) -> Bundle:
         """Returns the bundle with other values of some parameters, in all functions.
 
         Raises:
@@ -173,7 +173,7 @@ class Bundle(Mapping[str, Exported]):
         }
         return Bundle(functions, self._programs)
 
-    def advance(self, name: str, *args: Options, **kwargs: Options) -> tuple[UserObject, Bundle]:
+    def advance(self, name: str, *args: object, **kwargs: object) -> tuple[UserObject, Bundle]:
         """Calls a function, and makes those results that are new parameter values the parameters.
 
         Args:

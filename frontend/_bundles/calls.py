@@ -78,7 +78,7 @@ class Calls(Facts):
             self._function = self._function()
         return self._function
 
-    def key_of(self, values: Sequence[UserObject]) -> Key:
+    def key_of(self, values: Sequence[object]) -> Key:
         """Returns the number of rows, or the sizes, of a call's arguments.
 
         Raises:
@@ -111,7 +111,7 @@ class Calls(Facts):
         """Calls the function with its arguments, flat, of the types that it takes."""
         return self._run_key(self.key_of(values), values)
 
-    def _run_key(self, key: Key, values: list[UserObject]) -> list[UserObject]:
+    def _run_key(self, key: Key, values: list[UserObject]) -> list[object]:
         """Calls the function for a number of rows, or for sizes."""
         batch = self.entry.batch
         if batch is None or self._is_traced(values):

@@ -10,14 +10,14 @@ from __future__ import annotations
 import functools
 import hashlib
 import inspect
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from types import FunctionType, MethodType
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from axir._trees import tree
-from axir.dialect.core.annotations import HostArray, UserFunction, UserObject
+from axir.dialect.core.annotations import HostArray, UserObject
 from axir.dialect.core.array import ConcreteArray, as_array
 from axir.dialect.core.extended_dtypes import words_of
 from axir.dialect.program.equation import Equation, Literal
@@ -32,7 +32,7 @@ _ANONYMOUS = "constant"
 _Place: TypeAlias = tuple[str, int]
 
 
-def names_in(fun: UserFunction) -> dict[_Place, str]:
+def names_in(fun: Callable[..., object]) -> dict[_Place, str]:
     """Returns names of the arrays that a function finds in its surroundings, by their places."""
     found: dict[_Place, str] = {}
     for name, value in _surroundings(fun):
@@ -43,7 +43,7 @@ def names_in(fun: UserFunction) -> dict[_Place, str]:
     return found
 
 
-def _surroundings(fun: UserFunction) -> Iterator[tuple[str, UserObject]]:
+def _surroundings(fun: Callable[..., object]) -> Iterator[tuple[str, UserObject]]:
     """Yields the variables around a function, and around the functions that these hold."""
     pending, seen = [fun], set()
     while pending:
@@ -61,7 +61,7 @@ def _surroundings(fun: UserFunction) -> Iterator[tuple[str, UserObject]]:
                 yield name, value
 
 
-def _variables(fun: UserFunction) -> Iterator[tuple[str, UserObject]]:
+def _variables(fun: Callable[..., object]) -> Iterator[tuple[str, UserObject]]:
     """Yields the names and values of the variables around a function and of bound arguments."""
     fun = inspect.unwrap(fun)
     if isinstance(getattr(fun, "entry", None), FunctionEntry):  # exported itself
@@ -228,7 +228,7 @@ def without_parameters(function: Function, count: int) -> Function:
     return with_captures(function, len(function.inputs) + count, function.captured[count:])
 
 
-def _content(x: ConcreteArray) -> tuple[UserObject, ...]:
+def _content(x: ConcreteArray) -> tuple[object, ...]:
     """Returns a key that is the same for equal arrays."""
     host = np.ascontiguousarray(words_of(x.host()))
     return x.type, hashlib.sha256(host.reshape(-1).view(np.uint8).data).digest()

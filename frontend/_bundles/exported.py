@@ -17,7 +17,7 @@ from axir._programs.files import bytecode_of, write_module_file
 from axir._programs.saved_arguments import conform
 from axir._trees import text as tree_text
 from axir._trees import tree
-from axir.dialect.core.annotations import Options, UserObject
+from axir.dialect.core.annotations import UserObject
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import ParameterError, TreeError
 from axir.dialect.core.symbolic_dims import SymbolicDim
@@ -270,7 +270,7 @@ class Exported(Calls):
         """Returns the function with another set of results that have the open dimension."""
         return self._changed(replace(self.entry, batch=batch), None)
 
-    def with_parameters(self, values: Mapping[str, UserObject]) -> Exported:
+    def with_parameters(self, values: Mapping[str, object]) -> Exported:
         """Returns the function with other values of some of its parameters; nothing is traced.
 
         Raises:
@@ -428,7 +428,7 @@ class Exported(Calls):
     def _contents(self) -> Sequence[tuple[ProgramEntry, bytes | memoryview]]:
         return self._programs.only({self.fun_name}).content() if self._programs else ()
 
-    def call(self, *args: Options, **kwargs: Options) -> UserObject:
+    def call(self, *args: object, **kwargs: object) -> UserObject:
         """Calls the function, compiled; inside a transformation it becomes part of its trace.
 
         Raises:
@@ -451,7 +451,7 @@ class Exported(Calls):
         count = self.in_tree.num_leaves
         return count if self.in_tree == tree.structure(((0,) * count, {})) else -1
 
-    def _flattened(self, args: tuple[Options, ...], kwargs: dict[str, Options]) -> list[UserObject]:
+    def _flattened(self, args: tuple[object, ...], kwargs: dict[str, object]) -> list[object]:
         """Returns the leaves of arguments.
 
         Raises:

@@ -198,14 +198,14 @@ class Manifest:
         return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
 
 
-def _type(kind: ShapedArray, symbol: str | None = None) -> dict[str, UserObject]:
+def _type(kind: ShapedArray, symbol: str | None = None) -> dict[str, object]:
     shape = [extent if type(extent) is int else str(extent) for extent in kind.shape]
     extents = [*([symbol] if symbol else []), *shape]
     weak = {"weak_type": True} if kind.weak_type else {}
     return {"dtype": str(kind.dtype), "shape": extents, **weak}
 
 
-def _function(entry: FunctionEntry) -> dict[str, UserObject]:
+def _function(entry: FunctionEntry) -> dict[str, object]:
     signature, batch = entry.signature, entry.batch
     open_arguments = batch.arguments if batch else (False,) * len(signature.arguments)
     open_results = batch.results if batch else (False,) * len(signature.results)
@@ -249,7 +249,7 @@ def key_text(key: Key) -> str:
     return str(key) if isinstance(key, int) else ",".join(f"{n}={size}" for n, size in key)
 
 
-def _program(entry: ProgramEntry) -> dict[str, UserObject]:
+def _program(entry: ProgramEntry) -> dict[str, object]:
     functions = {
         name: {key_text(size): symbol for size, symbol in sizes.items()}
         for name, sizes in entry.functions.items()
@@ -296,7 +296,7 @@ def read_manifest(text: bytes, name: str) -> Manifest:
         raise _damaged(name, said) from None
 
 
-def _version_of(content: UserObject) -> UserObject:
+def _version_of(content: UserObject) -> object:
     written_by = content.get("written_by")
     return written_by.get("axir", "?") if isinstance(written_by, dict) else "?"
 
@@ -312,7 +312,7 @@ def _damaged(name: str, reason: str) -> BundleError:
 class _Fields:
     """A JSON table that is read by name and kind; raises ValueError."""
 
-    def __init__(self, content: UserObject, place: str = "manifest"):
+    def __init__(self, content: object, place: str = "manifest"):
         if not isinstance(content, dict):
             raise ValueError(f"{place} is no table")
         self.content: dict[str, UserObject] = content
@@ -361,7 +361,7 @@ class _Fields:
         return tuple(found)
 
 
-def _natural(value: UserObject, place: str) -> int:
+def _natural(value: object, place: str) -> int:
     if type(value) is not int or not 0 <= value < _MOST_BYTES:
         raise ValueError(f"{place} is no natural number")
     return value
@@ -428,7 +428,7 @@ def _read_type(fields: _Fields, entry: Open | None = None) -> tuple[ShapedArray,
     return kind, symbol
 
 
-def _extent(value: UserObject, place: str, entry: Open | None) -> Extent:
+def _extent(value: object, place: str, entry: Open | None) -> Extent:
     if type(value) is not str or entry is None:
         return _natural(value, place)
     found = with_constraints(read_extent(value), entry.constraints)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from types import MappingProxyType
 
-from axir.dialect.core.annotations import UserObject
 from axir.dialect.core.errors import ParseError, ShapeError
 from axir.dialect.text.module_reader import read_module
 from axir.dialect.text.resources import offer_archives
@@ -31,7 +30,7 @@ offer_archives(".irpa", read_parameter_archive)
 
 
 def functions_of_module(
-    module: UserObject, dialect: str, where: str, shapes: Shapes = MappingProxyType({})
+    module: object, dialect: str, where: str, shapes: Shapes = MappingProxyType({})
 ) -> dict[str, Exported]:
     """Returns the public functions of a module of jaxpr or StableHLO, by valid names of Python.
 

@@ -31,10 +31,10 @@ _Exported = TypeVar("_Exported", bound=ExportedFunction)
 _SOME = 7
 
 
-def under(leaves: Sequence[UserObject], constraints: tuple[str, ...]) -> list[UserObject]:
+def under(leaves: Sequence[object], constraints: tuple[str, ...]) -> list[UserObject]:
     """Returns the arguments with all their symbolic dimensions under the same constraints."""
 
-    def one(x: UserObject) -> UserObject:
+    def one(x: object) -> UserObject:
         if not isinstance(x, ShapeDtypeStruct):
             return x
         return x.update(shape=tuple([with_constraints(extent, constraints) for extent in x.shape]))

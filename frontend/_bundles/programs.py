@@ -167,7 +167,7 @@ def flat_signature(exported: ExportedFunction) -> Signature:
 
 
 def _closed(exported: ExportedFunction) -> Function:
-    """Returns a function of the arguments and the parameters, which captures nothing."""
+    """Returns a function of the arguments and the parameters, without captures."""
     whole = without_parameters(exported.function, len(exported.parameters))
     return embed_captures(simplify_function(whole, is_final=True))
 
@@ -202,7 +202,7 @@ class Programs:
         return tuple((entry, self._read(entry.file)) for entry in self.entries)
 
     def run(
-        self, name: str, count: Key, device: UserObject, values: Sequence[ConcreteArray]
+        self, name: str, count: Key, device: object, values: Sequence[ConcreteArray]
     ) -> list[ConcreteArray] | None:
         """Runs a function on arguments and parameters; returns None if no program fits.
 
@@ -232,14 +232,14 @@ class Programs:
                 return program, entry.functions[name][count]
         return None
 
-    def _program(self, entry: ProgramEntry, device: UserObject) -> Program | None:
+    def _program(self, entry: ProgramEntry, device: object) -> Program | None:
         key = (entry.file, device)
         with self._lock:
             if key not in self._loaded:
                 self._loaded[key] = self._load(entry, device)
             return self._loaded[key]
 
-    def _load(self, entry: ProgramEntry, device: UserObject) -> Program | None:
+    def _load(self, entry: ProgramEntry, device: object) -> Program | None:
         binary = bytes(self._read(entry.file))
         try:
             check_binary(binary, entry.file)

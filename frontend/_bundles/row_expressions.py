@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from axir.dialect.core.annotations import HostArray, Param, Params
+from axir.dialect.core.annotations import HostArray, Params
 from axir.dialect.core.array import ConcreteArray, as_array
 from axir.dialect.core.extended_dtypes import words_of
 from axir.dialect.core.state import outside_traces
@@ -256,7 +256,7 @@ class Expressions:
             self._functions[function] = Made(tuple(self.interpreted(function, inputs)))
         return self._functions[function]
 
-    def _frozen(self, value: Param) -> Hashable:
+    def _frozen(self, value: object) -> Hashable:
         """Returns a key that is the same for equal parameters."""
         if isinstance(value, dict):
             return tuple((key, self._frozen(value[key])) for key in sorted(value))
@@ -324,7 +324,7 @@ _WITHOUT_ONES: dict[str, Callable[[Expressions, Params, Sequence[int], Shape], _
 class _Only:
     """A key that equals only itself."""
 
-    def __init__(self, value: Param):
+    def __init__(self, value: object):
         self._value = value
 
     def __eq__(self, other: object) -> bool:

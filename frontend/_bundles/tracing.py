@@ -6,7 +6,7 @@ Elsewhere: the public functions (`axir.export`), tracing in general (`axir.jit`)
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import NamedTuple
@@ -17,7 +17,7 @@ from axir._devices.shape_dtype_struct import ShapeDtypeStruct
 from axir._transforms.jit import JitFunction, jit
 from axir._transforms.stages import Lowered
 from axir._trees import tree
-from axir.dialect.core.annotations import Options, UserFunction, UserObject
+from axir.dialect.core.annotations import Options, UserObject
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import AxirError, ParameterError, UnexpectedTracerError
 from axir.dialect.core.state import keeping_origins
@@ -63,8 +63,8 @@ class Traced(NamedTuple):
 
 
 def trace(
-    fun: UserFunction,
-    args: tuple[UserObject, ...],
+    fun: Callable[..., object],
+    args: tuple[object, ...],
     kwargs: dict[str, Options],
     name: str | None = None,
     checks_rows: bool = True,
@@ -115,7 +115,7 @@ class _Lowered(NamedTuple):
 
 
 def _lowered(
-    called: _Called, leaves: Sequence[UserObject], in_tree: tree.TreeDef, checks_rows: bool
+    called: _Called, leaves: Sequence[object], in_tree: tree.TreeDef, checks_rows: bool
 ) -> _Lowered:
     """Returns the traced function.
 
@@ -152,7 +152,7 @@ def _name(called: _Called) -> str:
     return getattr(called.function, "__name__", "the function")
 
 
-def _number_matters(called: _Called, leaves: Sequence[UserObject], in_tree: tree.TreeDef) -> bool:
+def _number_matters(called: _Called, leaves: Sequence[object], in_tree: tree.TreeDef) -> bool:
     """Tells whether the program of any number of rows is not the same for each row.
 
     The proof about rows covers the programs traced for a few numbers of rows.
@@ -222,7 +222,9 @@ class _Called:
         kwargs: The same for arguments by keyword.
     """
 
-    def __init__(self, fun: UserFunction, args: tuple[UserObject, ...], kwargs: dict[str, Options]):
+    def __init__(
+        self, fun: Callable[..., object], args: tuple[object, ...], kwargs: dict[str, object]
+    ):
         fun, self.bound = unbound(fun)
         jitted = fun if isinstance(fun, JitFunction) else jit(fun)
         self.function = jitted._function
@@ -240,8 +242,8 @@ class _Called:
 
     def __call__(
         self,
-        args: tuple[UserObject, ...],
-        kwargs: dict[str, Options],
+        args: tuple[object, ...],
+        kwargs: dict[str, object],
         bound: Bound,
     ) -> UserObject:
         """Calls the function with values of the arguments and of the bound ones."""
@@ -250,7 +252,7 @@ class _Called:
         return self.function(*bound.args, *given, **bound.kwargs, **self._named, **kwargs)
 
     def lower(
-        self, function: UserFunction, leaves: Sequence[UserObject], in_tree: tree.TreeDef
+        self, function: Callable[..., object], leaves: Sequence[object], in_tree: tree.TreeDef
     ) -> Lowered:
         """Traces a function of arguments and bound arguments for the types of leaves.
 
@@ -306,7 +308,7 @@ def _rows(
 ) -> tuple[Lowered, Batch]:
     """Traces a function for one row of the leaves that have rows."""
 
-    def sized(count: int) -> list[UserObject]:
+    def sized(count: int) -> list[object]:
         return [_sized(x, count) if rows else x for x, rows in zip(leaves, is_open, strict=True)]
 
     with keeping_origins():
@@ -320,7 +322,7 @@ def _rows(
         raise explained(error, (few, many), one, (*is_open, *bound)) from None
 
     @functools.wraps(called.function)
-    def row(args: tuple[UserObject, ...], kwargs: dict[str, Options], bound: Bound) -> UserObject:
+    def row(args: tuple[object, ...], kwargs: dict[str, object], bound: Bound) -> UserObject:
         flat = tree.leaves((args, kwargs))
         rows = [expand_dims(x, (0,)) if r else x for x, r in zip(flat, is_open, strict=True)]
         given: UserObject = in_tree.unflatten(rows)

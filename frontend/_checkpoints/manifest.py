@@ -123,11 +123,11 @@ class Manifest:
                     )
 
 
-def _json(value: UserObject) -> str:
+def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _leaf(leaf: SavedArray | Number) -> dict[str, UserObject]:
+def _leaf(leaf: SavedArray | Number) -> dict[str, object]:
     if not isinstance(leaf, SavedArray):
         return {"python": type(leaf).__name__, "value": leaf if type(leaf) is str else repr(leaf)}
     weak = {"weak_type": True} if leaf.weak_type else {}
@@ -220,7 +220,7 @@ def slices_within(part: Bounds, whole: Bounds) -> tuple[slice, ...]:
     return tuple(slice(b - o, e - o) for (b, e), (o, _) in zip(part, whole, strict=True))
 
 
-def is_number(leaf: UserObject) -> bool:
+def is_number(leaf: object) -> bool:
     """Tells whether a leaf is a number or a text of Python, which the manifest keeps."""
     return type(leaf).__name__ in _KINDS and type(leaf) is _KINDS[type(leaf).__name__]
 

@@ -15,7 +15,7 @@ from axir._devices.shape_dtype_struct import ShapeDtypeStruct
 from axir._devices.sharding import Index, Sharding, SingleDeviceSharding
 from axir._trees import text, tree
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import HostArray, PyTree, UserObject
+from axir.dialect.core.annotations import HostArray, PyTree, Tree, UserObject
 from axir.dialect.core.array import Array, ConcreteArray, as_array
 from axir.dialect.core.types import ShapedArray
 
@@ -27,10 +27,10 @@ from .manifest import Manifest, Number, SavedArray, is_number, read_manifest
 
 def restore(
     folder: str | os.PathLike[str],
-    like: PyTree = None,
+    like: Tree = None,
     *,
     step: int | None = None,
-    shardings: PyTree = None,
+    shardings: Tree = None,
 ) -> PyTree:
     """Returns a tree that was saved, on the devices of the present job.
 
@@ -124,7 +124,7 @@ def verify(folder: str | os.PathLike[str], step: int | None = None) -> int:
     return manifest.step
 
 
-def _check_leaves(path: Path, manifest: Manifest, wanted: Mapping[str, UserObject]) -> None:
+def _check_leaves(path: Path, manifest: Manifest, wanted: Mapping[str, object]) -> None:
     """Raises `CheckpointTreeError` if a tree does not have the saved leaves."""
     saved = manifest.leaves
     lines = [f"{name} was not saved" for name in wanted if name not in saved]
@@ -142,7 +142,7 @@ def _check_leaves(path: Path, manifest: Manifest, wanted: Mapping[str, UserObjec
         )
 
 
-def _described(leaf: UserObject) -> str:
+def _described(leaf: object) -> str:
     """Returns the type of an array or a number."""
     if isinstance(leaf, SavedArray):
         return str(leaf)
@@ -154,9 +154,7 @@ def _described(leaf: UserObject) -> str:
     return f"{array.dtype}[{','.join(map(str, array.shape))}]"
 
 
-def _leaf(
-    files: Files, manifest: Manifest, name: str, like: UserObject, place: UserObject
-) -> UserObject:
+def _leaf(files: Files, manifest: Manifest, name: str, like: object, place: object) -> object:
     """Returns a leaf: where `place` says, else where `like` is."""
     leaf: SavedArray | Number = manifest.leaves[name]
     if not isinstance(leaf, SavedArray):

@@ -13,7 +13,7 @@ from importlib import metadata
 from pathlib import Path
 
 from axir._bundles.tensors import write_tensors
-from axir.dialect.core.annotations import PyTree, UserObject
+from axir.dialect.core.annotations import Tree, UserObject
 from axir.dialect.core.errors import ParameterError, user_line
 from axir.dialect.core.state import on_behalf_of
 from axir.dialect.core.types import ShapedArray
@@ -27,9 +27,7 @@ from .snapshot import Leaf, Snapshot, snapshot_of
 _logger = logging.getLogger("axir.checkpoint")
 
 
-def save(
-    folder: str | os.PathLike[str], tree: PyTree, step: int, *, keep: int | None = None
-) -> Path:
+def save(folder: str | os.PathLike[str], tree: Tree, step: int, *, keep: int | None = None) -> Path:
     """Saves a tree of arrays as a step of a training run, and waits until it is on the disk.
 
     The step appears in the folder when all of it is written; until then, and if anything fails, the
@@ -66,7 +64,7 @@ def save(
 
 
 def save_async(
-    folder: str | os.PathLike[str], tree: PyTree, step: int, *, keep: int | None = None
+    folder: str | os.PathLike[str], tree: Tree, step: int, *, keep: int | None = None
 ) -> Saving:
     """Begins to save a tree of arrays, and writes it while the program goes on; see `save`.
 
@@ -101,7 +99,7 @@ def save_async(
     return _queue.begin(Saving(Path(folder), int(step), keep, snapshot, group))
 
 
-def _check_number(name: str, value: UserObject, least: int) -> None:
+def _check_number(name: str, value: object, least: int) -> None:
     if isinstance(value, bool) or not hasattr(value, "__index__") or int(value) < least:
         raise ParameterError(
             f"checkpoint.save: {name} is {value!r}.", f"Pass a whole number from {least} on."
@@ -211,7 +209,7 @@ class _Writer:
     def _begin(self) -> None:
         folders.begin(self._folder, self._step)
 
-    def _agree(self, what: str, act: UserObject) -> list[UserObject]:
+    def _agree(self, what: str, act: UserObject) -> list[object]:
         """Runs this process's part of a step, and tells all; raises if one of them failed.
 
         Returns:
@@ -241,7 +239,7 @@ class _Writer:
             "saved before are as they were.",
         )
 
-    def _write_parts(self) -> dict[str, UserObject]:
+    def _write_parts(self) -> dict[str, object]:
         file = f"process_{self._group.index:05}.safetensors"
         tensors = self._snapshot.tensors()
         pieces = [

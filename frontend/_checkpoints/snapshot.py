@@ -12,7 +12,7 @@ import numpy as np
 from axir._devices.placed_arrays import bounds_of
 from axir._trees import text, tree
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import HostArray, PyTree, UserObject
+from axir.dialect.core.annotations import HostArray, Tree
 from axir.dialect.core.array import ConcreteArray, as_array, from_numpy
 from axir.dialect.core.errors import NonArrayArgumentError
 from axir.dialect.core.types import ShapedArray
@@ -68,7 +68,7 @@ class Snapshot:
         return {part.name: to_stored(part.host) for part in self.parts}
 
 
-def snapshot_of(value: PyTree, is_first: bool) -> Snapshot:
+def snapshot_of(value: Tree, is_first: bool) -> Snapshot:
     """Returns the parts of a tree that are to be written.
 
     Args:
@@ -97,7 +97,7 @@ def snapshot_of(value: PyTree, is_first: bool) -> Snapshot:
     return Snapshot(text.write(structure), leaves, tuple(parts))
 
 
-def _array(leaf: UserObject, path: str) -> ConcreteArray:
+def _array(leaf: object, path: str) -> ConcreteArray:
     try:
         # NumPy's arrays keep their dtype, of 64 bits too.
         is_numpy = isinstance(leaf, (np.ndarray, np.generic)) and bool(dtypes.kind(leaf.dtype))

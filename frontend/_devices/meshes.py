@@ -12,7 +12,7 @@ from functools import wraps
 
 import numpy as np
 
-from axir.dialect.core.annotations import Options, UserObject
+from axir.dialect.core.annotations import UserObject
 from axir.dialect.core.errors import ParameterError
 from axir.runtime import Device, devices
 
@@ -121,7 +121,7 @@ class _Axes:
         """Whether all axes are of type `Manual`."""
         return all(kind is AxisType.Manual for kind in self.axis_types)
 
-    def _key(self) -> tuple[UserObject, ...]:
+    def _key(self) -> tuple[object, ...]:
         return self.axis_sizes, self.axis_names, self.axis_types
 
     def _described(self) -> str:
@@ -163,7 +163,7 @@ class AbstractMesh(_Axes):
         """The mesh itself."""
         return self
 
-    def update(self, **changes: Options) -> AbstractMesh:
+    def update(self, **changes: object) -> AbstractMesh:
         """Returns the mesh with some of its arguments replaced."""
         fields = ("axis_sizes", "axis_names", "axis_types", "abstract_device")
         return AbstractMesh(**{**{name: getattr(self, name) for name in fields}, **changes})
@@ -225,7 +225,7 @@ class Mesh(_Axes):
 
     def update(
         self,
-        devices: UserObject = None,
+        devices: object = None,
         axis_names: Sequence[Hashable] | None = None,
         axis_types: AxisType | Sequence[AxisType] | None = None,
     ) -> Mesh:
@@ -291,7 +291,7 @@ class Mesh(_Axes):
     def __exit__(self, *exception: object) -> None:
         context.mesh = self._before.pop()
 
-    def _identity(self) -> tuple[UserObject, ...]:
+    def _identity(self) -> tuple[object, ...]:
         return *self._key(), tuple(self.devices.flat)
 
     def __eq__(self, other: object) -> bool:
@@ -320,7 +320,7 @@ def mesh_of(devices: tuple[Device, ...], axes: tuple[tuple[Hashable, int], ...])
     return Mesh(places.reshape(sizes), names)
 
 
-def _as_array(found: UserObject) -> np.ndarray:
+def _as_array(found: object) -> np.ndarray:
     array = np.asarray(found, dtype=object)
     for x in array.flat:
         if not isinstance(x, Device):
@@ -392,7 +392,7 @@ def _takes_older_name(function: Callable[..., Mesh]) -> Callable[..., Mesh]:
     """Makes a function accept `axis_shapes` for `axis_sizes`, JAX's name of it up to 0.11."""
 
     @wraps(function)
-    def taking(*args: Options, **kwargs: Options) -> Mesh:
+    def taking(*args: object, **kwargs: object) -> Mesh:
         if "axis_shapes" in kwargs:
             kwargs["axis_sizes"] = kwargs.pop("axis_shapes")
         return function(*args, **kwargs)

@@ -12,6 +12,7 @@ from axir.dialect.core.annotations import (
     HostArray,
     PyTree,
     ShapeLike,
+    Tree,
     UserObject,
 )
 from axir.dialect.core.array import Array, ArrayLike, ConcreteArray, as_array
@@ -25,7 +26,7 @@ from .sharding import Index, Sharding
 
 def make_array_from_callback(
     shape: ShapeLike,
-    sharding: UserObject,
+    sharding: object,
     data_callback: Callable[[Index | None], ArrayLike],
     dtype: DTypeLike = None,
 ) -> Array:
@@ -60,7 +61,7 @@ def make_array_from_callback(
 
 def make_array_from_single_device_arrays(
     shape: Sequence[int],
-    sharding: UserObject,
+    sharding: object,
     arrays: Sequence[Array],
     *,
     dtype: DTypeLike = None,
@@ -90,7 +91,7 @@ def make_array_from_single_device_arrays(
 
 
 def make_array_from_process_local_data(
-    sharding: UserObject, local_data: PyTree, global_shape: Sequence[int] | None = None
+    sharding: object, local_data: Tree, global_shape: Sequence[int] | None = None
 ) -> PyTree:
     """Makes arrays from the parts that each process has.
 

@@ -78,7 +78,7 @@ def process_indices(backend: str | None = None) -> list[int]:
     return list(range(current().count))
 
 
-def copy_to_host_async(x: UserObject) -> UserObject:
+def copy_to_host_async(x: object) -> UserObject:
     """Starts copying the arrays of a tree to the host's memory; returns the tree.
 
     >>> import axir.numpy as jnp
@@ -98,11 +98,11 @@ host_id, host_ids, host_count = process_index, process_indices, process_count
 
 def device_put(
     x: T,
-    device: UserObject = None,
+    device: object = None,
     *,
-    src: UserObject = None,
-    donate: UserObject = False,
-    may_alias: UserObject = None,
+    src: object = None,
+    donate: object = False,
+    may_alias: object = None,
 ) -> T:
     """Moves the arrays of a tree to a device and commits them to it.
 
@@ -139,9 +139,7 @@ def device_put(
     return placed
 
 
-def _put(
-    leaf: UserObject, place: UserObject, is_donated: bool, may_alias: bool | None
-) -> UserObject:
+def _put(leaf: object, place: object, is_donated: bool, may_alias: bool | None) -> object:
     if is_donated and may_alias is False:
         raise ParameterError(
             "device_put: an array is donated that its result must not be an alias of.",
@@ -186,7 +184,7 @@ def put(value: Array, place: Sharding, what: str) -> Array:
     return placed
 
 
-def laid_out(x: Array, what: str, out_sharding: UserObject) -> Array:
+def laid_out(x: Array, what: str, out_sharding: object) -> Array:
     """Returns a new array with the sharding of the argument `out_sharding`, if it is given.
 
     Args:
@@ -214,7 +212,7 @@ def laid_out(x: Array, what: str, out_sharding: UserObject) -> Array:
     return put(x, place, what)
 
 
-def place_like(a: UserObject, shape: tuple[int, ...]) -> Sharding | None:
+def place_like(a: object, shape: tuple[int, ...]) -> Sharding | None:
     """Returns the sharding for an array made like another one: the other's, if it is committed.
 
     An array of another shape does not get the other's sharding.
@@ -258,7 +256,7 @@ def _marked(made: ConcreteArray, like: ConcreteArray) -> ConcreteArray:
     return made
 
 
-def device_get(x: UserObject) -> UserObject:
+def device_get(x: object) -> UserObject:
     """Returns a tree with its arrays as NumPy arrays; random keys stay as they are.
 
     >>> import axir, axir.numpy as jnp
@@ -269,7 +267,7 @@ def device_get(x: UserObject) -> UserObject:
         return tree.map(lambda leaf: _host(leaf) if isinstance(leaf, Array) else leaf, x)
 
 
-def _host(x: Array) -> UserObject:
+def _host(x: Array) -> object:
     return x if is_key(x.dtype) else np.asarray(x)
 
 

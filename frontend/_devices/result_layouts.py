@@ -28,7 +28,7 @@ def lies_where_told(function: Callable[P, Value]) -> Callable[P, Value]:
     """
 
     @wraps(function)
-    def placed(*args: Options, out_sharding: Options = None, **options: Options) -> Value:
+    def placed(*args: Options, out_sharding: object = None, **options: Options) -> Value:
         result = function(*args, **options)
         return result if out_sharding is None else laid_out(result, placed.__name__, out_sharding)
 

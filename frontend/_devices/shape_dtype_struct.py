@@ -8,7 +8,7 @@ from typing import NoReturn
 
 import numpy as np
 
-from axir.dialect.core.annotations import DTypeLike, Extent, Options, UserObject
+from axir.dialect.core.annotations import DTypeLike, Extent, UserObject
 from axir.dialect.core.array import ConcreteArray, as_array
 from axir.dialect.core.dtypes import as_dtype
 from axir.dialect.core.errors import AxirError, ParameterError
@@ -65,7 +65,7 @@ class ShapeDtypeStruct:
         assign("sharding", sharding)
         assign("weak_type", bool(weak_type))
 
-    def __setattr__(self, name: str, value: UserObject) -> NoReturn:
+    def __setattr__(self, name: str, value: object) -> NoReturn:
         raise ImmutableStructError(
             f"ShapeDtypeStruct is immutable: {name} cannot be assigned to.",
             f"Make another one: s.update({name}=...).",
@@ -81,7 +81,7 @@ class ShapeDtypeStruct:
         """Number of elements."""
         return math.prod(self.shape)
 
-    def update(self, **changes: Options) -> ShapeDtypeStruct:
+    def update(self, **changes: object) -> ShapeDtypeStruct:
         """Returns the struct with some of shape, dtype, sharding and weak_type replaced.
 
         >>> import axir
@@ -91,7 +91,7 @@ class ShapeDtypeStruct:
         return ShapeDtypeStruct(**{**{name: getattr(self, name) for name in _FIELDS}, **changes})
 
     @classmethod
-    def like(cls, x: UserObject) -> ShapeDtypeStruct:
+    def like(cls, x: object) -> ShapeDtypeStruct:
         """Returns the struct of an array, or of a Python scalar.
 
         >>> import axir

@@ -114,7 +114,7 @@ def imported(
     names: Names,
     shapes: Mapping[str, Sequence[Extent]],
     unnamed: Sequence[str] | None = None,
-    trees: tuple[UserObject, UserObject] | None = None,
+    trees: tuple[object, object] | None = None,
 ) -> Exported:
     """Returns the function of a module, under other names.
 
@@ -166,7 +166,7 @@ def _name_arguments(module: UserObject, names: Sequence[str]) -> None:
 
 
 def _structured(
-    numbers: UserObject, count: int, flat: tree.TreeDef
+    numbers: object, count: int, flat: tree.TreeDef
 ) -> tuple[list[int], tree.TreeDef, str | None]:
     """Returns the order of values in a tree of their numbers, its structure and its notation.
 

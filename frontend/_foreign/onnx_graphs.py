@@ -127,11 +127,11 @@ class Graph:
 
     # Writing --------------------------------------------------------------------------------------
 
-    def keep(self, node: UserObject) -> None:
+    def keep(self, node: object) -> None:
         """Writes a node unchanged."""
         self._written.append(node)
 
-    def write(self, operator: str, *inputs: str, output: str = "", **attributes: UserObject) -> str:
+    def write(self, operator: str, *inputs: str, output: str = "", **attributes: object) -> str:
         """Writes a node; returns its only output."""
         name = output or self._free_name(operator)
         node = self._onnx.helper.make_node(operator, list(inputs), [name], **attributes)

@@ -49,7 +49,7 @@ def from_onnx(
 
 
 def _named_shapes(graph: UserObject, arguments: Sequence[str]) -> dict[str, list[Extent | str]]:
-    """Returns the shapes of arguments whose open extents have names that can be dimensions'."""
+    """Returns the shapes of the arguments with open extents that have valid names of dimensions."""
     found = {}
     for value in (value for value in graph.input if value.name in arguments):
         extents = value.type.tensor_type.shape.dim
@@ -124,7 +124,7 @@ class _Tensors:
         integers: The names of those tensors that become arguments for torch-mlir.
     """
 
-    def __init__(self, graph: UserObject):
+    def __init__(self, graph: object):
         graphs = list(_graphs(graph))
         self.arrays: dict[str, HostArray] = {}
         self.unnamed: list[str] = []
@@ -156,7 +156,7 @@ class _Tensors:
         del graph.initializer[:]
         graph.initializer.extend(kept)
 
-    def cache(self, context: UserObject) -> UserObject:
+    def cache(self, context: object) -> UserObject:
         """Returns the object that makes tensors for torch-mlir, which would rename them."""
         importer = needed("torch_mlir.extras.onnx_importer", _EXTRA)
         ir = needed("torch_mlir.ir", _EXTRA)
@@ -183,12 +183,12 @@ class _Tensors:
         return name
 
 
-def _array(tensor: UserObject) -> HostArray:
+def _array(tensor: object) -> HostArray:
     found = needed("onnx.numpy_helper", _EXTRA).to_array(tensor)
     return np.ascontiguousarray(found).reshape(found.shape)
 
 
-def _graphs(graph: UserObject) -> Iterator[UserObject]:
+def _graphs(graph: object) -> Iterator[UserObject]:
     """Yields a graph and its nested graphs, of loops and branches."""
     yield graph
     for attribute in _attributes(graph):

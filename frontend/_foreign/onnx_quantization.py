@@ -177,7 +177,7 @@ def _q_linear_mat_mul(graph: Graph, node: UserObject) -> None:
     _requantize(graph, node, total, [lhs, rhs], Integers("", y_scale, y_zero, -1))
 
 
-def _q_linear_conv(graph: Graph, node: UserObject) -> None:
+def _q_linear_conv(graph: Graph, node: object) -> None:
     x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, bias = inputs_of(node, 9)
     lhs, rhs = Integers(x, x_scale, x_zero, 1), Integers(w, w_scale, w_zero, 0)
     total = _convolved(graph, node, lhs, rhs)
@@ -237,7 +237,7 @@ def _computed(operator: str, count: int) -> Rule:
     result's scale and zero point come last.
     """
 
-    def rule(graph: Graph, node: UserObject) -> None:
+    def rule(graph: Graph, node: object) -> None:
         inputs = inputs_of(node, 3 * count + 2)
         arrays = _dequantized(graph, inputs[: 3 * count])
         _apply(graph, node, operator, arrays, inputs[3 * count :])

@@ -46,7 +46,7 @@ def from_torch(
     return imported(text_of(module), where, weights.arrays, names, shapes or {}, trees=trees)
 
 
-def _lowered(program: UserObject, weights: _Weights, said: list[str]) -> UserObject:
+def _lowered(program: object, weights: _Weights, said: list[str]) -> UserObject:
     """Returns a program as torch-mlir's module of StableHLO.
 
     Args:
@@ -137,7 +137,7 @@ def _drop_constants(graph: UserObject, taken: set[str], is_given: Sequence[bool]
     output.args = (tuple(itertools.compress(output.args[0], is_given)),)
 
 
-def _check_writes(signature: UserObject) -> None:
+def _check_writes(signature: object) -> None:
     """Raises if a program writes to its buffers, parameters or arguments."""
     # Signatures of older versions have no field for changed parameters.
     kinds = ("buffers_to_mutate", "parameters_to_mutate", "user_inputs_to_mutate")
@@ -205,7 +205,7 @@ class _Weights:
         made: dict[str, UserObject] = {}
 
         def resolve_literal(
-            _: UserObject, node: UserObject, literal: UserObject, info: UserObject
+            _: object, node: UserObject, literal: object, info: object
         ) -> UserObject:
             if not isinstance(literal, tensor_type) or literal.numel() < 2:
                 return None
@@ -225,7 +225,7 @@ class _Weights:
         methods = {"resolve_literal": resolve_literal}
         return type("Hooks", (importer.FxImporterHooks,), methods)()
 
-    def _name_of(self, tensor: UserObject) -> str:
+    def _name_of(self, tensor: object) -> str:
         name = self._names.get(id(tensor))
         if name is None:  # made by torch-mlir, of truth values for instance
             name = f"constant_{len(self._kept)}"

@@ -17,8 +17,8 @@ from axir.dialect.core.annotations import Dtype
 from axir.dialect.core.array import ConcreteArray
 from axir.runtime.calls.executable import Program
 from axir.runtime.calls.native_executable import NativeExecutable
-from axir.runtime.device.buffers import Buffer
-from axir.runtime.device.devices import Device, default_device
+from axir.runtime.device.buffers import Buffer, BufferDevice
+from axir.runtime.device.devices import default_device
 
 from .protocol_buffers import message, number, numbers
 
@@ -57,7 +57,7 @@ def in_use(platform: str | None) -> dict[tuple[str, str, str], tuple[int, int]]:
     return {key: (counts[key], sizes[key]) for key in counts}
 
 
-def _memory_of(found: object) -> tuple[str, str, Device, int, int] | None:
+def _memory_of(found: object) -> tuple[str, str, BufferDevice, int, int] | None:
     """Returns kind, description, device, size and identity of an object's memory, or None."""
     match found:
         # An array without a buffer counts for the default device, like uncommitted results.

@@ -11,7 +11,6 @@ import threading
 import time
 from types import FrameType
 
-from axir.dialect.core.annotations import UserObject
 from axir.dialect.core.context import is_user_file
 from axir.dialect.core.timeline import timeline
 
@@ -32,7 +31,7 @@ class PythonCalls:
         sys.setprofile(None)
         threading.setprofile(None)
 
-    def _see(self, frame: FrameType, event: str, _: UserObject) -> None:
+    def _see(self, frame: FrameType, event: str, _: object) -> None:
         code = frame.f_code
         if event not in ("call", "return") or not is_user_file(code.co_filename):
             return

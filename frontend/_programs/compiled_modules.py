@@ -93,7 +93,7 @@ def open_module(path: str | Path, text: bytes | None = None) -> tuple[UserObject
     return module, summarize(module).dialect
 
 
-def verify_module(module: UserObject, dialect: str) -> None:
+def verify_module(module: object, dialect: str) -> None:
     """Verifies a module: one of the jaxpr dialect by its rules, any other by MLIR's.
 
     Raises:
@@ -118,7 +118,7 @@ def _check_dialect(dialect: str, name: str) -> None:
         )
 
 
-def raise_module(module: UserObject, dialect: str) -> str:
+def raise_module(module: object, dialect: str) -> str:
     """Raises a module of StableHLO, which is changed, into the jaxpr dialect; returns its dialect.
 
     Raises:
@@ -306,7 +306,7 @@ def open_program(
 
 
 def compile_program(
-    module: UserObject,
+    module: object,
     dialect: str,
     name: str,
     device: str | None = None,

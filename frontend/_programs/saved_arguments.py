@@ -14,7 +14,7 @@ from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.text.signature import Argument
 
 
-def conform(value: UserObject, argument: Argument) -> UserObject:
+def conform(value: object, argument: Argument) -> UserObject:
     """Returns a value as an array or tracer of the type that a saved function takes.
 
     Python scalars take the required dtype; other values must have it.

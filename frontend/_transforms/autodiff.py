@@ -61,7 +61,7 @@ def _captured_zeros(function: Function) -> list[Zero]:
 
 @boundary
 def jvp(
-    fun: UserFunction, primals: PyTree, tangents: PyTree, has_aux: bool = False
+    fun: Callable[..., object], primals: PyTree, tangents: PyTree, has_aux: bool = False
 ) -> tuple[UserObject, ...]:
     """Computes a function and its directional derivative (forward mode).
 
@@ -106,7 +106,7 @@ def jvp(
         "Tangent",
     )
 
-    def run(function: UserFunction, has_aux: bool) -> tuple[UserObject, ...]:
+    def run(function: Callable[..., object], has_aux: bool) -> tuple[UserObject, ...]:
         return _pushed(FlatFunction(function, in_tree, has_aux), values, moving)
 
     return differentiated(run, fun, has_aux)
@@ -114,7 +114,7 @@ def jvp(
 
 def _pushed(
     flat: FlatFunction, values: Sequence[Value], moving: Sequence[Tangent]
-) -> tuple[UserObject, ...]:
+) -> tuple[object, ...]:
     function, known = trace_known(flat, values, "Jvp")
     outs, out_tangents = push_forward(
         function, [*values, *function.captured], [*moving, *_captured_zeros(function)], known
@@ -182,14 +182,14 @@ class Derivative:
         """The residuals: the values that the linear function keeps from the point."""
         return self.result.linear.captured
 
-    def push(self, tangents: Sequence[UserObject]) -> list[Value | np.ndarray]:
+    def push(self, tangents: Sequence[object]) -> list[Value | np.ndarray]:
         """Maps tangents of the arguments to tangents of the outputs."""
         types = [x.type for x in self.outs]
         return push_through(
             self.result.linear, self.residuals, tangents, self.active, self.active_outputs, types
         )
 
-    def pull(self, cotangents: Sequence[UserObject]) -> list[UserObject]:
+    def pull(self, cotangents: Sequence[object]) -> list[UserObject]:
         """Maps cotangents of the outputs to cotangents of the arguments (perhaps `Zero`)."""
         types = [x.type for x in self.values]
         return pull_through(
@@ -199,7 +199,7 @@ class Derivative:
 
 @boundary
 def linearize(
-    fun: UserFunction, *primals: UserObject, has_aux: bool = False
+    fun: Callable[..., object], *primals: object, has_aux: bool = False
 ) -> tuple[UserObject, ...]:
     """Computes a function, and its derivative at that point as a linear function.
 
@@ -222,7 +222,7 @@ def linearize(
     check_callable(fun, "linearize")
     point = flat_arguments(primals, function_name(fun))
 
-    def run(function: UserFunction, has_aux: bool) -> tuple[UserObject, ...]:
+    def run(function: Callable[..., object], has_aux: bool) -> tuple[UserObject, ...]:
         derivative = Derivative(function, point, has_aux, "Linearize")
         linear = LinearFunction(derivative.linearization(), derivative.residuals)
         outputs = derivative.flat.out_tree.unflatten(derivative.outs)
@@ -243,8 +243,8 @@ def _check_reduce_axes(name: str, reduce_axes: Sequence[Hashable]) -> None:
 
 @boundary
 def vjp(
-    fun: UserFunction,
-    *primals: UserObject,
+    fun: Callable[..., object],
+    *primals: object,
     has_aux: bool = False,
     reduce_axes: Sequence[Hashable] = (),
 ) -> tuple[UserObject, ...]:
@@ -277,7 +277,7 @@ def vjp(
         return vjp_in_refs(vjp, fun, primals, has_aux)
     point = flat_arguments(primals, function_name(fun))
 
-    def run(function: UserFunction, has_aux: bool) -> tuple[UserObject, ...]:
+    def run(function: Callable[..., object], has_aux: bool) -> tuple[UserObject, ...]:
         derivative = Derivative(function, point, has_aux, "Vjp")
         pullback = Pullback(derivative.linearization(), derivative.residuals)
         outputs = derivative.flat.out_tree.unflatten(derivative.outs)
@@ -354,7 +354,7 @@ def value_and_grad(
         f"Value and gradient of {{fun}} by the arguments {argnums}, a pair; it takes the "
         "arguments of {fun}.",
     )
-    def value_and_gradient(*args: Options, **kwargs: Options) -> UserObject:
+    def value_and_gradient(*args: object, **kwargs: object) -> object:
         chosen, is_single = normalize_argnums(argnums, len(args), "grad")
         selected = tuple(args[number] for number in chosen)
         partial = select_arguments(fun, args, kwargs, chosen)
@@ -362,7 +362,7 @@ def value_and_grad(
         point = flat_arguments(selected, name)
         check_differentiable(point.values, holomorphic, "grad", allow_int)
 
-        def run(function: UserFunction, has_aux: bool) -> tuple[UserObject, ...]:
+        def run(function: Callable[..., object], has_aux: bool) -> tuple[UserObject, ...]:
             derivative = Derivative(function, point, has_aux, "Grad")
             value = _check_scalar(derivative.outs, derivative.flat.out_tree, holomorphic, name)
             varying = value.type.varying

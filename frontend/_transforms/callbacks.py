@@ -7,7 +7,7 @@ Elsewhere: the ops and their rules (`axir.dialect.ops.calls.callbacks`), callbac
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from axir._arguments.arguments import to_values
 from axir._trees import tree
@@ -31,13 +31,13 @@ from axir.dialect.ops.random.random_keys import random_unwrap
 
 
 def pure_callback(
-    callback: UserFunction,
-    result_shape_dtypes: UserObject,
-    *args: Options,
-    sharding: UserObject = None,
+    callback: Callable[..., object],
+    result_shape_dtypes: object,
+    *args: object,
+    sharding: object = None,
     vmap_method: str | None = None,
     vectorized: bool | None = None,
-    **kwargs: Options,
+    **kwargs: object,
 ) -> UserObject:
     """Calls a Python function without side effects, also from compiled code.
 
@@ -96,12 +96,12 @@ def pure_callback(
 
 
 def io_callback(
-    callback: UserFunction,
-    result_shape_dtypes: UserObject,
-    *args: Options,
-    sharding: UserObject = None,
+    callback: Callable[..., object],
+    result_shape_dtypes: object,
+    *args: object,
+    sharding: object = None,
     ordered: bool = False,
-    **kwargs: Options,
+    **kwargs: object,
 ) -> UserObject:
     """Calls a Python function with side effects, also from compiled code: once each time.
 
@@ -175,7 +175,7 @@ class FlatCallback:
 
 
 def _call_flat(
-    callback: UserFunction,
+    callback: Callable[..., object],
     in_tree: tree.TreeDef,
     out_tree: tree.TreeDef,
     name: str,
@@ -195,7 +195,7 @@ def _call_flat(
     return leaves
 
 
-def callback_name(callback: UserFunction) -> str:
+def callback_name(callback: Callable[..., object]) -> str:
     """Returns the name of a callback in messages and jaxprs."""
     while isinstance(callback, functools.partial):
         callback = callback.func
@@ -208,7 +208,7 @@ def words_of_keys(values: Sequence[UserObject]) -> list[UserObject]:
     return [random_unwrap.bind(x) if dtypes.is_key(x.dtype) else x for x in values]
 
 
-def _check_callable(callback: UserObject, operation: str) -> None:
+def _check_callable(callback: object, operation: str) -> None:
     if not callable(callback):
         raise NonArrayArgumentError(
             f"{operation} takes a function first, not {callback!r} of type "

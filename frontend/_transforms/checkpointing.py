@@ -19,7 +19,7 @@ from axir._arguments.tracebacks import boundary
 from axir._arguments.wrapping import wraps
 from axir._trees import tree
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import Options, P, Param, R, UserFunction, UserObject
+from axir.dialect.core.annotations import P, Param, R, UserObject
 from axir.dialect.core.context import describe_location
 from axir.dialect.core.errors import ConcretizationTypeError, ParameterError, StaticArgumentError
 from axir.dialect.core.types import ShapedArray
@@ -136,7 +136,7 @@ def checkpoint(
 
 
 def checkpoint(
-    fun: UserFunction | None = None,
+    fun: Callable[..., object] | None = None,
     *,
     prevent_cse: bool | Sequence[bool] = True,
     policy: Callable[..., bool] | None = None,
@@ -196,7 +196,7 @@ def checkpoint(
 
     @wraps(fun)
     @boundary
-    def checkpointed(*args: Options, **kwargs: Options) -> UserObject:
+    def checkpointed(*args: object, **kwargs: object) -> object:
         named = tuple(n for n in positions if n < len(args) and n not in numbers)
         partial, dynamic = _without_static(fun, args, (*numbers, *named))
         fixed = {name: kwargs[name] for name in names if name in kwargs}
@@ -211,7 +211,7 @@ def checkpoint(
         return with_refs(lambda: apply(partial, dynamic, kwargs), carried, (partial,))
 
     def apply(
-        function: UserFunction, args: tuple[UserObject, ...], kwargs: dict[str, Options]
+        function: Callable[..., object], args: tuple[object, ...], kwargs: dict[str, object]
     ) -> UserObject:
         leaves, in_tree = flatten_arguments((args, kwargs))
         flat = FlatFunction(function, in_tree)
@@ -235,7 +235,7 @@ def checkpoint(
 remat = checkpoint
 
 
-def _positions(fun: UserFunction, names: Sequence[str]) -> list[int]:
+def _positions(fun: Callable[..., object], names: Sequence[str]) -> list[int]:
     """Returns the positions of arguments given by name, of those that have one.
 
     Raises:
@@ -260,8 +260,8 @@ def _positions(fun: UserFunction, names: Sequence[str]) -> list[int]:
 
 
 def _without_static(
-    fun: UserFunction, args: tuple[UserObject, ...], numbers: tuple[int, ...]
-) -> tuple[UserFunction, tuple[UserObject, ...]]:
+    fun: Callable[..., object], args: tuple[object, ...], numbers: tuple[int, ...]
+) -> tuple[Callable[..., object], tuple[object, ...]]:
     """Returns a function of the arguments that are not static, and those."""
     count = len(args)
     for number in numbers:
@@ -275,7 +275,7 @@ def _without_static(
         return fun, args
 
     @wraps(fun)
-    def partial(*dynamic: UserObject, **kwargs: Options) -> UserObject:
+    def partial(*dynamic: object, **kwargs: object) -> UserObject:
         remaining = iter(dynamic)
         full = [args[n] if n in static else next(remaining) for n in range(count)]
         return fun(*full, **kwargs)
@@ -284,7 +284,7 @@ def _without_static(
 
 
 def saved_residuals(
-    f: UserFunction, *args: Options, **kwargs: Options
+    f: Callable[..., object], *args: object, **kwargs: object
 ) -> list[tuple[ShapedArray, str]]:
     """Returns types and origins of the values that are kept for the derivative of a function.
 
@@ -318,7 +318,7 @@ def saved_residuals(
 
 
 def _argument_names(
-    f: UserFunction, args: tuple[UserObject, ...], kwargs: dict[str, Options]
+    f: Callable[..., object], args: tuple[object, ...], kwargs: dict[str, object]
 ) -> list[str]:
     """Returns how users know the leaves of arguments: the parameter, and the path inside of it."""
     names = [f"args[{n}]" for n in range(len(args))]
@@ -340,7 +340,7 @@ def _origin(equation: UserObject) -> str:
     return f"output of {equation.primitive.name} at {describe_location(equation.location)}"
 
 
-def print_saved_residuals(f: UserFunction, *args: Options, **kwargs: Options) -> None:
+def print_saved_residuals(f: Callable[..., object], *args: object, **kwargs: object) -> None:
     """Prints the values that are kept for the derivative of a function, one on a line.
 
     >>> import axir, axir.numpy as jnp

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from axir._arguments.argnums import normalize_argnums, select_arguments
 from axir._arguments.arguments import check_callable, flat_arguments
-from axir.dialect.core.annotations import Options, PyTree, UserFunction, UserObject
+from axir.dialect.core.annotations import Tree, UserFunction, UserObject
 from axir.dialect.program.function_tracing import function_name
 
 from .autodiff import Derivative
@@ -15,7 +15,7 @@ from .linearization import Pullback
 
 
 def fwd_and_bwd(
-    fun: UserFunction,
+    fun: Callable[..., object],
     argnums: int | Sequence[int],
     has_aux: bool = False,
     jitted: bool = True,
@@ -50,7 +50,7 @@ def fwd_and_bwd(
     """
     check_callable(fun, "fwd_and_bwd")
 
-    def forward(*args: Options, **kwargs: Options) -> UserObject:
+    def forward(*args: object, **kwargs: object) -> UserObject:
         chosen, _ = normalize_argnums(argnums, len(args), "fwd_and_bwd")
         partial = select_arguments(fun, args, kwargs, chosen)
         selected = tuple(args[number] for number in chosen)
@@ -62,7 +62,7 @@ def fwd_and_bwd(
             return outputs, residuals, derivative.auxiliary_result()
         return outputs, residuals
 
-    def backward(residuals: Pullback, cotangent: PyTree) -> UserObject:
+    def backward(residuals: Pullback, cotangent: Tree) -> UserObject:
         results = residuals(cotangent)
         return results[0] if isinstance(argnums, int) else results
 

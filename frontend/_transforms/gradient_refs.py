@@ -16,7 +16,7 @@ from typing import Protocol
 from axir._arguments.tracebacks import boundary
 from axir._trees import tree
 from axir._trees.registration import register_pytree_node
-from axir.dialect.core.annotations import Options, PyTree, UserFunction, UserObject
+from axir.dialect.core.annotations import Options, Tree, UserFunction, UserObject
 from axir.dialect.core.errors import GradientError, TreeError
 from axir.dialect.program.function_tracing import function_name
 
@@ -52,13 +52,13 @@ _WAY_OUT = (
 )
 
 
-def is_ref(x: UserObject) -> bool:
+def is_ref(x: object) -> bool:
     """Tells whether a leaf is a ref."""
     return getattr(x, "_is_ref", False)
 
 
 def checked_entries(
-    entries: tuple[UserObject, ...], in_tree: tree.TreeDef, name: str
+    entries: tuple[object, ...], in_tree: tree.TreeDef, name: str
 ) -> list[UserObject]:
     """Returns the destination of the cotangent of each argument leaf.
 
@@ -106,7 +106,7 @@ def vjp_in_refs(
             "Pass each ref once: two names of one ref have one gradient.",
         )
 
-    def of_values(values: Values, others: Sequence[UserObject]) -> UserObject:
+    def of_values(values: Values, others: Sequence[object]) -> UserObject:
         remaining = iter(others)
         full = [x if n in places else next(remaining) for n, x in enumerate(leaves)]
         result: UserObject = structure.unflatten(full)
@@ -125,7 +125,7 @@ def vjp_in_refs(
 class AccumulatingPullback(Protocol):
     """A pullback that may leave cotangents in refs: `Pullback`."""
 
-    def with_refs(self, *entries: UserObject) -> UserFunction:
+    def with_refs(self, *entries: object) -> UserFunction:
         """Returns the pullback with a destination for the cotangent of each argument."""
         ...
 
@@ -139,7 +139,7 @@ class RefPullback:
         self._pullback, self._in_tree, self._places = pullback, in_tree, places
 
     @boundary
-    def __call__(self, cotangent: PyTree) -> tuple[UserObject, ...]:
+    def __call__(self, cotangent: Tree) -> tuple[UserObject, ...]:
         """Raises: the gradient of a ref goes into a ref."""
         raise GradientError(
             "A pullback was called whose function takes a ref, and a ref's gradient must be "
@@ -147,7 +147,7 @@ class RefPullback:
             "Write pullback.with_refs(...)(cotangent). " + _WAY_OUT,
         )
 
-    def with_refs(self, *entries: UserObject) -> UserFunction:
+    def with_refs(self, *entries: object) -> UserFunction:
         """Returns the pullback with a destination for each gradient: a ref or a word."""
         leaves = checked_entries(entries, self._in_tree, "a function of refs")
         if not all(is_ref(leaves[n]) for n in self._places):
@@ -157,7 +157,7 @@ class RefPullback:
         refs: list[Ref] = [leaves[n] for n in self._places]
         others = [x for n, x in enumerate(leaves) if n not in self._places]
 
-        def pull(cotangent: PyTree) -> tuple[UserObject, ...]:
+        def pull(cotangent: Tree) -> tuple[UserObject, ...]:
             values = tuple(GradValue() for _ in refs)
             both = (cotangent, values_of(refs))
             found, rest = self._pullback.with_refs(values, others)(both)

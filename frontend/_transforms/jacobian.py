@@ -10,7 +10,7 @@ from axir._arguments.argnums import check_differentiable, normalize_argnums, sel
 from axir._arguments.arguments import check_callable, flat_arguments
 from axir._arguments.wrapping import wraps_as
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import Options, P, UserFunction, UserObject
+from axir.dialect.core.annotations import P, UserObject
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import GradientError
 from axir.dialect.core.state import BatchFrame
@@ -77,7 +77,7 @@ def _batched(
 
 
 def jacfwd(
-    fun: Callable[P, UserObject],
+    fun: Callable[P, object],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
@@ -104,7 +104,7 @@ def jacfwd(
     @wraps_as(
         fun, f"Jacobian of {{fun}} by the arguments {argnums}; it takes the arguments of {{fun}}."
     )
-    def jacobian(*args: Options, **kwargs: Options) -> UserObject:
+    def jacobian(*args: object, **kwargs: object) -> object:
         derivative, is_single, auxiliary = _jacobian_setup(
             fun, args, kwargs, argnums, has_aux, holomorphic, "jacfwd"
         )
@@ -118,7 +118,7 @@ def jacfwd(
 
 
 def jacrev(
-    fun: Callable[P, UserObject],
+    fun: Callable[P, object],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
@@ -138,7 +138,7 @@ def jacrev(
     @wraps_as(
         fun, f"Jacobian of {{fun}} by the arguments {argnums}; it takes the arguments of {{fun}}."
     )
-    def jacobian(*args: Options, **kwargs: Options) -> UserObject:
+    def jacobian(*args: object, **kwargs: object) -> object:
         derivative, is_single, auxiliary = _jacobian_setup(
             fun, args, kwargs, argnums, has_aux, holomorphic, "jacrev", allow_int
         )
@@ -156,15 +156,15 @@ def jacrev(
 
 
 def _jacobian_setup(
-    fun: UserFunction,
-    args: tuple[UserObject, ...],
-    kwargs: dict[str, Options],
+    fun: Callable[..., object],
+    args: tuple[object, ...],
+    kwargs: dict[str, object],
     argnums: int | Sequence[int],
     has_aux: bool,
     holomorphic: bool,
     name: str,
     allow_int: bool = False,
-) -> tuple[Derivative, bool, list[UserObject]]:
+) -> tuple[Derivative, bool, list[object]]:
     chosen, is_single = normalize_argnums(argnums, len(args), name)
     selected = tuple(args[number] for number in chosen)
     point = flat_arguments(selected, name)
@@ -177,7 +177,7 @@ def _jacobian_setup(
         )
     partial = select_arguments(fun, args, kwargs, chosen)
 
-    def run(function: UserFunction, has_aux: bool) -> tuple[UserObject, ...]:
+    def run(function: Callable[..., object], has_aux: bool) -> tuple[UserObject, ...]:
         derivative = Derivative(function, point, has_aux, name.capitalize())
         return (derivative, derivative.auxiliary_result()) if has_aux else (derivative,)
 
@@ -221,8 +221,8 @@ def _assemble(
     derivative: Derivative,
     blocks: Sequence[Sequence[Value]],
     is_single: bool,
-    auxiliary: Sequence[UserObject],
-) -> UserObject:
+    auxiliary: Sequence[object],
+) -> object:
     """Builds the tree of Jacobians: outputs outside, inputs inside."""
 
     def inner(row: Sequence[Value]) -> UserObject:
@@ -234,7 +234,7 @@ def _assemble(
 
 
 def hessian(
-    fun: Callable[P, UserObject],
+    fun: Callable[P, object],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,

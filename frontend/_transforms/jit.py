@@ -29,7 +29,7 @@ from axir._arguments.tracebacks import boundary, leave_out_own_frames
 from axir._later import later
 from axir._trees import tree
 from axir._trees.registration import compared
-from axir.dialect.core.annotations import Options, P, R, UserFunction, UserObject
+from axir.dialect.core.annotations import P, R, UserFunction, UserObject
 from axir.dialect.core.array import as_array
 from axir.dialect.core.config import config
 from axir.dialect.core.errors import (
@@ -120,14 +120,14 @@ _tables: weakref.WeakKeyDictionary[UserObject, dict[UserObject, dict[UserObject,
 _functions: weakref.WeakSet[UserObject] = weakref.WeakSet()
 
 
-def _table_of(function: UserFunction, options: Options) -> dict[UserObject, _Entry]:
+def _table_of(function: Callable[..., object], options: object) -> dict[UserObject, _Entry]:
     try:
         return _tables.setdefault(function, {}).setdefault(options, {})
     except TypeError:  # neither hashable nor weakly referable
         return {}
 
 
-def _computes_by_ops(args: Options, kwargs: Options) -> bool:
+def _computes_by_ops(args: object, kwargs: object) -> bool:
     """Tells whether results must be computed op by op, because a trace records the ops."""
     if state.shows_captures:
         return False
@@ -178,7 +178,7 @@ class JitFunction(Generic[P, R]):
         self._outside_refs: dict[UserObject, tuple[UserObject, ...]] = {}
         _functions.add(self)
 
-    def share_programs(self, function: UserFunction, options: Options) -> None:
+    def share_programs(self, function: Callable[..., object], options: object) -> None:
         """Shares programs with all jitted functions made from one function with equal options.
 
         Args:
@@ -197,7 +197,7 @@ class JitFunction(Generic[P, R]):
         # A function is its own copy, but a method is bound to the copied object.
         return self._copy_of(copy.deepcopy(self._function, memo))
 
-    def _copy_of(self, function: UserFunction) -> JitFunction:
+    def _copy_of(self, function: Callable[..., object]) -> JitFunction:
         """Returns `function` compiled with the options of this one; programs are not copied."""
         made = JitFunction(function, *self._options)
         made.__dict__.update({k: v for k, v in vars(self).items() if k not in vars(made)})
@@ -212,7 +212,7 @@ class JitFunction(Generic[P, R]):
             is_named = False
         return self.__qualname__ if is_named else (JitFunction, (self._function, *self._options))
 
-    def __get__(self, instance: UserObject, owner: UserObject = None) -> UserObject:
+    def __get__(self, instance: UserObject, owner: object = None) -> UserObject:
         return self if instance is None else functools.partial(self, instance)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -242,10 +242,10 @@ class JitFunction(Generic[P, R]):
 
     def _call_anew(
         self,
-        args: tuple[UserObject, ...],
-        kwargs: dict[str, Options],
-        static: UserObject,
-        signature_key: UserObject,
+        args: tuple[object, ...],
+        kwargs: dict[str, object],
+        static: object,
+        signature_key: object,
     ) -> UserObject:
         """Calls with arguments that no remembered signature describes."""
         leaves, in_tree = flatten_arguments((args, kwargs))
@@ -261,13 +261,13 @@ class JitFunction(Generic[P, R]):
 
     def _call_with(
         self,
-        leaves: list[UserObject],
+        leaves: list[object],
         in_tree: tree.TreeDef,
-        args: Options,
-        kwargs: Options,
-        static: UserObject,
-        signature_key: UserObject,
-    ) -> UserObject:
+        args: object,
+        kwargs: object,
+        static: object,
+        signature_key: object,
+    ) -> object:
         """Calls with leaves that are not all uncommitted arrays, or for the first time."""
         values = to_values(leaves, (args, kwargs) if kwargs else args, self.__name__)
         if any(type(x) is Tracer for x in values):
@@ -296,7 +296,7 @@ class JitFunction(Generic[P, R]):
         return entry.out_tree.unflatten(results)
 
     def _places(
-        self, values: Sequence[UserObject], trees: UserObject
+        self, values: Sequence[UserObject], trees: object
     ) -> tuple[tuple[Place, ...] | None, Place]:
         """Returns where each argument is committed to lie, if any is, and where to run, if said.
 
@@ -325,18 +325,18 @@ class JitFunction(Generic[P, R]):
 
     def _call_with_refs(
         self,
-        args: tuple[UserObject, ...],
-        kwargs: dict[str, Options],
+        args: tuple[object, ...],
+        kwargs: dict[str, object],
         static: UserObject,
         touched: UserObject,
-    ) -> UserObject:
-        def make(function: UserFunction) -> JitFunction:
+    ) -> object:
+        def make(function: Callable[..., object]) -> JitFunction:
             return JitFunction(function, (), (), (), (), self._device, self._inline, self._wait)
 
         function = self._function if static is None else static.bound(self._function)
         return call_with_refs(self, function, (args, kwargs), static, make, touched)
 
-    def _remember(self, signature_key: UserObject, entry: _Entry) -> None:
+    def _remember(self, signature_key: object, entry: _Entry) -> None:
         if len(self._known) >= _ENTRY_LIMIT:
             self._known.clear()
         self._known[signature_key] = entry
@@ -363,7 +363,7 @@ class JitFunction(Generic[P, R]):
             compared(f"jit of {self.__name__!r}", lambda: key in self._entries)
             raise
 
-    def _explain_miss(self, types: tuple[UserObject, ...]) -> None:
+    def _explain_miss(self, types: tuple[object, ...]) -> None:
         """Logs, or raises, that the function is traced for arguments of types."""
         given = ", ".join(map(str, types))
         known = sorted({", ".join(map(str, key[2])) for key in self._entries})
@@ -378,8 +378,8 @@ class JitFunction(Generic[P, R]):
         _LOGGER.warning("TRACING CACHE MISS at %s: %s", user_line(), message)
 
     def _call_traced(
-        self, values: list[UserObject], in_tree: tree.TreeDef, static: UserObject
-    ) -> UserObject:
+        self, values: list[UserObject], in_tree: tree.TreeDef, static: object
+    ) -> object:
         types = tuple([x.type for x in values])
         key = (in_tree, static, types, config.cache_key, "traced")
         entry = self._entry(key)
@@ -412,7 +412,7 @@ class JitFunction(Generic[P, R]):
         return tuple(donated)
 
     @boundary
-    def trace(self, *args: Options, **kwargs: Options) -> Traced:
+    def trace(self, *args: object, **kwargs: object) -> Traced:
         """Traces for the types of given arguments."""
         static: UserObject = None
         if self._has_static:
@@ -425,18 +425,18 @@ class JitFunction(Generic[P, R]):
         return Traced(entry.function, in_tree, entry.out_tree, donated, self._device, lying)
 
     def _lying(
-        self, leaves: Sequence[UserObject], in_tree: tree.TreeDef, out_tree: tree.TreeDef
+        self, leaves: Sequence[object], in_tree: tree.TreeDef, out_tree: tree.TreeDef
     ) -> Lying:
         """Returns where arrays are for which the function is traced, and structs of such."""
         return Lying(tuple([described_place(x) for x in leaves]))
 
     @boundary
-    def lower(self, *args: Options, **kwargs: Options) -> Lowered:
+    def lower(self, *args: object, **kwargs: object) -> Lowered:
         """Traces and lowers for the types of given arguments, without compiling."""
         return self.trace(*args, **kwargs).lower()
 
     @boundary
-    def eval_shape(self, *args: Options, **kwargs: Options) -> UserObject:
+    def eval_shape(self, *args: object, **kwargs: object) -> UserObject:
         """Returns shapes and dtypes of the results; see `axir.eval_shape`."""
         return self.trace(*args, **kwargs).out_info
 
@@ -458,12 +458,12 @@ def jit(
     /,
     static_argnums: int | Sequence[int] | None = ...,
     *,
-    in_shardings: UserObject = ...,
-    out_shardings: UserObject = ...,
+    in_shardings: object = ...,
+    out_shardings: object = ...,
     static_argnames: str | Sequence[str] | None = ...,
     donate_argnums: int | Sequence[int] | None = ...,
     donate_argnames: str | Sequence[str] | None = ...,
-    device: UserObject = ...,
+    device: object = ...,
     backend: str | None = ...,
     inline: bool | Inline = ...,
     keep_unused: bool = ...,
@@ -478,12 +478,12 @@ def jit(
     /,
     static_argnums: int | Sequence[int] | None = ...,
     *,
-    in_shardings: UserObject = ...,
-    out_shardings: UserObject = ...,
+    in_shardings: object = ...,
+    out_shardings: object = ...,
     static_argnames: str | Sequence[str] | None = ...,
     donate_argnums: int | Sequence[int] | None = ...,
     donate_argnames: str | Sequence[str] | None = ...,
-    device: UserObject = ...,
+    device: object = ...,
     backend: str | None = ...,
     inline: bool | Inline = ...,
     keep_unused: bool = ...,
@@ -493,16 +493,16 @@ def jit(
 
 
 def jit(
-    fun: UserFunction | None = None,
+    fun: Callable[..., object] | None = None,
     /,
     static_argnums: int | Sequence[int] | None = None,
     *,
-    in_shardings: UserObject = None,
-    out_shardings: UserObject = None,
+    in_shardings: object = None,
+    out_shardings: object = None,
     static_argnames: str | Sequence[str] | None = None,
     donate_argnums: int | Sequence[int] | None = None,
     donate_argnames: str | Sequence[str] | None = None,
-    device: UserObject = None,
+    device: object = None,
     backend: str | None = None,
     inline: bool | Inline = False,
     keep_unused: bool = False,

@@ -18,7 +18,7 @@ from axir._arguments.tracebacks import boundary
 from axir._trees import tree
 from axir._trees.registration import register_pytree_node
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import PyTree, UserFunction, UserObject
+from axir.dialect.core.annotations import PyTree, Tree, UserFunction, UserObject
 from axir.dialect.core.array import ConcreteArray, as_array
 from axir.dialect.core.errors import GradientError, TreeError
 from axir.dialect.core.symbolic_zeros import UndefinedPrimal, Zero
@@ -198,7 +198,7 @@ def _pull_part(
 
 
 def checked_cotangents(
-    cotangent: PyTree, out_tree: tree.TreeDef, types: Sequence[ShapedArray], name: str
+    cotangent: Tree, out_tree: tree.TreeDef, types: Sequence[ShapedArray], name: str
 ) -> list[UserObject]:
     """Flattens a cotangent, and checks it against the outputs that it belongs to.
 
@@ -306,7 +306,7 @@ class LinearFunction(_LinearMap):
     """The derivative of a function at a point, as `linearize` returns it: maps tangents."""
 
     @boundary
-    def __call__(self, *tangents: UserObject) -> UserObject:
+    def __call__(self, *tangents: object) -> UserObject:
         """Maps tangents of the arguments to the tangent of the result."""
         at = self._linearization
         leaves, tangent_tree = tree.flatten((tangents, {}))
@@ -333,14 +333,14 @@ class Pullback(_LinearMap):
     """The transposed derivative of a function at a point, as `vjp` returns it: maps cotangents."""
 
     @boundary
-    def __call__(self, cotangent: PyTree) -> tuple[UserObject, ...]:
+    def __call__(self, cotangent: Tree) -> tuple[UserObject, ...]:
         """Maps a cotangent of the result to a tuple of cotangents of the arguments."""
         at = self._linearization
         results = self._pulled(cotangent)
         arguments: UserObject = at.in_tree.unflatten([materialize(ct) for ct in results])
         return tuple(arguments[0])
 
-    def _pulled(self, cotangent: PyTree, wanted: Sequence[bool] | None = None) -> list[Cotangent]:
+    def _pulled(self, cotangent: Tree, wanted: Sequence[bool] | None = None) -> list[Cotangent]:
         at = self._linearization
         cotangents = checked_cotangents(cotangent, at.out_tree, at.result_types, at.name)
         return pull_through(
@@ -353,7 +353,7 @@ class Pullback(_LinearMap):
             wanted,
         )
 
-    def with_refs(self, *entries: UserObject) -> UserFunction:
+    def with_refs(self, *entries: object) -> UserFunction:
         """Returns the pullback with a destination for the cotangent of each argument.
 
         Args:
@@ -375,7 +375,7 @@ class Pullback(_LinearMap):
         leaves = checked_entries(entries, at.in_tree, at.name)
         wanted = [not isinstance(x, DontWant) for x in leaves]
 
-        def pull(cotangent: PyTree) -> tuple[UserObject, ...]:
+        def pull(cotangent: Tree) -> tuple[UserObject, ...]:
             results = self._pulled(cotangent, wanted)
             seen = [
                 settle(entry, functools.partial(materialize, ct))

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from axir._trees import tree
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import Options, PyTree, UserFunction, UserObject
+from axir.dialect.core.annotations import Options, PyTree, Tree, UserFunction, UserObject
 from axir.dialect.ops.elementwise.family import as_value
 from axir.dialect.ops.shape.constants import iota
 
@@ -29,7 +29,7 @@ class _Rules(NamedTuple):
 _RULES: dict[type, _Rules] = {}
 
 
-def is_vmappable(x: UserObject) -> bool:
+def is_vmappable(x: object) -> bool:
     """Tells whether `vmap` maps a container by rules of its class."""
     return type(x) in _RULES
 
@@ -38,9 +38,9 @@ def register_vmappable(
     data_type: type,
     spec_type: type,
     axis_size_type: type,
-    to_elt: UserFunction,
-    from_elt: UserFunction,
-    make_iota: UserFunction | None,
+    to_elt: Callable[..., object],
+    from_elt: Callable[..., object],
+    make_iota: Callable[..., object] | None,
 ) -> None:
     """Defines how `vmap` maps the containers of a class.
 
@@ -71,26 +71,26 @@ def unregister_vmappable(data_type: type) -> None:
     _RULES.pop(data_type, None)
 
 
-def is_spec(x: UserObject) -> bool:
+def is_spec(x: object) -> bool:
     """Tells whether a leaf of `in_axes` or `out_axes` is one that a rule takes."""
     return any(isinstance(x, rules.spec_type) for rules in _RULES.values())
 
 
-def holds_containers(*trees: PyTree) -> bool:
+def holds_containers(*trees: Tree) -> bool:
     """Tells whether containers that rules map are in trees."""
     return bool(_RULES) and any(_is_mapped(x) for t in trees for x in _leaves(t)[0])
 
 
-def _is_mapped(x: UserObject) -> bool:
+def _is_mapped(x: object) -> bool:
     return type(x) in _RULES
 
 
-def _leaves(x: PyTree) -> tuple[list[UserObject], tree.TreeDef]:
+def _leaves(x: Tree) -> tuple[list[UserObject], tree.TreeDef]:
     return tree.flatten(x, is_leaf=_is_mapped)
 
 
 def _with_specs(
-    x: PyTree, axes: PyTree, what: str
+    x: Tree, axes: Tree, what: str
 ) -> tuple[list[UserObject], list[UserObject], tree.TreeDef]:
     """Returns the leaves, the axis entry of each, and the tree structure."""
     leaves, structure = _leaves(x)
@@ -138,7 +138,7 @@ class Opened:
         self.in_axes = (axes, 0 if self.size else None)
         self.out_axes: list[list[int | None]] = []
 
-    def function(self, arrays: Sequence[Sequence[UserObject]], number: UserObject) -> UserObject:
+    def function(self, arrays: Sequence[Sequence[object]], number: object) -> UserObject:
         """Calls the function with elements; returns for each leaf of the result its arrays."""
         elements = [
             _element(x, spec, parts, lambda: number)
@@ -154,7 +154,7 @@ class Opened:
         self.out_axes[:] = [[axis for _, axis in pairs] for pairs in asked]
         return [[x for x, _ in pairs] for pairs in asked]
 
-    def closed(self, results: Sequence[Sequence[UserObject]]) -> UserObject:
+    def closed(self, results: Sequence[Sequence[object]]) -> UserObject:
         """Returns the result of the mapped function, given the arrays of its leaves."""
         whole = []
         for x, spec, parts in zip(self._results, self._said_of, results, strict=True):
@@ -177,7 +177,7 @@ def _asked(x: UserObject, spec: UserObject) -> list[tuple[UserObject, int | None
         return [(x, spec)]
     found: list[tuple[UserObject, int | None]] = []
 
-    def collect(array: UserObject, axis: int | None) -> UserObject:
+    def collect(array: object, axis: int | None) -> UserObject:
         found.append((array, axis))
         return array
 
@@ -186,7 +186,7 @@ def _asked(x: UserObject, spec: UserObject) -> list[tuple[UserObject, int | None
 
 
 def _element(
-    x: UserObject, spec: UserObject, parts: Sequence[UserObject], number: UserFunction
+    x: object, spec: object, parts: Sequence[object], number: Callable[..., object]
 ) -> UserObject:
     if not _is_mapped(x):
         return parts[0]
@@ -201,7 +201,7 @@ def _asked_of_element(
         return [(x, spec)]
     found: list[tuple[UserObject, int | None]] = []
 
-    def collect(_: int, array: UserObject, axis: int | None) -> UserObject:
+    def collect(_: int, array: object, axis: int | None) -> UserObject:
         found.append((array, axis))
         return array
 

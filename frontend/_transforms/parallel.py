@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 
 from axir._arguments.arguments import check_callable
 from axir._arguments.tracebacks import boundary
 from axir._arguments.wrapping import wraps
 from axir._trees import tree
-from axir.dialect.core.annotations import Options, PyTree, UserFunction, UserObject
+from axir.dialect.core.annotations import Options, PyTree, Tree, UserFunction, UserObject
 from axir.dialect.core.errors import TreeError
 from axir.dialect.core.state import state
 from axir.dialect.ops.sharding.parallel_map import parallel_map
@@ -90,7 +90,7 @@ def pmap(
         return flat.out_tree.unflatten(found)
 
     @wraps(fun)
-    def whole(*args: Options, **kwargs: Options) -> UserObject:
+    def whole(*args: object, **kwargs: object) -> UserObject:
         return apply(True, *args, **kwargs)
 
     donated = _numbers(donate_argnums)
@@ -101,7 +101,7 @@ def pmap(
 
     @wraps(fun)
     @boundary
-    def mapped(*args: Options, **kwargs: Options) -> UserObject:
+    def mapped(*args: object, **kwargs: object) -> UserObject:
         is_traced = any(type(x) is Tracer for x in tree.leaves((args, kwargs)))
         return apply(False, *args, **kwargs) if is_traced else alone(*args, **kwargs)
 
@@ -109,8 +109,8 @@ def pmap(
 
 
 def _without_static(
-    fun: UserFunction, args: tuple[UserObject, ...], in_axes: PyTree, static: tuple[int, ...]
-) -> tuple[UserFunction, tuple[UserObject, ...], UserObject]:
+    fun: Callable[..., object], args: tuple[object, ...], in_axes: Tree, static: tuple[int, ...]
+) -> tuple[Callable[..., object], tuple[object, ...], object]:
     """Returns the function of the arguments that are not static, those, and their axes."""
     if not static:
         return fun, args, in_axes
@@ -123,7 +123,7 @@ def _without_static(
         )
 
     @wraps(fun)
-    def partial(*dynamic: UserObject, **kwargs: Options) -> UserObject:
+    def partial(*dynamic: object, **kwargs: object) -> UserObject:
         remaining = iter(dynamic)
         full = [x if n in chosen else next(remaining) for n, x in enumerate(args)]
         return fun(*full, **kwargs)

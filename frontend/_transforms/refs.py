@@ -238,7 +238,7 @@ class _At:
 def new_ref(
     init_val: ArrayLike,
     *,
-    memory_space: UserObject = None,
+    memory_space: object = None,
     kind: str | None = None,
     pin: bool = False,
 ) -> Ref:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from axir._arguments.arguments import check_callable
 from axir._arguments.wrapping import wraps
-from axir.dialect.core.annotations import Options, UserFunction, UserObject
+from axir.dialect.core.annotations import UserFunction
 from axir.dialect.core.errors import ParameterError
 from axir.dialect.core.state import within_scope, without_ambient_trace
 from axir.dialect.program.function_tracing import function_name
@@ -37,7 +37,7 @@ def named_scope(name: str) -> Iterator[None]:
         yield
 
 
-def named_call(fun: UserFunction, *, name: str | None = None) -> UserFunction:
+def named_call(fun: Callable[..., object], *, name: str | None = None) -> UserFunction:
     """Returns a function with ops that carry its name, or another one, as in `named_scope`.
 
     >>> import axir, axir.numpy as jnp
@@ -49,7 +49,7 @@ def named_call(fun: UserFunction, *, name: str | None = None) -> UserFunction:
     scope = function_name(fun) if name is None else name
 
     @wraps(fun)
-    def named(*args: Options, **kwargs: Options) -> UserObject:
+    def named(*args: object, **kwargs: object) -> object:
         with named_scope(scope):
             return fun(*args, **kwargs)
 

@@ -6,14 +6,14 @@ Elsewhere: functions of parts of arrays (`shard_mapping.py`), and how programs a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from axir._arguments.arguments import to_value
 from axir._devices.partitions import NamedSharding, as_sharding, place_of
 from axir._devices.placement import put
 from axir._devices.sharding import Sharding
 from axir._trees import tree
-from axir.dialect.core.annotations import Options, PyTree, UserFunction, UserObject
+from axir.dialect.core.annotations import Options, PyTree, Tree, UserFunction, UserObject
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import ParameterError
 from axir.dialect.program.rules import Value
@@ -27,7 +27,7 @@ from .jit import JitFunction
 from .stages import Lying, described_place
 
 
-def with_sharding_constraint(x: PyTree, shardings: UserObject) -> PyTree:
+def with_sharding_constraint(x: Tree, shardings: object) -> PyTree:
     """Says where the arrays of a tree are in a program; returns them.
 
     Args:
@@ -49,12 +49,12 @@ def with_sharding_constraint(x: PyTree, shardings: UserObject) -> PyTree:
     return _placed(x, shardings, "with_sharding_constraint", "shardings")
 
 
-def reshard(xs: PyTree, out_shardings: UserObject) -> PyTree:
+def reshard(xs: Tree, out_shardings: object) -> PyTree:
     """Moves the arrays of a tree to where shardings say; see `with_sharding_constraint`."""
     return _placed(xs, out_shardings, "reshard", "out_shardings")
 
 
-def _placed(x: PyTree, shardings: UserObject, what: str, argument: str) -> PyTree:
+def _placed(x: Tree, shardings: object, what: str, argument: str) -> PyTree:
     places = tree.broadcast_prefix(shardings, x, argument)
     leaves, structure = tree.flatten(x)
     values = [to_value(leaf, lambda: f"An argument of {what}") for leaf in leaves]
@@ -87,14 +87,14 @@ class ShardedJitFunction(JitFunction):
     _in_shardings: UserObject = None
     _out_shardings: UserObject = None
 
-    def with_shardings(self, in_shardings: UserObject, out_shardings: UserObject) -> UserObject:
+    def with_shardings(self, in_shardings: object, out_shardings: object) -> UserObject:
         """Sets the shardings; returns the function."""
         self._in_shardings, self._out_shardings = in_shardings, out_shardings
         # Each choice of shardings has separate caches.
         self._entries = {}
         return self
 
-    def _copy_of(self, function: UserFunction) -> JitFunction:
+    def _copy_of(self, function: Callable[..., object]) -> JitFunction:
         made = ShardedJitFunction(function, *self._options)
         return made.with_shardings(self._in_shardings, self._out_shardings)
 
@@ -105,7 +105,7 @@ class ShardedJitFunction(JitFunction):
         shardings = self._in_shardings, self._out_shardings
         return _rebuilt, (self._function, self._options, *shardings)
 
-    def __call__(self, *args: Options, **kwargs: Options) -> UserObject:
+    def __call__(self, *args: object, **kwargs: object) -> UserObject:
         """Puts the arguments where they belong, and runs the program that puts the results there.
 
         Raises:
@@ -139,7 +139,7 @@ class ShardedJitFunction(JitFunction):
         return tuple([x if isinstance(x, Placement) else None for x in _places(found)])
 
     def _lying(
-        self, leaves: Sequence[UserObject], in_tree: tree.TreeDef, out_tree: tree.TreeDef
+        self, leaves: Sequence[object], in_tree: tree.TreeDef, out_tree: tree.TreeDef
     ) -> Lying:
         """Returns where arguments and results are, as the shardings say."""
         args, _ = in_tree.unflatten(leaves)
@@ -150,7 +150,7 @@ class ShardedJitFunction(JitFunction):
         return Lying(tuple(places), self._result_places(out_tree))
 
     def _arranged(
-        self, args: tuple[UserObject, ...], kwargs: dict[str, Options]
+        self, args: tuple[object, ...], kwargs: dict[str, object]
     ) -> tuple[UserObject, ...]:
         if kwargs:
             raise ParameterError(
@@ -167,7 +167,7 @@ class ShardedJitFunction(JitFunction):
             arranged[n] = x
         return tuple(arranged)
 
-    def _check_committed(self, args: tuple[UserObject, ...]) -> None:
+    def _check_committed(self, args: tuple[object, ...]) -> None:
         """Raises `ShardingMismatchError` for an argument that is committed to lie elsewhere."""
         places = tree.broadcast_prefix(self._in_shardings, args, "in_shardings")
         for number, (x, place) in enumerate(zip(tree.leaves(args), places, strict=True)):
@@ -184,18 +184,18 @@ class ShardedJitFunction(JitFunction):
                 )
 
 
-def _places(shardings: Sequence[UserObject]) -> tuple[Place, ...]:
+def _places(shardings: Sequence[object]) -> tuple[Place, ...]:
     return tuple([place_of(None if x is None else as_sharding(x, "jit")) for x in shardings])
 
 
 def _rebuilt(
-    function: UserFunction, options: Options, in_shardings: UserObject, out_shardings: UserObject
-) -> UserObject:
+    function: UserFunction, options: Options, in_shardings: object, out_shardings: object
+) -> object:
     return ShardedJitFunction(function, *options).with_shardings(in_shardings, out_shardings)
 
 
 def sharded_jit(
-    function: UserFunction, options: Options, in_shardings: UserObject, out_shardings: UserObject
+    function: UserFunction, options: Options, in_shardings: object, out_shardings: object
 ) -> UserObject:
     """Returns a function compiled with shardings of its arguments and results.
 

@@ -31,9 +31,9 @@ _NUMBER_LIMIT = 256
 
 
 def signature(
-    args: tuple[UserObject, ...],
+    args: tuple[object, ...],
     kwargs: dict[str, Options],
-    static: UserObject,
+    static: object,
     as_number: AsNumber = as_array,
 ) -> tuple[tuple[UserObject, ...] | None, list[ConcreteArray]]:
     """Returns the key of a call, and the leaves in tree order.
@@ -75,7 +75,7 @@ None, ShapedArray(float32[], weak_type=True))
 
 
 def _walk(
-    x: UserObject, key: list[UserObject], leaves: list[ConcreteArray], as_number: AsNumber
+    x: UserObject, key: list[object], leaves: list[ConcreteArray], as_number: AsNumber
 ) -> bool:
     """Adds an object that is no array; returns False for an unknown kind."""
     kind = type(x)
@@ -112,7 +112,7 @@ def _values(x: dict[UserObject, UserObject], key: list[UserObject]) -> UserObjec
 def _children(
     x: UserObject,
     kind: type,
-    key: list[UserObject],
+    key: list[object],
     leaves: list[ConcreteArray],
     as_number: AsNumber,
 ) -> UserObject:

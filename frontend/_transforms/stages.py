@@ -25,7 +25,7 @@ from axir._devices.shape_dtype_struct import ShapeDtypeStruct
 from axir._devices.sharding import Sharding, SingleDeviceSharding
 from axir._later import later
 from axir._trees import tree
-from axir.dialect.core.annotations import Options, UserObject
+from axir.dialect.core.annotations import UserObject
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.config import config
 from axir.dialect.core.errors import (
@@ -115,15 +115,15 @@ class Wrapped(Protocol):
     """A function that `jit` has wrapped."""
 
     @boundary
-    def __call__(self, *args: Options, **kwargs: Options) -> UserObject:
+    def __call__(self, *args: object, **kwargs: object) -> UserObject:
         """Runs the function, compiled."""
         ...
 
-    def trace(self, *args: Options, **kwargs: Options) -> Traced:
+    def trace(self, *args: object, **kwargs: object) -> Traced:
         """Traces for the types of given arguments."""
         ...
 
-    def lower(self, *args: Options, **kwargs: Options) -> Lowered:
+    def lower(self, *args: object, **kwargs: object) -> Lowered:
         """Traces and lowers for the types of given arguments, without compiling."""
         ...
 
@@ -140,7 +140,7 @@ class Lying(NamedTuple):
     results: tuple[Placement | None, ...] = ()
 
 
-def described_place(x: UserObject) -> Place:
+def described_place(x: object) -> Place:
     """Returns where an array is committed to lie, or a `ShapeDtypeStruct` says it does."""
     if type(x) is ConcreteArray:
         place: Place = x._device
@@ -177,12 +177,12 @@ class _Stage:
         self._donated = donated
 
     @property
-    def in_avals(self) -> UserObject:
+    def in_avals(self) -> object:
         """Types of the arguments: the pair of arguments and keyword arguments."""
         return self.in_tree.unflatten(self.function.input_types)
 
     @property
-    def args_info(self) -> UserObject:
+    def args_info(self) -> object:
         """The descriptions of the arguments, as `ArgInfo`."""
         types = enumerate(self.function.input_types)
         return self.in_tree.unflatten([ArgInfo(t, n in self._donated) for n, t in types])
@@ -193,7 +193,7 @@ class _Stage:
         return self._donated
 
     @property
-    def out_info(self) -> UserObject:
+    def out_info(self) -> object:
         """Shapes and dtypes of the results."""
         types = self.function.output_types
         return self.out_tree.unflatten(
@@ -332,7 +332,7 @@ class Compiled(_Stage):
         self._place = device_for(function, common)
         self._unit = placed(function, places, common, donated, True, lying.results)
 
-    def __call__(self, *args: Options, **kwargs: Options) -> UserObject:
+    def __call__(self, *args: object, **kwargs: object) -> UserObject:
         """Runs the compiled program."""
         name = self.function.name
         leaves = tree.flatten_like(self.in_tree, (args, kwargs), f"Call of the compiled {name!r}")
@@ -433,7 +433,7 @@ class Compiled(_Stage):
         """Where the results are, and how their elements follow each other: row by row."""
         return self.out_tree.unflatten(self._formats(self.function.output_types, "result_places"))
 
-    def _formats(self, types: Sequence[ShapedArray], which: str) -> list[UserObject]:
+    def _formats(self, types: Sequence[ShapedArray], which: str) -> list[object]:
         return [
             later.Format(later.Layout(tuple(range(t.ndim))), sharding)
             for t, sharding in zip(types, self._shardings(len(types), which), strict=True)

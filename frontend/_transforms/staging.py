@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import ExitStack
 
 from axir._arguments.arguments import (
@@ -26,8 +26,8 @@ from .refs import AbstractRef
 
 
 def trace_user_function(
-    fun: UserFunction,
-    args: tuple[UserObject, ...],
+    fun: Callable[..., object],
+    args: tuple[object, ...],
     kwargs: dict[str, Options],
     static_argnums: int | Sequence[int] = (),
 ) -> tuple[UserObject, FlatFunction]:
@@ -37,7 +37,7 @@ def trace_user_function(
     dynamic = tuple(x for number, x in enumerate(args) if number not in static)
 
     @wraps(fun)
-    def partial(*selected: UserObject, **keywords: Options) -> UserObject:
+    def partial(*selected: object, **keywords: object) -> UserObject:
         remaining = iter(selected)
         return fun(*(x if n in static else next(remaining) for n, x in enumerate(args)), **keywords)
 
@@ -48,7 +48,7 @@ def trace_user_function(
 
 
 def make_jaxpr(
-    fun: UserFunction,
+    fun: Callable[..., object],
     static_argnums: int | Sequence[int] = (),
     axis_env: Sequence[tuple[Hashable, int]] | None = None,
     return_shape: bool = False,
@@ -69,7 +69,7 @@ def make_jaxpr(
 
     @wraps(fun)
     @boundary
-    def jaxpr_maker(*args: Options, **kwargs: Options) -> UserObject:
+    def jaxpr_maker(*args: object, **kwargs: object) -> object:
         with showing_captures(), ExitStack() as scope:
             for name, size in axis_env or ():
                 scope.enter_context(named_axis(name, size))
@@ -87,7 +87,7 @@ def _structs(function: UserObject) -> list[ShapeDtypeStruct]:
     return [ShapeDtypeStruct(t.shape, t.dtype, weak_type=t.weak_type) for t in types]
 
 
-def typeof(x: UserObject) -> ShapedArray | AbstractRef:
+def typeof(x: object) -> ShapedArray | AbstractRef:
     """Returns the type of an array, a tracer, a scalar or a ref.
 
     >>> import axir
@@ -99,7 +99,7 @@ def typeof(x: UserObject) -> ShapedArray | AbstractRef:
 
 
 @boundary
-def eval_shape(fun: UserFunction, *args: Options, **kwargs: Options) -> UserObject:
+def eval_shape(fun: Callable[..., object], *args: object, **kwargs: object) -> UserObject:
     """Returns the shapes and dtypes of a function's results without computing them.
 
     Args:
@@ -115,7 +115,7 @@ def eval_shape(fun: UserFunction, *args: Options, **kwargs: Options) -> UserObje
     given: dict[int, ShapeDtypeStruct] = {}
 
     @wraps(fun)
-    def with_values(*args: Options, **kwargs: Options) -> UserObject:
+    def with_values(*args: object, **kwargs: object) -> object:
         leaves, structure = tree.flatten(fun(*args, **kwargs))
         given.update((n, x) for n, x in enumerate(leaves) if isinstance(x, ShapeDtypeStruct))
         return structure.unflatten([False if n in given else x for n, x in enumerate(leaves)])

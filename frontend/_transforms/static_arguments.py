@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from axir._arguments.wrapping import wraps
@@ -33,14 +33,14 @@ class StaticKey(NamedTuple):
     names: tuple[str, ...]
     types: tuple[type, ...]
 
-    def bound(self, function: UserFunction) -> UserFunction:
+    def bound(self, function: Callable[..., object]) -> UserFunction:
         """Returns a function of the other arguments, with these given."""
         numbers = len(self.positional)
         fixed = dict(zip(self.positional, self.values[:numbers], strict=True))
         named = dict(zip(self.names, self.values[numbers:], strict=True))
 
         @wraps(function)
-        def bound(*dynamic: UserObject, **keywords: Options) -> UserObject:
+        def bound(*dynamic: object, **keywords: object) -> UserObject:
             remaining = iter(dynamic)
             args = [fixed[n] if n in fixed else next(remaining) for n in range(self.given)]
             return function(*args, **keywords, **named)
@@ -63,7 +63,7 @@ class StaticArguments:
     function_name: str
 
     def split(
-        self, args: tuple[UserObject, ...], kwargs: dict[str, Options]
+        self, args: tuple[object, ...], kwargs: dict[str, Options]
     ) -> tuple[UserObject, UserObject, StaticKey]:
         """Takes the static arguments out; they become the key, by value.
 
@@ -100,7 +100,7 @@ def _places(numbers: tuple[int, ...], count: int) -> tuple[tuple[int, ...], tupl
     return positional, tuple(n for n in range(count) if n not in chosen)
 
 
-def _is_hashable(value: UserObject) -> bool:
+def _is_hashable(value: object) -> bool:
     try:
         hash(value)
     except TypeError:
@@ -116,7 +116,7 @@ def _numbers(value: UserObject, name: str) -> tuple[int, ...]:
 
 
 def chosen(
-    fun: UserFunction,
+    fun: Callable[..., object],
     argnums: int | Sequence[int] | None,
     argnames: str | Sequence[str] | None,
     option: str,
@@ -143,7 +143,7 @@ def _strings(value: str | Sequence[str] | None) -> tuple[str, ...]:
     return (value,) if isinstance(value, str) else tuple(value)
 
 
-def _parameter_names(fun: UserFunction) -> list[str] | None:
+def _parameter_names(fun: Callable[..., object]) -> list[str] | None:
     """Returns the names of the positional parameters, or None if they cannot be known."""
     try:
         parameters = inspect.signature(fun).parameters.values()
@@ -154,7 +154,7 @@ def _parameter_names(fun: UserFunction) -> list[str] | None:
     return [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
 
 
-def _check_names(fun: UserFunction, names: Sequence[str], option: str) -> None:
+def _check_names(fun: Callable[..., object], names: Sequence[str], option: str) -> None:
     """Raises `StaticArgumentError` if a function takes no argument of a name."""
     try:
         parameters = inspect.signature(fun).parameters
@@ -172,7 +172,7 @@ def _complete(
     numbers: tuple[int, ...],
     names: tuple[str, ...],
     parameters: list[str] | None,
-    fun: UserFunction,
+    fun: Callable[..., object],
 ) -> tuple[tuple[int, ...], tuple[str, ...]]:
     """Makes numbers and names say the same, so that either way of calling works."""
     if parameters is None:

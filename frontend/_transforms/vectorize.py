@@ -14,7 +14,15 @@ from axir._arguments.arguments import (
 )
 from axir._arguments.wrapping import wraps, wraps_as
 from axir._trees import tree
-from axir.dialect.core.annotations import Axes, Options, P, PyTree, R, UserFunction, UserObject
+from axir.dialect.core.annotations import (
+    Axes,
+    Options,
+    P,
+    PyTree,
+    R,
+    Tree,
+    UserObject,
+)
 from axir.dialect.core.errors import AxisError, BatchSizeError, TreeError
 from axir.dialect.core.state import BatchFrame
 from axir.dialect.core.types import ShapedArray
@@ -34,7 +42,7 @@ if TYPE_CHECKING:
 
 def vmap(
     fun: Callable[P, R],
-    in_axes: PyTree = 0,
+    in_axes: Tree = 0,
     out_axes: PyTree = 0,
     axis_name: Hashable | None = None,
     axis_size: int | None = None,
@@ -78,7 +86,7 @@ def vmap(
         "Vectorized version of {fun}: mapped arguments, and the results, have one axis more.",
         keeps_original=True,
     )
-    def mapped(*args: Options, **kwargs: Options) -> UserObject:
+    def mapped(*args: object, **kwargs: object) -> UserObject:
         check_number(in_axes, args, fun_name)
         if holds_containers(args, kwargs):
             opened = Opened(fun, args, kwargs, in_axes, out_axes, axis_size)
@@ -97,11 +105,11 @@ def vmap(
         return with_refs(lambda: apply(fun, in_axes, out_axes, args, kwargs), carried, (fun,))
 
     def apply(
-        function: UserFunction,
-        in_axes: PyTree,
-        out_axes: PyTree,
-        args: tuple[UserObject, ...],
-        kwargs: dict[str, Options],
+        function: Callable[..., object],
+        in_axes: Tree,
+        out_axes: Tree,
+        args: tuple[object, ...],
+        kwargs: dict[str, object],
         refs: Sequence[Ref] = (),
     ) -> UserObject:
         flat, values, axes, size = mapped_arguments(
@@ -142,7 +150,7 @@ def _check_refs(
 
 
 def _axes_of_refs(
-    in_axes: PyTree, args: tuple[UserObject, ...], kwargs: dict[str, Options]
+    in_axes: Tree, args: tuple[object, ...], kwargs: dict[str, object]
 ) -> dict[int, int | None]:
     """Returns along which axis each ref among arguments is mapped, by its address."""
     axes = tree.broadcast_prefix(in_axes, args, "in_axes") if args else []
@@ -151,10 +159,10 @@ def _axes_of_refs(
 
 
 def mapped_arguments(
-    fun: UserFunction,
-    args: tuple[UserObject, ...],
+    fun: Callable[..., object],
+    args: tuple[object, ...],
     kwargs: dict[str, Options],
-    in_axes: PyTree,
+    in_axes: Tree,
     axis_size: int | None,
     traces_unmapped: bool,
     refs: Sequence[Ref] = (),
@@ -203,7 +211,7 @@ def trace_element(
         return trace_abstract(flat, types, kind)
 
 
-def checked_in_axes(in_axes: PyTree) -> UserObject:
+def checked_in_axes(in_axes: Tree) -> UserObject:
     """Returns `in_axes` with a tuple for a list; raises `TreeError` if it cannot be one."""
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
@@ -217,7 +225,7 @@ def checked_in_axes(in_axes: PyTree) -> UserObject:
     return in_axes
 
 
-def check_number(in_axes: PyTree, args: tuple[UserObject, ...], fun_name: str) -> None:
+def check_number(in_axes: Tree, args: tuple[object, ...], fun_name: str) -> None:
     """Raises `TreeError` unless there is an entry of `in_axes` for each argument."""
     if isinstance(in_axes, tuple) and len(in_axes) != len(args):
         raise TreeError(
@@ -240,7 +248,7 @@ def check_axes(axes: Axes, name: str) -> None:
 def _batch_size(
     values: list[Value],
     axes: list[int | None],
-    arguments: UserObject,
+    arguments: object,
     name: str,
     axis_size: int | None,
 ) -> int:

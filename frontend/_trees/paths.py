@@ -14,7 +14,7 @@ from typing import Protocol
 
 import optree
 
-from axir.dialect.core.annotations import PyTree, UserObject
+from axir.dialect.core.annotations import Tree, UserObject
 
 NAMESPACE = "axir"
 
@@ -110,7 +110,7 @@ def keystr(keys: KeyPath, *, simple: bool = False, separator: str = "") -> str:
     return separator.join(map(_plain if simple else str, keys))
 
 
-def _plain(key: UserObject) -> str:
+def _plain(key: object) -> str:
     for kind, attribute in (
         (SequenceKey, "idx"),
         (DictKey, "key"),
@@ -162,7 +162,7 @@ def children_with_keys(node: UserObject) -> tuple[list[tuple[UserObject, UserObj
 
 
 def leaves_and_paths(
-    tree: PyTree, is_leaf: Callable[..., bool] | None, is_leaf_takes_path: bool
+    tree: Tree, is_leaf: Callable[..., bool] | None, is_leaf_takes_path: bool
 ) -> Iterator[tuple[KeyPath, UserObject]]:
     """Yields the pairs of path and leaf of a tree.
 
@@ -172,7 +172,7 @@ def leaves_and_paths(
         is_leaf_takes_path: Whether it takes the path before the value.
     """
 
-    def walk(node: UserObject, path: KeyPath) -> Iterator[tuple[KeyPath, UserObject]]:
+    def walk(node: UserObject, path: KeyPath) -> Iterator[tuple[KeyPath, object]]:
         if is_leaf is not None:
             found = is_leaf(path, node) if is_leaf_takes_path else is_leaf(node)
             if found:

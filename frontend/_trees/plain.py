@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from axir.dialect.core.annotations import PyTree, UserFunction, UserObject
+from axir.dialect.core.annotations import PyTree, Tree, UserFunction, UserObject
 from axir.dialect.core.array import ConcreteArray
 
 # Types without children; registering a class removes it here.
@@ -21,7 +21,7 @@ _ORDER_LIMIT = 4096
 _DEEPEST = 100
 
 
-def order_of_keys(names: tuple[UserObject, ...]) -> tuple[UserObject, ...] | None:
+def order_of_keys(names: tuple[object, ...]) -> tuple[UserObject, ...] | None:
     """Returns a dictionary's keys in the order of a tree, or None unless all are strings.
 
     >>> order_of_keys(("b", "a")), order_of_keys((1, True))
@@ -39,8 +39,8 @@ def order_of_keys(names: tuple[UserObject, ...]) -> tuple[UserObject, ...] | Non
 
 
 def map_plain(
-    f: UserFunction,
-    tree: PyTree,
+    f: Callable[..., object],
+    tree: Tree,
     map_others: Callable[[UserFunction, PyTree], PyTree],
     depth: int = 0,
 ) -> PyTree:
@@ -61,11 +61,11 @@ def map_plain(
 
 
 def _map_container(
-    f: UserFunction,
+    f: Callable[..., object],
     tree: PyTree,
-    map_others: Callable[[UserFunction, PyTree], PyTree],
+    map_others: Callable[[Callable[..., object], Tree], Tree],
     depth: int,
-) -> PyTree:
+) -> Tree:
     """Does so for a tree that is neither a known leaf nor None."""
     kind = type(tree)
     if depth >= _DEEPEST:

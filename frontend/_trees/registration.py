@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import optree
 
-from axir.dialect.core.annotations import PyTree, UserObject
+from axir.dialect.core.annotations import PyTree, Tree, UserObject
 from axir.dialect.core.errors import TreeError
 
 from .paths import KEYED, NAMESPACE, GetAttrKey, is_named_tuple
@@ -85,7 +85,7 @@ def register_pytree_with_keys(
     ['.x', '.y']
     """
 
-    def without_keys(instance: UserObject) -> tuple[Iterable[UserObject], UserObject]:
+    def without_keys(instance: object) -> tuple[Iterable[object], object]:
         pairs, auxiliary = flatten_with_keys(instance)
         return [child for _, child in pairs], auxiliary
 
@@ -127,17 +127,17 @@ def register_dataclass(
 
     static = _static_fields(nodetype.__name__, meta)
 
-    def flatten_func(instance: UserObject) -> tuple[tuple[UserObject, ...], tuple[UserObject, ...]]:
+    def flatten_func(instance: object) -> tuple[tuple[object, ...], tuple[object, ...]]:
         children = tuple([getattr(instance, name) for name in data])
         return children, static([getattr(instance, name) for name in meta])
 
     def flatten_with_keys(
-        instance: UserObject,
-    ) -> tuple[Iterable[UserObject], tuple[UserObject, ...]]:
+        instance: object,
+    ) -> tuple[Iterable[object], tuple[object, ...]]:
         children, auxiliary = flatten_func(instance)
         return zip(map(GetAttrKey, data), children, strict=True), auxiliary
 
-    def unflatten_func(auxiliary: UserObject, children: Sequence[UserObject]) -> PyTree:
+    def unflatten_func(auxiliary: UserObject, children: Sequence[UserObject]) -> Tree:
         return nodetype(
             **dict(zip(data, children, strict=True)), **dict(zip(meta, auxiliary, strict=True))
         )
@@ -187,7 +187,7 @@ class _StaticFields(tuple[UserObject, ...]):
 
     __hash__ = tuple.__hash__
 
-    def __reduce__(self) -> tuple[UserObject, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return tuple, (tuple(self),)
 
     def _incomparable(self, other: UserObject, error: Exception) -> StaticFieldError:
@@ -205,7 +205,7 @@ class _StaticFields(tuple[UserObject, ...]):
         raise error
 
 
-def _static_fields(owner: str, names: Sequence[str]) -> type[tuple[UserObject, ...]]:
+def _static_fields(owner: str, names: Sequence[str]) -> type[tuple[object, ...]]:
     """Returns the type of the auxiliary data of a dataclass."""
     if not names:
         return tuple
@@ -263,7 +263,7 @@ class _Whole:
         self.function = function
         functools.update_wrapper(self, function, updated=())
 
-    def __call__(self, *args: UserObject, **kwargs: UserObject) -> UserObject:
+    def __call__(self, *args: object, **kwargs: object) -> UserObject:
         return self.function(*args, **kwargs)
 
     def __eq__(self, other: object) -> bool:
@@ -285,9 +285,7 @@ class Partial(functools.partial):
     3.0
     """
 
-    def __new__(
-        cls, func: Callable[..., UserObject], /, *args: UserObject, **kwargs: UserObject
-    ) -> Partial:
+    def __new__(cls, func: Callable[..., object], /, *args: object, **kwargs: object) -> Partial:
         # `functools.partial` would merge the other one's arguments into its own.
         whole = _Whole(func) if isinstance(func, functools.partial) else func
         return super().__new__(cls, whole, *args, **kwargs)

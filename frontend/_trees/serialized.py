@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import optree
 
-from axir.dialect.core.annotations import PyTree, UserObject
+from axir.dialect.core.annotations import PyTree, Tree, UserObject
 from axir.dialect.core.errors import ParameterError
 
 from .paths import NAMESPACE, is_named_tuple
@@ -40,7 +40,7 @@ class SavedClass:
         assert self.write is not None
         return bytes(self.write(auxiliary)), list(children)
 
-    def instance(self, written: bytes, children: Sequence[PyTree]) -> UserObject:
+    def instance(self, written: bytes, children: Sequence[Tree]) -> UserObject:
         """Returns an instance of auxiliary data and children."""
         assert self.read is not None
         assert self.make is not None

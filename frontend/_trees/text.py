@@ -30,7 +30,7 @@ def write(structure: tree.TreeDef) -> str:
     return _write(structure.unflatten(range(structure.num_leaves)))
 
 
-def _write(node: UserObject) -> str:
+def _write(node: object) -> str:
     if node is None or type(node) is int:
         return repr(node)
     saved = saved_class(type(node))
@@ -63,14 +63,14 @@ def _write_saved(saved: SavedClass, node: UserObject) -> str:
     return f"saved({saved.name!r}, {_write(children)}, {auxiliary.hex()!r})"
 
 
-def _write_dictionary(node: dict[UserObject, UserObject]) -> str:
+def _write_dictionary(node: dict[object, object]) -> str:
     items = list(node.items())
     if not isinstance(node, OrderedDict):  # for other dicts the order of insertion has no meaning
         items.sort(key=lambda item: tree.leaves(item[1])[:1])
     return "{" + ", ".join(f"{_key(k)}: {_write(v)}" for k, v in items) + "}"
 
 
-def _key(key: UserObject) -> str:
+def _key(key: object) -> str:
     text = repr(key)
     try:
         is_same = ast.literal_eval(text) == key

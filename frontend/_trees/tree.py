@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 import optree
 from optree import PyTreeSpec
 
-from axir.dialect.core.annotations import Foreign, Options, PyTree, UserFunction, UserObject
+from axir.dialect.core.annotations import Foreign, Options, PyTree, Tree, UserObject
 from axir.dialect.core.errors import TreeError
 
 from .paths import NAMESPACE, KeyPath, keystr, leaves_and_paths
@@ -64,7 +64,7 @@ def _in_key_order(spec: TreeDef) -> TreeDef:
     return made
 
 
-def unflatten(treedef: TreeDef, leaves: Iterable[UserObject]) -> PyTree:
+def unflatten(treedef: TreeDef, leaves: Iterable[object]) -> PyTree:
     """Rebuilds a tree from its structure and leaves."""
     return treedef.unflatten(leaves)
 
@@ -74,15 +74,15 @@ def leaves(tree: PyTree, is_leaf: Callable[[UserObject], bool] | None = None) ->
     return optree.tree_leaves(tree, is_leaf, namespace=NAMESPACE)
 
 
-def structure(tree: PyTree, is_leaf: Callable[[UserObject], bool] | None = None) -> TreeDef:
+def structure(tree: Tree, is_leaf: Callable[[UserObject], bool] | None = None) -> TreeDef:
     """Returns the structure of a tree."""
     return flatten(tree, is_leaf)[1]
 
 
 def map(
-    f: UserFunction,
-    tree: PyTree,
-    *rest: UserObject,
+    f: Callable[..., object],
+    tree: Tree,
+    *rest: object,
     is_leaf: Callable[[UserObject], bool] | None = None,
 ) -> PyTree:
     """Applies a function to the leaves of trees of one structure.
@@ -97,7 +97,7 @@ def map(
     return spec.unflatten([f(*row) for row in zip(*columns, strict=True)])
 
 
-def _map_others(f: UserFunction, tree: PyTree) -> PyTree:
+def _map_others(f: Callable[..., object], tree: Tree) -> Tree:
     values, spec = flatten(tree)
     return spec.unflatten([f(value) for value in values])
 
@@ -130,7 +130,7 @@ def broadcast_prefix(prefix: UserObject, tree: PyTree, what: str) -> list[UserOb
     """
     result: list[UserObject] = []
 
-    def spread(entry: UserObject, subtree: UserObject) -> None:
+    def spread(entry: object, subtree: object) -> None:
         result.extend([entry] * len(leaves(subtree)))
 
     prefix_leaves, prefix_spec = optree.tree_flatten(
@@ -148,13 +148,13 @@ def broadcast_prefix(prefix: UserObject, tree: PyTree, what: str) -> list[UserOb
     return result
 
 
-def paths(tree: PyTree, is_leaf: Callable[[UserObject], bool] | None = None) -> list[str]:
+def paths(tree: Tree, is_leaf: Callable[[UserObject], bool] | None = None) -> list[str]:
     """Returns for each leaf how Python would reach it: `[0]['w']`."""
     return [keystr(path) for path, _ in leaves_and_paths(tree, is_leaf, False)]
 
 
 def flatten_with_path(
-    tree: PyTree, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
+    tree: Tree, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> tuple[list[tuple[KeyPath, UserObject]], TreeDef]:
     """Flattens a tree to pairs of path and leaf; `tree_util.keystr(path)` renders a path.
 
@@ -172,7 +172,7 @@ def flatten_with_path(
     # values in one order.
     answers: list[bool] = []
 
-    def ask(path: KeyPath, value: UserObject) -> bool:
+    def ask(path: KeyPath, value: object) -> bool:
         answers.append(bool(is_leaf(path, value) if is_leaf_takes_path else is_leaf(value)))
         return answers[-1]
 
@@ -182,7 +182,7 @@ def flatten_with_path(
 
 
 def leaves_with_path(
-    tree: PyTree, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
+    tree: Tree, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> list[tuple[KeyPath, UserObject]]:
     """Returns the pairs of path and leaf of a tree; see `flatten_with_path`.
 
@@ -193,9 +193,9 @@ def leaves_with_path(
 
 
 def map_with_path(
-    f: UserFunction,
-    tree: PyTree,
-    *rest: UserObject,
+    f: Callable[..., object],
+    tree: Tree,
+    *rest: object,
     is_leaf: Callable[..., bool] | None = None,
     is_leaf_takes_path: bool = False,
 ) -> PyTree:
@@ -215,8 +215,8 @@ _NOTHING = object()
 
 def reduce(
     function: Callable[[UserObject, UserObject], UserObject],
-    tree: PyTree,
-    initializer: UserObject = _NOTHING,
+    tree: Tree,
+    initializer: object = _NOTHING,
     is_leaf: Callable[[UserObject], bool] | None = None,
 ) -> PyTree:
     """Combines the leaves of a tree from the left.
@@ -230,7 +230,7 @@ def reduce(
     return functools.reduce(function, values, initializer)
 
 
-def all(tree: PyTree, *, is_leaf: Callable[[UserObject], bool] | None = None) -> bool:
+def all(tree: Tree, *, is_leaf: Callable[[UserObject], bool] | None = None) -> bool:
     """Tells whether all leaves are true."""
     return builtins.all(leaves(tree, is_leaf))
 
@@ -243,7 +243,7 @@ def all_leaves(
 
 
 def transpose(
-    outer_treedef: TreeDef, inner_treedef: TreeDef | None, pytree_to_transpose: UserObject
+    outer_treedef: TreeDef, inner_treedef: TreeDef | None, pytree_to_transpose: object
 ) -> PyTree:
     """Turns a tree of trees inside out.
 
@@ -274,8 +274,8 @@ def transpose(
 
 
 def broadcast(
-    prefix_tree: UserObject,
-    full_tree: UserObject,
+    prefix_tree: object,
+    full_tree: object,
     is_leaf: Callable[[UserObject], bool] | None = None,
 ) -> PyTree:
     """Spreads the leaves of a tree over the corresponding subtrees of another tree.
@@ -299,9 +299,9 @@ def broadcast(
 
 def reduce_associative(
     operation: Callable[[UserObject, UserObject], UserObject],
-    tree: PyTree,
+    tree: Tree,
     *,
-    identity: UserObject = _NOTHING,
+    identity: object = _NOTHING,
     is_leaf: Callable[[UserObject], bool] | None = None,
 ) -> PyTree:
     """Combines the leaves of a tree in pairs, pairs of pairs, and so on: in logarithmic depth.

@@ -149,7 +149,7 @@ def read_filled(
     return annotated_module(functions), "jaxpr"
 
 
-def raised_if_open(file: Path, module: UserObject, dialect: str) -> tuple[UserObject, str]:
+def raised_if_open(file: Path, module: object, dialect: str) -> tuple[UserObject, str]:
     """Returns a module and its dialect: of jaxpr if it is StableHLO with open extents."""
     if dialect != "stablehlo" or not has_open_dimensions(module):
         return module, dialect
@@ -164,7 +164,7 @@ def annotated_module(functions: Mapping[str, Exported]) -> UserObject:
     return module
 
 
-def chosen(functions: Mapping[str, UserObject], name: str | None) -> str:
+def chosen(functions: Mapping[str, object], name: str | None) -> str:
     """Returns the name of the function that is meant: the named one, the only one, or `main`.
 
     Raises:
@@ -276,7 +276,7 @@ def module_of_function(exported: Exported) -> UserObject:
 
 
 def changed_bundle(
-    bundle: Bundle, name: str, module: UserObject, new_name: str | None = None
+    bundle: Bundle, name: str, module: object, new_name: str | None = None
 ) -> Bundle:
     """Returns a bundle with the passes' result for a function.
 

@@ -15,7 +15,6 @@ from axir._bundles.bundle import Bundle
 from axir._bundles.exported import Exported
 from axir._bundles.manifest import key_text
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import Options
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.extended_dtypes import words_of
 
@@ -75,7 +74,7 @@ def _functions(one: Bundle, other: Bundle) -> dict[str, list[str]]:
     return found
 
 
-def _presence(one: Mapping[str, Options], other: Mapping[str, Options]) -> dict[str, list[str]]:
+def _presence(one: Mapping[str, object], other: Mapping[str, object]) -> dict[str, list[str]]:
     """Returns the names that only one of them has."""
     found = {name: ["only in the first"] for name in one if name not in other}
     found.update({name: ["only in the second"] for name in other if name not in one})

@@ -143,5 +143,5 @@ def _options(found: type[Pass]) -> list[str]:
     return listed
 
 
-def _text(value: UserObject) -> str:
+def _text(value: object) -> str:
     return str(value).lower() if value is None or isinstance(value, bool) else str(value)

@@ -294,7 +294,7 @@ def _elements(text: str, value_type: ShapedArray, name: str) -> np.ndarray:
     return flat.reshape(value_type.shape)
 
 
-def _number(word: str, dtype: np.dtype) -> UserObject:
+def _number(word: str, dtype: np.dtype) -> object:
     if word in _WORDS:
         return _WORDS[word]
     if dtypes.is_inexact(dtype):

@@ -73,7 +73,7 @@ def inspect(
         _print(description)
 
 
-def _describe_module(file: Path) -> dict[str, Options]:
+def _describe_module(file: Path) -> dict[str, object]:
     module, dialect = read_input(file)
     summary = summarize(module)
     lines = {place: size for place, size in summary.constants.most_common() if size}
@@ -204,7 +204,7 @@ def _costs(function: Function) -> dict[str, Options]:
     }
 
 
-def _describe_binary(file: Path) -> dict[str, Options]:
+def _describe_binary(file: Path) -> dict[str, object]:
     binary = file.read_bytes()
     loaded = LoadedProgram(binary, devices("cpu")[0])
     return {

@@ -47,7 +47,7 @@ class _Stage(Pass):
     stage: Pass
     is_printed: bool
 
-    def run(self, module: UserObject) -> None:
+    def run(self, module: object) -> None:
         before = signatures(module)
         marked = {}
         if self.stage.name == "transpose":
@@ -241,7 +241,7 @@ def _check_printed(printed: tuple[str, ...], pipeline: Pipeline) -> None:
 
 
 def run_stages(
-    module: UserObject,
+    module: object,
     stages: tuple[Pass, ...],
     prints_all: bool = False,
     printed: tuple[str, ...] = (),

@@ -70,7 +70,7 @@ def print_json(results: Sequence[np.ndarray], signature: Signature) -> None:
     click.echo(json.dumps(found, allow_nan=False))
 
 
-def _plain(value: UserObject) -> UserObject:
+def _plain(value: object) -> UserObject:
     if isinstance(value, list):
         return [_plain(item) for item in value]
     if isinstance(value, complex):

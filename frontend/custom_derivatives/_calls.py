@@ -16,7 +16,7 @@ from axir._arguments.arguments import to_value, to_values
 from axir._arguments.tracebacks import boundary
 from axir._transforms.gradient_refs import is_ref
 from axir._trees import tree
-from axir.dialect.core.annotations import Options, PyTree, UserFunction, UserObject
+from axir.dialect.core.annotations import Options, Tree, UserFunction, UserObject
 from axir.dialect.core.config import config
 from axir.dialect.core.errors import CustomRuleError, TreeError, UnexpectedTracerError
 from axir.dialect.core.state import axes_in_scope
@@ -38,7 +38,7 @@ from axir.dialect.program.tracer import Trace, Tracer, state
 
 
 def numbers_of(
-    fun: UserFunction, argnums: int | Sequence[int], argnames: str | Sequence[str] = ()
+    fun: Callable[..., object], argnums: int | Sequence[int], argnames: str | Sequence[str] = ()
 ) -> tuple[int, ...]:
     """Returns positions of arguments given by number and by name."""
     numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
@@ -52,7 +52,7 @@ def numbers_of(
     return tuple(sorted({*numbers, *map(known.index, names)}))
 
 
-def forwarded(wrapper: UserObject, name: str) -> UserObject:
+def forwarded(wrapper: object, name: str) -> UserObject:
     """Returns the method that defines another rule of a wrapped function, such as `def_vmap`.
 
     Raises:
@@ -65,7 +65,7 @@ def forwarded(wrapper: UserObject, name: str) -> UserObject:
 
 
 @functools.lru_cache(maxsize=1024)
-def signature_of(fun: UserFunction) -> tuple[inspect.Signature | None, int | None]:
+def signature_of(fun: Callable[..., object]) -> tuple[inspect.Signature | None, int | None]:
     """Returns the signature of a function, and how many arguments make a call of it complete."""
     try:
         signature = inspect.signature(fun)
@@ -78,7 +78,7 @@ def signature_of(fun: UserFunction) -> tuple[inspect.Signature | None, int | Non
 
 
 def positional(
-    fun: UserFunction, args: Sequence[UserObject], kwargs: dict[str, Options]
+    fun: Callable[..., object], args: Sequence[object], kwargs: dict[str, Options]
 ) -> list[UserObject]:
     """Returns all arguments of a call by position, as rules take them.
 
@@ -188,12 +188,12 @@ class Call:
         pairs = zip(self.fixed, self.fixed_arguments(operands), strict=True)
         return [x for n, x in pairs if n not in self.refs]
 
-    def moving_arguments(self, leaves: Sequence[UserObject]) -> tuple[UserObject, ...]:
+    def moving_arguments(self, leaves: Sequence[object]) -> tuple[UserObject, ...]:
         """Returns the tuple of differentiable arguments (or tangents of theirs) from leaves."""
         return tuple(self.in_tree.unflatten(leaves[: self.count]))
 
     def arguments(
-        self, operands: Sequence[Value], leaves: Sequence[UserObject] | None = None
+        self, operands: Sequence[Value], leaves: Sequence[object] | None = None
     ) -> list[UserObject]:
         """Returns all arguments in order; `leaves` stand in for the differentiable operands."""
         fixed = iter(self.fixed_arguments(operands))
@@ -229,7 +229,7 @@ class Call:
         return innermost(self.operands)
 
 
-def flatten_result(result: PyTree, what: str) -> tuple[list[Value], tree.TreeDef]:
+def flatten_result(result: Tree, what: str) -> tuple[list[Value], tree.TreeDef]:
     """Flattens the results of a function or rule to values."""
     leaves, structure = tree.flatten(result)
     paths = None
@@ -242,7 +242,7 @@ def flatten_result(result: PyTree, what: str) -> tuple[list[Value], tree.TreeDef
     return [to_value(x, describe(index)) for index, x in enumerate(leaves)], structure
 
 
-def innermost(values: Sequence[UserObject]) -> Trace | None:
+def innermost(values: Sequence[object]) -> Trace | None:
     """Returns the innermost trace to which values belong; None if all are arrays."""
     owners = [x.owner for x in values if type(x) is Tracer]
     return max(owners, key=lambda trace: trace.level, default=None)
@@ -280,14 +280,14 @@ class CustomFunction(ABC):
     def __repr__(self) -> str:
         return f"<axir.{self.kind} of {self.fun!r}>"
 
-    def __get__(self, instance: UserObject, owner: UserObject = None) -> UserObject:
+    def __get__(self, instance: object, owner: object = None) -> UserObject:
         return self if instance is None else functools.partial(self, instance)
 
     def __getattr__(self, name: str) -> UserObject:
         return forwarded(self, name)
 
     @boundary
-    def __call__(self, *args: Options, **kwargs: Options) -> UserObject:
+    def __call__(self, *args: object, **kwargs: object) -> UserObject:
         """Calls the function; its rules wait for differentiation."""
         self._check_defined()
         call = Call(self.fun, positional(self.fun, args, kwargs), self.nondiff_argnums)
@@ -404,7 +404,7 @@ class Applying(ABC):
                 )
 
 
-def closes_over_abstract(result: PyTree, kind: str, name: str) -> bool:
+def closes_over_abstract(result: Tree, kind: str, name: str) -> bool:
     """Tells whether a call without traced arguments gave values of known type and unknown value.
 
     Raises:

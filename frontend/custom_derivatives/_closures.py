@@ -9,7 +9,7 @@ from axir._arguments.wrapping import wraps
 from axir._trees import tree
 from axir._trees.registration import Partial
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import Options, PyTree, UserFunction, UserObject
+from axir.dialect.core.annotations import Tree, UserFunction, UserObject
 from axir.dialect.core.errors import CustomRuleError, TreeError
 from axir.dialect.core.symbolic_zeros import chosen
 from axir.dialect.program.tracer import Tracer
@@ -17,7 +17,7 @@ from axir.dialect.program.tracer import Tracer
 from ._reverse import custom_vjp
 
 
-def closure_convert(fun: UserFunction, *example_args: UserObject) -> tuple[UserFunction, list]:
+def closure_convert(fun: Callable[..., object], *example_args: object) -> tuple[UserFunction, list]:
     """Makes the float values that a function closes over arguments of it.
 
     A function with a custom rule knows derivatives with respect to its arguments only. This turns
@@ -46,7 +46,7 @@ def closure_convert(fun: UserFunction, *example_args: UserObject) -> tuple[UserF
 
 
 def hoist(
-    fun: UserFunction, *example_args: UserObject, is_const: Callable[[UserObject], bool]
+    fun: Callable[..., object], *example_args: object, is_const: Callable[[UserObject], bool]
 ) -> tuple[UserFunction, list]:
     """Makes traced values that a function closes over arguments of it; see `closure_convert`.
 
@@ -62,7 +62,7 @@ def hoist(
     consts = chosen(function.captured, is_hoisted)
     out_tree = flat.out_tree
 
-    def converted(*args_and_consts: UserObject) -> UserObject:
+    def converted(*args_and_consts: object) -> UserObject:
         count = len(args_and_consts) - len(consts)
         found, structure = tree.flatten((args_and_consts[:count], {}))
         if structure != in_tree:
@@ -82,7 +82,7 @@ def hoist(
     return converted, consts
 
 
-def custom_gradient(fun: UserFunction) -> UserFunction:
+def custom_gradient(fun: Callable[..., object]) -> UserFunction:
     """Returns a function that returns its reverse-mode derivative as a closure.
 
     Args:
@@ -101,7 +101,7 @@ def custom_gradient(fun: UserFunction) -> UserFunction:
     """
     check_callable(fun, "custom_gradient")
 
-    def pair(*args: Options, **kwargs: Options) -> tuple[UserObject, UserFunction]:
+    def pair(*args: object, **kwargs: object) -> tuple[UserObject, UserFunction]:
         result = fun(*args, **kwargs)
         if not isinstance(result, tuple) or len(result) != 2 or not callable(result[1]):
             raise CustomRuleError(
@@ -112,14 +112,14 @@ def custom_gradient(fun: UserFunction) -> UserFunction:
         return result
 
     @wraps(fun)
-    def primal(*args: Options, **kwargs: Options) -> UserObject:
+    def primal(*args: object, **kwargs: object) -> object:
         return pair(*args, **kwargs)[0]
 
-    def fwd(*args: Options, **kwargs: Options) -> tuple[UserObject, Partial]:
+    def fwd(*args: object, **kwargs: object) -> tuple[UserObject, Partial]:
         output, pullback = pair(*args, **kwargs)
         structure = tree.structure(args)
 
-        def cotangents(ct: UserObject) -> UserObject:
+        def cotangents(ct: object) -> UserObject:
             result = pullback(ct)
             is_tuple = isinstance(result, tuple) and len(result) == len(args)
             full = result if is_tuple else (result,)
@@ -129,7 +129,7 @@ def custom_gradient(fun: UserFunction) -> UserFunction:
         converted, consts = hoist(cotangents, output, is_const=lambda x: True)
         return output, Partial(converted, *consts)
 
-    def bwd(pullback: Partial, cotangent: PyTree) -> tuple[UserObject, ...]:
+    def bwd(pullback: Partial, cotangent: Tree) -> tuple[UserObject, ...]:
         return pullback.func(cotangent, *pullback.args)
 
     custom = custom_vjp(primal)

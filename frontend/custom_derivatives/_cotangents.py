@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from axir._trees import tree
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import Dtype, PyTree, UserObject
+from axir.dialect.core.annotations import Dtype, Tree, UserObject
 from axir.dialect.core.errors import CustomRuleError, TreeError
 from axir.dialect.core.symbolic_zeros import Zero
 from axir.dialect.core.types import ShapedArray
@@ -18,7 +18,7 @@ from ._zeros import SymbolicZero
 
 
 def cotangents_of(
-    result: PyTree, call: Call, types: Sequence[ShapedArray], rule: str
+    result: Tree, call: Call, types: Sequence[ShapedArray], rule: str
 ) -> list[UserObject]:
     """Returns the cotangents of the float and complex arguments from the results of a rule.
 
@@ -43,7 +43,7 @@ def cotangents_of(
     ]
 
 
-def _entries(result: PyTree, call: Call, rule: str) -> Sequence[UserObject]:
+def _entries(result: Tree, call: Call, rule: str) -> Sequence[UserObject]:
     # The result of a rule for a ref is ignored: refs have no gradient here.
     count = len(call.differentiable) + len(call.refs)
     if isinstance(result, (tuple, list)) and len(result) == count:
@@ -62,7 +62,7 @@ def _entries(result: PyTree, call: Call, rule: str) -> Sequence[UserObject]:
 
 
 def _leaves(
-    entry: UserObject, argument: UserObject, position: int, call: Call, rule: str
+    entry: object, argument: object, position: int, call: Call, rule: str
 ) -> list[UserObject]:
     """Returns the leaves of one argument's cotangent, None where it is absent.
 
@@ -93,11 +93,11 @@ class _Missing:
     """Stands for None, which trees take for a container."""
 
 
-def _is_none(x: UserObject) -> bool:
+def _is_none(x: object) -> bool:
     return x is None
 
 
-def _with_nones(entry: UserObject) -> UserObject:
+def _with_nones(entry: object) -> object:
     leaves, structure = tree.flatten(entry, is_leaf=_is_none)
     return structure.unflatten([_Missing() if x is None else x for x in leaves])
 
@@ -107,9 +107,7 @@ def _may_round(given: Dtype, expected: Dtype) -> bool:
     return given != expected and dtypes.is_float(given) and dtypes.is_float(expected)
 
 
-def _checked(
-    leaf: UserObject, expected: ShapedArray, call: Call, index: int, rule: str
-) -> UserObject:
+def _checked(leaf: object, expected: ShapedArray, call: Call, index: int, rule: str) -> object:
     if leaf is None or isinstance(leaf, SymbolicZero) or type(leaf) is Zero:
         return Zero(expected)
     (value,), _ = flatten_result(leaf, f"Cotangent of {call.describe(index)} from {rule!r}")

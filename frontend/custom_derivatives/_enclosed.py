@@ -15,7 +15,7 @@ from types import FunctionType, MethodType, ModuleType
 from typing import NamedTuple
 
 from axir._trees import tree
-from axir.dialect.core.annotations import UserFunction, UserObject
+from axir.dialect.core.annotations import UserObject
 from axir.dialect.core.array import Array
 from axir.dialect.core.state import standing_in
 from axir.dialect.core.symbolic_zeros import Marks, Zero, chosen, inexact, spread
@@ -36,7 +36,9 @@ from ._calls import Applying, CustomFunction, Recorded
 _SEARCHED = 1000
 
 
-def closed_over(function: Function, rule: UserFunction, operands: Sequence[Value]) -> list[Tracer]:
+def closed_over(
+    function: Function, rule: Callable[..., object], operands: Sequence[Value]
+) -> list[Tracer]:
     """Returns the traced values captured by a traced function, or possibly used by its rule.
 
     The rule has not been traced: closure, bound arguments, defaults and attributes are looked at.
@@ -60,7 +62,7 @@ def _is_usable(tracer: Tracer, level: int) -> bool:
     return is_usable or tracer in state.stand_ins
 
 
-def _tracers_behind(rule: UserFunction) -> Iterator[Tracer]:
+def _tracers_behind(rule: Callable[..., object]) -> Iterator[Tracer]:
     seen: set[int] = set()
     waiting: list[UserObject] = [rule]
     while waiting and len(seen) < _SEARCHED:
@@ -72,7 +74,7 @@ def _tracers_behind(rule: UserFunction) -> Iterator[Tracer]:
             waiting.extend(_held(held))
 
 
-def _held(value: UserObject) -> Iterator[UserObject]:
+def _held(value: object) -> Iterator[object]:
     """Yields the objects held by a function, a container or an object."""
     if isinstance(value, (type, ModuleType, Array, Function)):
         return
@@ -93,7 +95,7 @@ def _held(value: UserObject) -> Iterator[UserObject]:
         yield from getattr(value, "__dict__", {}).values()
 
 
-def _held_by_function(function: FunctionType) -> Iterator[UserObject]:
+def _held_by_function(function: FunctionType) -> Iterator[object]:
     for cell in function.__closure__ or ():
         try:
             yield cell.cell_contents
@@ -125,7 +127,7 @@ def enclosed_call(
     applying: Applying,
     operands: Sequence[Value],
     found: Recorded,
-    asked: UserFunction,
+    asked: Callable[..., object],
     enclose: Callable[[Function, UserObject, Operands, str], Enclosed],
 ) -> Enclosed | None:
     """Returns a call with the captures of function and rule as operands; None without captures.
@@ -152,9 +154,7 @@ def enclosed_call(
 
 
 @contextmanager
-def _running(
-    enclosing: dict[Hashable, UserObject], key: Hashable, call: Enclosed
-) -> Iterator[None]:
+def _running(enclosing: dict[Hashable, object], key: Hashable, call: Enclosed) -> Iterator[None]:
     before = enclosing.get(key)
     enclosing[key] = call
     try:

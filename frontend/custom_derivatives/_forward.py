@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from axir._trees import tree
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import PyTree, Returning, UserFunction, UserObject
+from axir.dialect.core.annotations import PyTree, Returning, UserObject
 from axir.dialect.core.errors import CustomRuleError, UndefinedRuleError, UnexpectedTracerError
 from axir.dialect.core.symbolic_zeros import Marks, Zero, chosen, inexact, spread
 from axir.dialect.core.types import ShapedArray
@@ -85,7 +85,7 @@ class custom_jvp(CustomFunction):
         self.recorded.clear()
         return jvp
 
-    def defjvps(self, *jvps: UserFunction | None) -> None:
+    def defjvps(self, *jvps: Callable[..., object] | None) -> None:
         """Defines the tangent as a sum over arguments.
 
         Args:
@@ -102,7 +102,7 @@ class custom_jvp(CustomFunction):
             raise TypeError("Can't use ``defjvps`` with ``nondiff_argnums``.")
 
         def jvp(
-            primals: tuple[UserObject, ...], tangents: tuple[UserObject, ...]
+            primals: tuple[object, ...], tangents: tuple[object, ...]
         ) -> tuple[UserObject, UserObject]:
             out = self(*primals)
             total = tree.map(_zeros_like, out)
@@ -126,7 +126,7 @@ class custom_jvp(CustomFunction):
         return _Applying(self, call)
 
 
-def _zeros_like(x: UserObject) -> UserObject:
+def _zeros_like(x: object) -> UserObject:
     return instantiate(Zero.from_primal_value(flatten_result(x, "An output")[0][0]))
 
 
@@ -185,7 +185,7 @@ class _Applying(Applying):
         way_out = f"Return {name}(*primals) as primal output."
 
         def apply(
-            primals: Sequence[Value], tangents: Sequence[UserObject]
+            primals: Sequence[Value], tangents: Sequence[object]
         ) -> tuple[UserObject, UserObject]:
             try:
                 outs, out_tangents = self._call_rule(primals, tangents)
@@ -200,7 +200,7 @@ class _Applying(Applying):
     # The user's rule ----------------------------------------------------------------------------
 
     def _call_rule(
-        self, values: Sequence[Value], tangents: Sequence[UserObject]
+        self, values: Sequence[Value], tangents: Sequence[object]
     ) -> tuple[list[Value], list[UserObject]]:
         """Calls the rule on flat values; returns flat results and tangents (perhaps `Zero`)."""
         call = self.call

@@ -13,7 +13,7 @@ from axir._arguments.arguments import (
 )
 from axir._arguments.tracebacks import boundary
 from axir._trees import tree
-from axir.dialect.core.annotations import PyTree, UserFunction, UserObject
+from axir.dialect.core.annotations import Tree, UserObject
 from axir.dialect.core.errors import GradientError, TreeError, UnsupportedRuleError
 from axir.dialect.core.symbolic_zeros import UndefinedPrimal
 from axir.dialect.ops.custom_rules.linear_call import call_linear
@@ -25,7 +25,7 @@ from axir.passes.transforms.transpose import transpose as pull_back
 
 @boundary
 def linear_transpose(
-    fun: UserFunction, *primals: UserObject, reduce_axes: Sequence[UserObject] = ()
+    fun: Callable[..., object], *primals: object, reduce_axes: Sequence[object] = ()
 ) -> Callable[..., tuple[UserObject, ...]]:
     """Returns the transpose of a linear function.
 
@@ -56,7 +56,7 @@ def linear_transpose(
     flat = FlatFunction(fun, in_tree)
     function = trace_abstract(flat, [type_of(x) for x in leaves], "Transpose")
 
-    def transposed(cotangent: PyTree) -> tuple[UserObject, ...]:
+    def transposed(cotangent: Tree) -> tuple[UserObject, ...]:
         leaves, structure = tree.flatten(cotangent)
         if structure != flat.out_tree:
             raise TreeError(
@@ -92,8 +92,8 @@ def linear_transpose(
 def linear_call(
     fun: Callable[[UserObject, UserObject], UserObject],
     fun_transpose: Callable[[UserObject, UserObject], UserObject],
-    residual_args: UserObject,
-    linear_args: UserObject,
+    residual_args: object,
+    linear_args: object,
 ) -> UserObject:
     """Calls a function that is linear in its last argument, with a given transpose.
 
@@ -118,7 +118,7 @@ def linear_call(
     count = len(residuals)
     out_tree: UserObject = None
 
-    def flat(*leaves: UserObject) -> list[UserObject]:
+    def flat(*leaves: object) -> list[UserObject]:
         nonlocal out_tree
         result = fun(residual_tree.unflatten(leaves[:count]), linear_tree.unflatten(leaves[count:]))
         found, out_tree = tree.flatten(result)
@@ -126,7 +126,7 @@ def linear_call(
 
     function = trace_function(flat, [x.type for x in values], name="linear_call")
 
-    def flat_transpose(*leaves: UserObject) -> list[UserObject]:
+    def flat_transpose(*leaves: object) -> list[UserObject]:
         result = fun_transpose(
             residual_tree.unflatten(leaves[:count]), out_tree.unflatten(leaves[count:])
         )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from axir._transforms.gradient_refs import is_ref
 from axir._trees import tree
-from axir.dialect.core.annotations import PyTree, UserFunction, UserObject
+from axir.dialect.core.annotations import Tree, UserFunction, UserObject
 from axir.dialect.core.errors import CustomRuleError, UndefinedRuleError, UnexpectedTracerError
 from axir.dialect.core.symbolic_zeros import Marks, chosen, inexact, spread
 from axir.dialect.ops.custom_rules.bodies import inexact_only
@@ -72,8 +72,8 @@ class custom_vjp(CustomFunction):
 
     def defvjp(
         self,
-        fwd: UserFunction,
-        bwd: UserFunction,
+        fwd: Callable[..., object],
+        bwd: Callable[..., object],
         symbolic_zeros: bool = False,
         optimize_remat: bool = False,
     ) -> None:
@@ -202,9 +202,7 @@ class _Applying(Applying):
         residuals, _ = flatten_result(structure.unflatten(kept), f"Residual of {self.fwd_name!r} ")
         out_tree, out_types = self.out_tree, [x.type for x in outs]
 
-        def backward(
-            residuals: Sequence[Value], cotangents: Sequence[UserObject]
-        ) -> list[UserObject]:
+        def backward(residuals: Sequence[Value], cotangents: Sequence[object]) -> list[UserObject]:
             full = spread(cotangents, inexact(out_types), out_types)
             given = out_tree.unflatten([shown(ct, self.symbolic_zeros) for ct in full])
             fixed = self.call.rule_arguments(self.call.operands)
@@ -225,7 +223,7 @@ class _Applying(Applying):
         return outs, residuals, rule
 
 
-def _no_values(residuals: PyTree) -> dict[int, UserObject]:
+def _no_values(residuals: Tree) -> dict[int, object]:
     """Returns Python's bools and refs among residuals by their numbers.
 
     They control the backward rule, and stay unchanged.
@@ -235,8 +233,8 @@ def _no_values(residuals: PyTree) -> dict[int, UserObject]:
 
 
 def _rebuilt(
-    structure: tree.TreeDef, residuals: Sequence[Value], others: dict[int, UserObject]
-) -> PyTree:
+    structure: tree.TreeDef, residuals: Sequence[Value], others: dict[int, object]
+) -> Tree:
     """Rebuilds residuals from those that are values, and the others."""
     remaining = iter(residuals)
     return structure.unflatten(

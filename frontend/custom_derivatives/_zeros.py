@@ -9,7 +9,7 @@ import numpy as np
 from axir._arguments.arguments import type_of
 from axir._trees.tree import map as map_leaves
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import PyTree, UserObject
+from axir.dialect.core.annotations import PyTree, Tree, UserObject
 from axir.dialect.core.symbolic_zeros import Symbolic, Zero
 from axir.dialect.ops.elementwise.family import instantiate
 
@@ -27,7 +27,7 @@ class SymbolicZero(Symbolic):
     __slots__ = ()
 
     @staticmethod
-    def from_primal_value(val: UserObject) -> SymbolicZero:
+    def from_primal_value(val: object) -> SymbolicZero:
         """Returns the zero tangent of a value.
 
         >>> SymbolicZero.from_primal_value(2)
@@ -55,7 +55,7 @@ class CustomVJPPrimal:
     perturbed: bool
 
 
-def custom_vjp_primal_tree_values(tree: PyTree) -> UserObject:
+def custom_vjp_primal_tree_values(tree: Tree) -> UserObject:
     """Returns a tree of `CustomVJPPrimal` as the tree of their values.
 
     >>> custom_vjp_primal_tree_values({"x": CustomVJPPrimal(1.0, True)})
@@ -64,7 +64,7 @@ def custom_vjp_primal_tree_values(tree: PyTree) -> UserObject:
     return map_leaves(lambda primal: primal.value, tree)
 
 
-def zero_from_primal(val: PyTree, symbolic_zeros: bool = False) -> PyTree:
+def zero_from_primal(val: Tree, symbolic_zeros: bool = False) -> PyTree:
     """Returns the zero tangents of values.
 
     Args:
@@ -75,7 +75,7 @@ def zero_from_primal(val: PyTree, symbolic_zeros: bool = False) -> PyTree:
     {'x': Array(0., dtype=float32)}
     """
 
-    def zero_of(leaf: UserObject) -> UserObject:
+    def zero_of(leaf: object) -> object:
         zero = Zero(type_of(leaf).to_tangent_aval())
         return SymbolicZero(zero.aval) if symbolic_zeros else materialized(zero)
 
@@ -89,7 +89,7 @@ def materialized(zero: Zero) -> UserObject:
     return instantiate(zero)
 
 
-def shown(tangent: PyTree, symbolic_zeros: bool) -> UserObject:
+def shown(tangent: Tree, symbolic_zeros: bool) -> UserObject:
     """Returns a tangent or cotangent as a rule gets it."""
     if type(tangent) is not Zero:
         return tangent

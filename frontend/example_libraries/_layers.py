@@ -30,7 +30,7 @@ Layers: TypeAlias = Layer | tuple[UserFunction, UserFunction]
 
 
 def output_shape(
-    function: UserFunction, input_shape: Shape, batch_axis: int, *arguments: UserObject
+    function: Callable[..., object], input_shape: Shape, batch_axis: int, *arguments: object
 ) -> Shape:
     """Returns the shape of a function's output for an input shape.
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from axir import lax
 from axir import numpy as jnp
-from axir.dialect.core.annotations import Options, PyTree, UserFunction, UserObject
+from axir.dialect.core.annotations import Tree, UserObject
 
 from ._layers import Layer, Shape, output_shape
 
@@ -49,7 +49,7 @@ def AvgPool(
 
 
 def _pool(
-    reducer: UserFunction,
+    reducer: Callable[..., object],
     init_value: float,
     window_shape: Sequence[int],
     strides: Sequence[int] | None,
@@ -69,10 +69,10 @@ def _pool(
         places = jnp.ones(extents, inputs.dtype)
         return sums / lax.reduce_window(places, 0.0, lax.add, window, steps, padding)
 
-    def init_fun(rng: UserObject, input_shape: Shape) -> tuple[Shape, PyTree]:
+    def init_fun(rng: object, input_shape: Shape) -> tuple[Shape, Tree]:
         return output_shape(reduce, input_shape, axes.index("N")), ()
 
-    def apply_fun(params: PyTree, inputs: UserObject, **kwargs: Options) -> UserObject:
+    def apply_fun(params: Tree, inputs: object, **kwargs: object) -> UserObject:
         return reduce(inputs)
 
     return Layer(init_fun, apply_fun)

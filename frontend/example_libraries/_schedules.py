@@ -64,14 +64,14 @@ def polynomial_decay(
     0.5
     """
 
-    def schedule(i: UserObject) -> UserObject:
+    def schedule(i: object) -> object:
         remaining = 1 - jnp.minimum(i, decay_steps) / decay_steps
         return remaining**power * (step_size - final_step_size) + final_step_size
 
     return schedule
 
 
-def piecewise_constant(boundaries: UserObject, values: UserObject) -> Schedule:
+def piecewise_constant(boundaries: object, values: object) -> Schedule:
     """Makes a schedule that changes at given steps.
 
     Args:

@@ -31,8 +31,8 @@ from axir import numpy as jnp
 from axir._trees import tree
 from axir._trees.registration import register_pytree_node
 from axir.dialect.core.annotations import (
-    Options,
     PyTree,
+    Tree,
     UserFunction,
     UserObject,
 )
@@ -153,7 +153,9 @@ class JoinPoint:
 
 
 def optimizer(
-    opt_maker: Callable[..., tuple[UserFunction, UserFunction, UserFunction]],
+    opt_maker: Callable[
+        ..., tuple[Callable[..., object], Callable[..., object], Callable[..., object]]
+    ],
 ) -> Callable[..., Optimizer]:
     """Makes an optimizer of trees of parameters of one for a single array (a decorator).
 
@@ -174,14 +176,14 @@ def optimizer(
     """
 
     @functools.wraps(opt_maker)
-    def make(*args: Options, **kwargs: Options) -> Optimizer:
+    def make(*args: object, **kwargs: object) -> Optimizer:
         init, update, get_params = opt_maker(*args, **kwargs)
 
-        def init_tree(params: PyTree) -> OptimizerState:
+        def init_tree(params: Tree) -> OptimizerState:
             leaves, structure = tree.flatten(params)
             return _packed([init(x) for x in leaves], structure)
 
-        def update_tree(step: UserObject, gradients: PyTree, state: OptimizerState) -> UserObject:
+        def update_tree(step: object, gradients: Tree, state: OptimizerState) -> UserObject:
             leaves, structure = tree.flatten(gradients)
             if structure != state.tree_def:
                 raise TreeError(
@@ -194,7 +196,7 @@ def optimizer(
             _check_same_structure(state, after)
             return after
 
-        def params_of(state: OptimizerState) -> PyTree:
+        def params_of(state: OptimizerState) -> Tree:
             return state.tree_def.unflatten([get_params(x) for x in _states(state)])
 
         return Optimizer(init_tree, update_tree, params_of)
@@ -229,7 +231,7 @@ def unpack_optimizer_state(opt_state: OptimizerState) -> PyTree:
     return opt_state.tree_def.unflatten([JoinPoint(state) for state in _states(opt_state)])
 
 
-def pack_optimizer_state(marked_pytree: PyTree) -> OptimizerState:
+def pack_optimizer_state(marked_pytree: Tree) -> OptimizerState:
     """Returns the state of a tree with `JoinPoint`s: the inverse of `unpack_optimizer_state`.
 
     Raises:
@@ -255,11 +257,11 @@ def pack_optimizer_state(marked_pytree: PyTree) -> OptimizerState:
 _Triple: TypeAlias = tuple[UserFunction, UserFunction, UserFunction]
 
 
-def _first(state: State) -> UserObject:
+def _first(state: State) -> object:
     return state[0]
 
 
-def _with_zeros(count: int) -> UserFunction:
+def _with_zeros(count: int) -> Callable[..., object]:
     """Returns a function from parameters to these and `count` arrays of zeros like them."""
     return lambda x: (x, *(jnp.zeros_like(x) for _ in range(count)))
 
@@ -285,7 +287,7 @@ def momentum(step_size: StepSize, mass: float) -> _Triple:
     """
     size = make_schedule(step_size)
 
-    def update(i: UserObject, g: UserObject, state: State) -> State:
+    def update(i: object, g: object, state: State) -> State:
         x, velocity = state
         velocity = mass * velocity + g
         return x - size(i) * velocity, velocity
@@ -303,7 +305,7 @@ def nesterov(step_size: StepSize, mass: float) -> _Triple:
     """
     size = make_schedule(step_size)
 
-    def update(i: UserObject, g: UserObject, state: State) -> State:
+    def update(i: object, g: object, state: State) -> State:
         x, velocity = state
         velocity = mass * velocity + g
         return x - size(i) * (mass * velocity + g), velocity
@@ -324,7 +326,7 @@ def adagrad(step_size: StepSize, momentum: float = 0.9) -> _Triple:
     """
     size = make_schedule(step_size)
 
-    def update(i: UserObject, g: UserObject, state: State) -> State:
+    def update(i: object, g: object, state: State) -> State:
         x, squares, mean = state
         squares = squares + jnp.square(g)
         mean = (1.0 - momentum) * _over_root(g, squares) + momentum * mean
@@ -349,7 +351,7 @@ def rmsprop(step_size: StepSize, gamma: float = 0.9, eps: float = 1e-8) -> _Trip
     """
     size = make_schedule(step_size)
 
-    def update(i: UserObject, g: UserObject, state: State) -> State:
+    def update(i: object, g: object, state: State) -> State:
         x, mean_square = state
         mean_square = mean_square * gamma + jnp.square(g) * (1.0 - gamma)
         return x - size(i) * g / jnp.sqrt(mean_square + eps), mean_square
@@ -371,7 +373,7 @@ def rmsprop_momentum(
     """
     size = make_schedule(step_size)
 
-    def update(i: UserObject, g: UserObject, state: State) -> State:
+    def update(i: object, g: object, state: State) -> State:
         x, mean_square, step = state
         mean_square = mean_square * gamma + jnp.square(g) * (1.0 - gamma)
         step = momentum * step + size(i) * g / jnp.sqrt(mean_square + eps)
@@ -392,7 +394,7 @@ def adam(step_size: StepSize, b1: float = 0.9, b2: float = 0.999, eps: float = 1
     """
     size = make_schedule(step_size)
 
-    def update(i: UserObject, g: UserObject, state: State) -> State:
+    def update(i: object, g: UserObject, state: State) -> State:
         x, mean, mean_square = state
         mean = (1 - b1) * g + b1 * mean
         mean_square = (1 - b2) * jnp.square(g) + b2 * mean_square
@@ -403,7 +405,7 @@ def adam(step_size: StepSize, b1: float = 0.9, b2: float = 0.999, eps: float = 1
     return _with_zeros(2), update, _first
 
 
-def _bias(decay: float, step: UserObject, like: UserObject) -> UserObject:
+def _bias(decay: float, step: UserObject, like: UserObject) -> object:
     """Returns the sum of the weights of a moving average after a step."""
     return 1 - jnp.asarray(decay, like.dtype) ** (step + 1)
 
@@ -420,7 +422,7 @@ def adamax(step_size: StepSize, b1: float = 0.9, b2: float = 0.999, eps: float =
     """
     size = make_schedule(step_size)
 
-    def update(i: UserObject, g: UserObject, state: State) -> State:
+    def update(i: object, g: UserObject, state: State) -> State:
         x, mean, largest = state
         mean = (1 - b1) * g + b1 * mean
         largest = jnp.maximum(b2 * largest, jnp.abs(g))
@@ -447,7 +449,7 @@ def sm3(step_size: StepSize, momentum: float = 0.9) -> _Triple:
         along = [jnp.zeros(extent, flat.dtype) for extent in flat.shape]
         return flat, jnp.zeros_like(flat), along, x.shape
 
-    def update(i: UserObject, g: UserObject, state: State) -> State:
+    def update(i: object, g: object, state: State) -> State:
         x, mean, along, shape = state
         others = [tuple(n for n in range(x.ndim) if n != axis) for axis in range(x.ndim)]
         bounds = [jnp.expand_dims(v, rest) for v, rest in zip(along, others, strict=True)]
@@ -461,7 +463,7 @@ def sm3(step_size: StepSize, momentum: float = 0.9) -> _Triple:
 # Gradients ---------------------------------------------------------------------------------------
 
 
-def l2_norm(tree: PyTree) -> UserObject:
+def l2_norm(tree: Tree) -> UserObject:
     """Returns the root of the sum of the squares of all elements of a tree of arrays.
 
     >>> import axir.numpy as jnp
@@ -471,11 +473,11 @@ def l2_norm(tree: PyTree) -> UserObject:
     return _norm(tree)
 
 
-def _norm(arrays: PyTree) -> UserObject:
+def _norm(arrays: Tree) -> UserObject:
     return jnp.sqrt(sum(jnp.vdot(x, x) for x in tree.leaves(arrays)))
 
 
-def clip_grads(grad_tree: PyTree, max_norm: UserObject) -> PyTree:
+def clip_grads(grad_tree: Tree, max_norm: object) -> PyTree:
     """Scales a tree of gradients down to a norm (see `l2_norm`) if it has a larger one.
 
     >>> import axir.numpy as jnp

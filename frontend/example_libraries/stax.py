@@ -30,6 +30,7 @@ from axir import numpy as jnp
 from axir.dialect.core.annotations import (
     Options,
     PyTree,
+    Tree,
     UserFunction,
     UserObject,
 )
@@ -135,7 +136,7 @@ def Dense(out_dim: int, W_init: Initializer = _WEIGHTS, b_init: Initializer = _B
         b_init: From a key and a shape to the bias.
     """
 
-    def init_fun(rng: UserObject, input_shape: Shape) -> tuple[Shape, PyTree]:
+    def init_fun(rng: UserObject, input_shape: Shape) -> tuple[Shape, Tree]:
         first, second = random.split(rng)
         weights = W_init(first, (input_shape[-1], out_dim))
         return (*input_shape[:-1], out_dim), (weights, b_init(second, (out_dim,)))
@@ -152,7 +153,7 @@ def GeneralConv(
     out_chan: int,
     filter_shape: Sequence[int],
     strides: Sequence[int] | None = None,
-    padding: UserObject = "VALID",
+    padding: object = "VALID",
     W_init: Initializer | None = None,
     b_init: Initializer = _CHANNEL_BIASES,
 ) -> Layer:
@@ -182,7 +183,7 @@ def GeneralConvTranspose(
     out_chan: int,
     filter_shape: Sequence[int],
     strides: Sequence[int] | None = None,
-    padding: UserObject = "VALID",
+    padding: object = "VALID",
     W_init: Initializer | None = None,
     b_init: Initializer = _CHANNEL_BIASES,
 ) -> Layer:
@@ -218,7 +219,7 @@ def _convolution(
     lhs, rhs, out = dimension_numbers
     init_kernel = W_init or glorot_normal(rhs.index("I"), rhs.index("O"))
 
-    def init_fun(rng: UserObject, input_shape: Shape) -> tuple[Shape, PyTree]:
+    def init_fun(rng: UserObject, input_shape: Shape) -> tuple[Shape, Tree]:
         extents = {"O": out_chan, "I": input_shape[lhs.index("C")]}
         spatial = iter(filter_shape)
         kernel_shape = tuple(extents[a] if a in extents else next(spatial) for a in rhs)
@@ -226,7 +227,7 @@ def _convolution(
         params = init_kernel(first, kernel_shape), b_init(second, bias_shape)
         return output_shape(convolve, input_shape, lhs.index("N"), params[0]), params
 
-    def apply_fun(params: PyTree, inputs: ArrayLike, **kwargs: Options) -> UserObject:
+    def apply_fun(params: PyTree, inputs: ArrayLike, **kwargs: object) -> UserObject:
         kernel, bias = params
         return convolve(inputs, kernel) + bias
 
@@ -261,7 +262,7 @@ def BatchNorm(
     """
     axes = (axis,) if isinstance(axis, int) else tuple(axis)
 
-    def init_fun(rng: UserObject, input_shape: Shape) -> tuple[Shape, PyTree]:
+    def init_fun(rng: UserObject, input_shape: Shape) -> tuple[Shape, Tree]:
         shape = tuple(extent for n, extent in enumerate(input_shape) if n not in axes)
         first, second = random.split(rng)
         beta = beta_init(first, shape) if center else ()
@@ -280,18 +281,18 @@ def BatchNorm(
 # Layers without parameters -----------------------------------------------------------------------
 
 
-def elementwise(fun: UserFunction, **fun_kwargs: Options) -> Layer:
+def elementwise(fun: Callable[..., object], **fun_kwargs: object) -> Layer:
     """Makes a layer of a function that does not change shapes."""
     return _plain(lambda shape: shape, lambda x: fun(x, **fun_kwargs))
 
 
-def _plain(shape: Callable[[UserObject], UserObject], function: UserFunction) -> Layer:
+def _plain(shape: Callable[[UserObject], UserObject], function: Callable[..., object]) -> Layer:
     """Makes a layer without parameters."""
 
-    def init_fun(rng: UserObject, input_shape: UserObject) -> tuple[UserObject, PyTree]:
+    def init_fun(rng: object, input_shape: object) -> tuple[object, Tree]:
         return shape(input_shape), ()
 
-    def apply_fun(params: PyTree, inputs: UserObject, **kwargs: Options) -> UserObject:
+    def apply_fun(params: Tree, inputs: object, **kwargs: object) -> UserObject:
         return function(inputs)
 
     return Layer(init_fun, apply_fun)
@@ -373,7 +374,7 @@ def serial(*layers: Layers) -> Layer:
     [2, 0]
     """
 
-    def init_fun(rng: UserObject, input_shape: UserObject) -> tuple[UserObject, PyTree]:
+    def init_fun(rng: UserObject, input_shape: object) -> tuple[UserObject, PyTree]:
         params = []
         for init, _ in layers:
             rng, key = random.split(rng)
@@ -381,7 +382,7 @@ def serial(*layers: Layers) -> Layer:
             params.append(made)
         return input_shape, params
 
-    def apply_fun(params: PyTree, inputs: UserObject, **kwargs: Options) -> UserObject:
+    def apply_fun(params: PyTree, inputs: object, **kwargs: object) -> UserObject:
         keys = _keys(kwargs.pop("rng", None), len(layers))
         for (_, apply), own, key in zip(layers, params, keys, strict=True):
             inputs = apply(own, inputs, rng=key, **kwargs)
@@ -408,7 +409,7 @@ def parallel(*layers: Layers) -> Layer:
         ]
         return tuple(shape for shape, _ in made), tuple(params for _, params in made)
 
-    def apply_fun(params: PyTree, inputs: UserObject, **kwargs: Options) -> UserObject:
+    def apply_fun(params: PyTree, inputs: UserObject, **kwargs: object) -> UserObject:
         keys = _keys(kwargs.pop("rng", None), len(layers))
         return [
             apply(own, x, rng=key, **kwargs)
@@ -431,10 +432,10 @@ def shape_dependent(make_layer: Callable[[UserObject], Layers]) -> Layer:
     (1, 5)
     """
 
-    def init_fun(rng: UserObject, input_shape: UserObject) -> tuple[UserObject, PyTree]:
+    def init_fun(rng: object, input_shape: object) -> tuple[object, Tree]:
         return make_layer(input_shape)[0](rng, input_shape)
 
-    def apply_fun(params: PyTree, inputs: UserObject, **kwargs: Options) -> UserObject:
+    def apply_fun(params: Tree, inputs: UserObject, **kwargs: object) -> UserObject:
         return make_layer(inputs.shape)[1](params, inputs, **kwargs)
 
     return Layer(init_fun, apply_fun)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from axir.dialect.core.annotations import UserObject
 from axir.dialect.core.array import Array
 from axir.dialect.core.errors import DTypeError
 
@@ -22,7 +21,7 @@ class EArray(Array):
     False
     """
 
-    def __new__(cls, aval: UserObject, data: UserObject) -> NoReturn:
+    def __new__(cls, aval: object, data: object) -> NoReturn:
         raise DTypeError(
             f"EArray: {aval} is no type of arrays here: dtypes are those of numbers and of keys.",
             "Keep the numbers in a container of your own, registered as a tree.",

@@ -6,7 +6,7 @@ Today's functions are `axir.debug.callback` and `axir.debug.print`.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from axir import debug, effects_barrier, tree
 from axir._transforms.callbacks import io_callback
-from axir.dialect.core.annotations import Options, PyTree, UserFunction
+from axir.dialect.core.annotations import Options, PyTree, Tree, UserFunction
 
 __all__ = ["barrier_wait", "call", "id_print", "id_tap", "outfeed_receiver"]
 
@@ -23,9 +23,7 @@ def __dir__() -> list[str]:
     return __all__
 
 
-def id_tap(
-    tap_func: UserFunction, arg: PyTree, *, result: PyTree = None, **kwargs: Options
-) -> PyTree:
+def id_tap(tap_func: UserFunction, arg: Tree, *, result: Tree = None, **kwargs: Options) -> PyTree:
     """Returns its argument, and calls a function with the value whenever the program runs.
 
     Args:
@@ -44,12 +42,12 @@ def id_tap(
 
 
 def id_print(
-    arg: PyTree,
+    arg: Tree,
     *,
-    result: PyTree = None,
+    result: Tree = None,
     output_stream: TextIO | None = None,
     threshold: int | None = None,
-    **kwargs: Options,
+    **kwargs: object,
 ) -> PyTree:
     """Returns its argument, and prints the value whenever the program runs.
 
@@ -67,7 +65,7 @@ def id_print(
     """
     named = [f"{name}: {value}" for name, value in kwargs.items()]
 
-    def show(value: PyTree) -> None:
+    def show(value: Tree) -> None:
         leaves = tree.map(lambda x: np.array2string(np.asarray(x), threshold=threshold), value)
         shown = leaves if isinstance(leaves, str) else str(leaves)
         print("\n".join([*named, shown]), file=output_stream or sys.stdout)
@@ -76,7 +74,7 @@ def id_print(
 
 
 @contextmanager
-def outfeed_receiver(**_: Options) -> Iterator[None]:
+def outfeed_receiver(**_: object) -> Iterator[None]:
     """Waits at its end for all functions that programs within it call."""
     try:
         yield
@@ -93,7 +91,7 @@ def barrier_wait(logging_name: str | None = None) -> None:
     effects_barrier()
 
 
-def call(callback_func: UserFunction, arg: PyTree, *, result_shape: PyTree = None) -> PyTree:
+def call(callback_func: Callable[..., object], arg: Tree, *, result_shape: Tree = None) -> PyTree:
     """Returns the result of a Python function, called with the value in each run of the program.
 
     Args:

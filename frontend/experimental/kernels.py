@@ -20,13 +20,21 @@ Array([1., 3., 3., 5.], dtype=float32)
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from axir import lax
 from axir._transforms.refs import Ref, new_ref
 from axir._trees import tree
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import DTypeLike, PyTree, ShapeLike, UserFunction, UserObject
+from axir.dialect.core.annotations import (
+    DTypeLike,
+    PyTree,
+    ShapeLike,
+    Tree,
+    UserFunction,
+)
 from axir.dialect.core.errors import KernelScopeError, ParameterError
 from axir.dialect.core.state import state
 from axir.dialect.program.rules import Value
@@ -95,8 +103,8 @@ select = where
 
 
 def kernel_call(
-    kernel: UserFunction,
-    out_shape: PyTree,
+    kernel: Callable[..., object],
+    out_shape: Tree,
     *,
     grid: ShapeLike = (),
     parallel: bool = False,
@@ -147,7 +155,7 @@ def _in_kernel(what: str) -> None:
 
 
 def fori_loop(
-    lower: UserObject, upper: UserObject, body: UserFunction, init: PyTree = None
+    lower: object, upper: object, body: Callable[..., object], init: Tree = None
 ) -> PyTree:
     """Runs `body(i, carried) -> carried` for each index from `lower` to below `upper`.
 
@@ -162,14 +170,14 @@ def fori_loop(
     """
     _in_kernel("fori_loop")
 
-    def step(i: Value, carried: PyTree) -> PyTree:
+    def step(i: Value, carried: Tree) -> PyTree:
         result = body(asarray(i, np.int32), carried)
         return None if init is None else result
 
     return lax.fori_loop(lower, upper, step, tree.map(asarray, init))
 
 
-def while_loop(condition: UserFunction, body: UserFunction, init: PyTree) -> PyTree:
+def while_loop(condition: Callable[..., object], body: Callable[..., object], init: Tree) -> PyTree:
     """Runs `body(carried) -> carried` as long as `condition(carried)` holds."""
     _in_kernel("while_loop")
     return lax.while_loop(condition, body, tree.map(asarray, init))

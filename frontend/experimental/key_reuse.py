@@ -16,9 +16,10 @@ KeyReuseError
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from axir._arguments.arguments import FlatFunction, trace_abstract, type_of
 from axir._trees import tree
-from axir.dialect.core.annotations import Options, UserFunction
 from axir.dialect.core.errors import KeyReuseError
 from axir.dialect.program.key_reuse import used_inputs
 from axir.random import clone as reuse_key
@@ -30,7 +31,7 @@ def __dir__() -> list[str]:
     return __all__
 
 
-def check_key_reuse(fun: UserFunction, /, *args: Options) -> None:
+def check_key_reuse(fun: Callable[..., object], /, *args: object) -> None:
     """Checks whether a function uses a key twice, without running it.
 
     Args:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from axir._trees import tree
-from axir.dialect.core.annotations import PyTree, UserFunction, UserObject
+from axir.dialect.core.annotations import PyTree, Tree, UserFunction, UserObject
 from axir.dialect.core.errors import ParameterError
 
 __all__ = ["Format", "Layout", "explicit_layout", "with_layout_constraint"]
@@ -58,7 +59,7 @@ class Format:
     sharding: UserObject = None
 
 
-def with_layout_constraint(x: PyTree, layouts: PyTree) -> PyTree:
+def with_layout_constraint(x: Tree, layouts: Tree) -> PyTree:
     """Asks for a layout of arrays in a program, which returns them row by row in any case.
 
     The layout of a program's values is not visible: the compiler chooses it.
@@ -81,7 +82,7 @@ def with_layout_constraint(x: PyTree, layouts: PyTree) -> PyTree:
 
 
 def explicit_layout(
-    f: UserFunction | None = None, /, *, in_layouts: PyTree | None = None
+    f: Callable[..., object] | None = None, /, *, in_layouts: Tree | None = None
 ) -> UserFunction:
     """Returns a function that requests layouts for its arguments; see `with_layout_constraint`.
 
@@ -97,7 +98,7 @@ def explicit_layout(
     function = f
 
     @functools.wraps(function)
-    def asked(*args: UserObject) -> UserObject:
+    def asked(*args: object) -> UserObject:
         return function(*(args if in_layouts is None else with_layout_constraint(args, in_layouts)))
 
     return asked

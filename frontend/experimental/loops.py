@@ -27,7 +27,7 @@ from typing import TypeVar
 from axir import lax
 from axir._arguments.arguments import to_values, type_of
 from axir._trees import tree
-from axir.dialect.core.annotations import PyTree, UserFunction, UserObject
+from axir.dialect.core.annotations import PyTree, Tree, UserObject
 from axir.dialect.core.dtypes import int32
 from axir.dialect.core.errors import AxirError, user_line
 from axir.dialect.core.types import ShapedArray
@@ -90,7 +90,7 @@ class Scope:
         bounds = [operator.index(x) for x in (first, second, third) if x is not None]
         return _Range(self, _Counted(range(*bounds)))
 
-    def cond_range(self, pred: UserObject) -> Iterator[UserObject]:
+    def cond_range(self, pred: object) -> Iterator[UserObject]:
         """Returns an iterable for `for` that records a body that runs once, or not at all.
 
         Args:
@@ -113,7 +113,7 @@ class Scope:
         except KeyError:
             raise AttributeError(f"The scope has no state {name!r}: assign to it first.") from None
 
-    def __setattr__(self, name: str, value: PyTree) -> None:
+    def __setattr__(self, name: str, value: Tree) -> None:
         if self._open and name not in self._state:
             raise LoopScopeError(
                 f"New mutable state {name!r} cannot be created inside a loop.",
@@ -153,7 +153,7 @@ class _Kind:
     uses_index = False
     is_branch = False
 
-    def run(self, scope: Scope, body: UserFunction, state: State) -> State:
+    def run(self, scope: Scope, body: Callable[..., object], state: State) -> State:
         """Applies a body, a function from a number and a state to a state."""
         raise NotImplementedError
 
@@ -164,7 +164,7 @@ class _Counted(_Kind):
     def __init__(self, numbers: range):
         self.numbers = numbers
 
-    def run(self, scope: Scope, body: UserFunction, state: State) -> State:
+    def run(self, scope: Scope, body: Callable[..., object], state: State) -> State:
         start, step = self.numbers.start, self.numbers.step
         return lax.fori_loop(0, len(self.numbers), lambda n, x: body(start + n * step, x), state)
 
@@ -172,18 +172,18 @@ class _Counted(_Kind):
 class _Conditional(_Kind):
     is_branch = True
 
-    def __init__(self, pred: UserObject):
+    def __init__(self, pred: object):
         self.pred = pred
 
-    def run(self, scope: Scope, body: UserFunction, state: State) -> State:
+    def run(self, scope: Scope, body: Callable[..., object], state: State) -> State:
         return lax.cond(self.pred, lambda x: body(0, x), lambda x: x, state)
 
 
 class _While(_Kind):
-    def __init__(self, condition: Callable[[], UserObject]):
+    def __init__(self, condition: Callable[[], object]):
         self.condition = condition
 
-    def run(self, scope: Scope, body: UserFunction, state: State) -> State:
+    def run(self, scope: Scope, body: Callable[..., object], state: State) -> State:
         def holds(values: State) -> UserObject:
             outside = dict(scope._state)
             scope._state.update(values)
@@ -305,6 +305,6 @@ class _Range:
         self._leave()
 
 
-def _taken(pairs: Iterator[_Made], value: PyTree) -> list[_Made]:
+def _taken(pairs: Iterator[_Made], value: Tree) -> list[_Made]:
     """Returns the next pairs, one for each leaf of a value."""
     return [next(pairs) for _ in tree.leaves(value)]

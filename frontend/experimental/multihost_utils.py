@@ -13,7 +13,7 @@ from axir._devices.placed_arrays import make_array_from_process_local_data
 from axir._devices.placement import device_put
 from axir._transforms.jit import jit
 from axir._trees import tree
-from axir.dialect.core.annotations import HostArray, PyTree, UserObject
+from axir.dialect.core.annotations import HostArray, PyTree, Tree, UserObject
 from axir.dialect.core.array import Array
 from axir.dialect.core.errors import AxirError
 from axir.runtime import Device
@@ -40,7 +40,7 @@ class UnequalValuesError(AxirError, AssertionError):
     """Processes have different values where they should have the same."""
 
 
-def assert_equal(in_tree: PyTree, fail_message: str = "") -> None:
+def assert_equal(in_tree: Tree, fail_message: str = "") -> None:
     """Raises an error in all processes if they have different values.
 
     Args:
@@ -68,7 +68,7 @@ def assert_equal(in_tree: PyTree, fail_message: str = "") -> None:
             )
 
 
-def broadcast_one_to_all(in_tree: PyTree, is_source: bool | None = None) -> PyTree:
+def broadcast_one_to_all(in_tree: Tree, is_source: bool | None = None) -> PyTree:
     """Returns the values of one process in all processes, as NumPy arrays.
 
     Args:
@@ -82,7 +82,7 @@ def broadcast_one_to_all(in_tree: PyTree, is_source: bool | None = None) -> PyTr
     if is_source is None:
         is_source = group.index == 0
 
-    def broadcast(x: UserObject) -> HostArray:
+    def broadcast(x: object) -> HostArray:
         host = _host(x)
         content = host.tobytes() if is_source else b""
         found = [c for c in group.all_gather(content, "broadcast") if c]
@@ -91,7 +91,7 @@ def broadcast_one_to_all(in_tree: PyTree, is_source: bool | None = None) -> PyTr
     return tree.map(broadcast, in_tree)
 
 
-def process_allgather(in_tree: PyTree, tiled: bool = False) -> PyTree:
+def process_allgather(in_tree: Tree, tiled: bool = False) -> PyTree:
     """Returns the values of all processes, as NumPy arrays.
 
     Args:
@@ -104,7 +104,7 @@ def process_allgather(in_tree: PyTree, tiled: bool = False) -> PyTree:
     ((1, 2), (2,))
     """
 
-    def gathered(x: UserObject) -> HostArray:
+    def gathered(x: object) -> HostArray:
         if isinstance(x, Array) and not getattr(x, "is_fully_addressable", True):
             return np.asarray(_replicated(x))
         host = _host(x)
@@ -121,7 +121,7 @@ def _host(x: UserObject) -> HostArray:
     return np.ascontiguousarray(np.asarray(x)).reshape(np.shape(x))
 
 
-def _replicated(x: UserObject) -> UserObject:
+def _replicated(x: UserObject) -> object:
     """Returns an array that each device holds completely."""
     whole = NamedSharding(x.sharding.mesh, PartitionSpec())
     return jit(lambda x: x, out_shardings=whole)(x)
@@ -153,9 +153,7 @@ def live_devices(devices: Sequence[Device]) -> Iterator[list[Device]]:
     yield list(devices)
 
 
-def host_local_array_to_global_array(
-    local_inputs: PyTree, global_mesh: Mesh, pspecs: PyTree
-) -> PyTree:
+def host_local_array_to_global_array(local_inputs: Tree, global_mesh: Mesh, pspecs: Tree) -> PyTree:
     """Returns arrays of the parts of all processes, spread over a mesh.
 
     Args:
@@ -175,7 +173,7 @@ def host_local_array_to_global_array(
 
 
 def global_array_to_host_local_array(
-    global_inputs: PyTree, global_mesh: Mesh, pspecs: PyTree
+    global_inputs: Tree, global_mesh: Mesh, pspecs: Tree
 ) -> PyTree:
     """Returns this process's parts of arrays that are spread over a mesh.
 
@@ -192,7 +190,7 @@ def global_array_to_host_local_array(
     return structure.unflatten([_local(x, place) for x, place in zip(leaves, places, strict=True)])
 
 
-def _local(x: UserObject, place: NamedSharding) -> UserObject:
+def _local(x: UserObject, place: NamedSharding) -> object:
     """Returns an array of this process's parts, on this process's part of the mesh."""
     if not x.sharding.is_equivalent_to(place, x.ndim):
         x = jit(lambda x: x, out_shardings=place)(x)
@@ -210,7 +208,7 @@ def _local(x: UserObject, place: NamedSharding) -> UserObject:
     return device_put(found, NamedSharding(mesh.local_mesh, place.spec))
 
 
-def _shardings(mesh: Mesh, specs: PyTree) -> PyTree:
+def _shardings(mesh: Mesh, specs: Tree) -> Tree:
     return tree.map(
         lambda spec: NamedSharding(mesh, spec if spec is not None else PartitionSpec()),
         specs,

@@ -24,7 +24,7 @@ from axir._transforms.jit import jit
 from axir._transforms.vectorize import vmap
 from axir._trees import tree
 from axir.custom_derivatives import closure_convert, custom_vjp
-from axir.dialect.core.annotations import PyTree, UserFunction, UserObject
+from axir.dialect.core.annotations import PyTree, Tree, UserFunction, UserObject
 from axir.dialect.core.array import ArrayLike, ConcreteArray
 from axir.dialect.core.dtypes import is_complex, is_float, is_inexact
 from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError
@@ -67,10 +67,10 @@ _ORDER = 5
 
 
 def odeint(
-    func: UserFunction,
-    y0: PyTree,
+    func: Callable[..., object],
+    y0: Tree,
     t: ArrayLike,
-    *args: PyTree,
+    *args: Tree,
     rtol: float = 1.4e-8,
     atol: float = 1.4e-8,
     mxstep: float = np.inf,
@@ -121,7 +121,7 @@ def odeint(
     return _integrated(_Solver(dynamics, *options), state, times, (*arguments, *consts))
 
 
-def _leaves(args: PyTree) -> tuple[list[UserObject], PyTree]:
+def _leaves(args: Tree) -> tuple[list[UserObject], PyTree]:
     return tree.leaves(args), args
 
 
@@ -192,12 +192,12 @@ class _Dynamics:
     count: int
     converted: _Unkeyed
 
-    def __call__(self, y: PyTree, t: UserObject, *args: PyTree) -> PyTree:
+    def __call__(self, y: Tree, t: object, *args: Tree) -> PyTree:
         """Returns the rate of change."""
         return _like(self.converted.function(y, t, *args), y)
 
 
-def _like(rate: PyTree, y: PyTree) -> PyTree:
+def _like(rate: Tree, y: Tree) -> PyTree:
     """Returns rates in the containers, shapes and dtypes of the state, element by element."""
     leaves, structure = tree.flatten(y)
     rates = tree.leaves(rate)
@@ -232,7 +232,7 @@ class _Adjoint:
         y, y_bar, _ = state
         leaves, structure = tree.flatten(args)
 
-        def rate(y: PyTree, moving: list[UserObject]) -> PyTree:
+        def rate(y: Tree, moving: list[object]) -> PyTree:
             given = iter(moving)
             merged = [
                 next(given) if moves else x for x, moves in zip(leaves, self.moving, strict=True)
@@ -243,7 +243,7 @@ class _Adjoint:
         return moved, *tree.map(jnp.negative, pull(y_bar))
 
 
-def _chosen(leaves: Sequence[UserObject], marks: Sequence[bool]) -> list[UserObject]:
+def _chosen(leaves: Sequence[object], marks: Sequence[bool]) -> list[UserObject]:
     return [x for x, mark in zip(leaves, marks, strict=True) if mark]
 
 
@@ -267,12 +267,12 @@ class _Solver:
 
 
 @functools.partial(jit, static_argnums=0)
-def _integrated(solver: _Solver, y0: PyTree, times: UserObject, args: PyTree) -> PyTree:
+def _integrated(solver: _Solver, y0: Tree, times: object, args: Tree) -> PyTree:
     return _solve(solver, y0, times, args)
 
 
 @functools.partial(custom_vjp, nondiff_argnums=(0,))
-def _solve(solver: _Solver, y0: PyTree, times: UserObject, args: PyTree) -> PyTree:
+def _solve(solver: _Solver, y0: Tree, times: UserObject, args: PyTree) -> PyTree:
     start, unravel = _real_vector(y0)
     # Time runs forwards: towards later times, or earlier ones with the rates negated.
     sign = jnp.where(times[-1] < times[0], -1, 1).astype(times.dtype)
@@ -286,7 +286,7 @@ def _solve(solver: _Solver, y0: PyTree, times: UserObject, args: PyTree) -> PyTr
     return vmap(unravel)(states)
 
 
-def _real_vector(y: PyTree) -> tuple[Vector, Callable[[Vector], PyTree]]:
+def _real_vector(y: Tree) -> tuple[Vector, Callable[[Vector], PyTree]]:
     """Returns a state as a vector of real numbers, and the function back from vectors to states."""
     flat, unravel = ravel_pytree(y)
     if not is_complex(flat.dtype):
@@ -295,9 +295,7 @@ def _real_vector(y: PyTree) -> tuple[Vector, Callable[[Vector], PyTree]]:
     return parts, lambda x: unravel(lax.complex(*jnp.split(x, 2)))
 
 
-def _forward(
-    solver: _Solver, y0: PyTree, times: UserObject, args: PyTree
-) -> tuple[PyTree, UserObject]:
+def _forward(solver: _Solver, y0: Tree, times: object, args: Tree) -> tuple[PyTree, UserObject]:
     states = _solve(solver, y0, times, args)
     return states, (states, times, args)
 
@@ -310,7 +308,7 @@ def _backward(solver: _Solver, residuals: UserObject, cotangent: PyTree) -> User
         _Adjoint(solver.dynamics, moving), solver.rtol, solver.atol, solver.mxstep, solver.hmax
     )
 
-    def at(place: UserObject, arrays: PyTree) -> PyTree:
+    def at(place: object, arrays: Tree) -> PyTree:
         return tree.map(lambda x: x[place], arrays)
 
     def along(y: PyTree, t: UserObject, y_bar: PyTree) -> UserObject:
@@ -391,7 +389,7 @@ def _trajectory(
     return jnp.concatenate([start[None], states])
 
 
-def _advanced(solver: _Solver, rate: UserFunction, now: _Progress) -> _Progress:
+def _advanced(solver: _Solver, rate: Callable[..., object], now: _Progress) -> _Progress:
     """Tries a step: goes on if its error is tolerable, and else stays, with a smaller step."""
     dt = now.step.astype(now.y.dtype)
     slopes = [now.slope]
@@ -427,7 +425,7 @@ def _next_step(step: UserObject, error: UserObject) -> UserObject:
 
 
 def _first_step(
-    solver: _Solver, rate: UserFunction, y: Vector, slope: Vector, t: UserObject
+    solver: _Solver, rate: Callable[..., object], y: Vector, slope: Vector, t: UserObject
 ) -> UserObject:
     """Estimates the first step (Hairer, Norsett, Wanner: Solving ODEs I, II.4)."""
     scale = solver.atol + solver.rtol * jnp.abs(y)
@@ -445,7 +443,7 @@ def _first_step(
     return jnp.minimum(100.0 * small, step).astype(t.dtype)
 
 
-def _interpolated(progress: _Progress, target: UserObject) -> Vector:
+def _interpolated(progress: _Progress, target: object) -> Vector:
     """Returns the state at a time in the last step: by the interpolating polynomial."""
     dt = progress.t - progress.last_t
     at = jnp.where(dt > 0, (target - progress.last_t) / jnp.where(dt > 0, dt, 1), 1)

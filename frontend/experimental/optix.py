@@ -21,7 +21,7 @@ from typing import NamedTuple, TypeAlias
 from axir import numpy as jnp
 from axir import random
 from axir._trees import tree
-from axir.dialect.core.annotations import PyTree, UserFunction, UserObject
+from axir.dialect.core.annotations import PyTree, Tree, UserFunction, UserObject
 
 __all__ = [
     "AddNoiseState",
@@ -175,30 +175,28 @@ class ApplyEvery(NamedTuple):
 _Step: TypeAlias = Callable[[PyTree, UserObject], tuple[PyTree, UserObject]]
 
 
-def _transformation(init: Callable[[PyTree], UserObject], step: _Step) -> GradientTransformation:
+def _transformation(init: Callable[[Tree], object], step: _Step) -> GradientTransformation:
     """Makes a transformation that does not look at parameters."""
 
-    def update(
-        updates: PyTree, state: UserObject, params: PyTree = None
-    ) -> tuple[PyTree, UserObject]:
+    def update(updates: Tree, state: object, params: Tree = None) -> tuple[PyTree, UserObject]:
         return step(updates, state)
 
     return GradientTransformation(init, update)
 
 
-def _stateless(state: UserObject, change: Callable[[PyTree], PyTree]) -> GradientTransformation:
+def _stateless(state: object, change: Callable[[Tree], Tree]) -> GradientTransformation:
     return _transformation(lambda params: state, lambda updates, same: (change(updates), same))
 
 
-def _zeros(params: PyTree) -> PyTree:
+def _zeros(params: Tree) -> Tree:
     return tree.map(jnp.zeros_like, params)
 
 
-def _no_steps() -> UserObject:
+def _no_steps() -> object:
     return jnp.zeros((), jnp.int32)
 
 
-def _average(updates: PyTree, before: PyTree, decay: float, order: int) -> PyTree:
+def _average(updates: Tree, before: Tree, decay: float, order: int) -> Tree:
     """Returns the next moving average of a power of the updates."""
     return tree.map(lambda g, m: (1 - decay) * g**order + decay * m, updates, before)
 
@@ -210,7 +208,7 @@ def clip(max_delta: UserObject) -> GradientTransformation:
     )
 
 
-def global_norm(updates: PyTree) -> UserObject:
+def global_norm(updates: Tree) -> UserObject:
     """Returns the root of the sum of the squares of all elements.
 
     >>> float(global_norm([jnp.array([3.0]), jnp.array([4.0])]))
@@ -219,13 +217,13 @@ def global_norm(updates: PyTree) -> UserObject:
     return jnp.sqrt(sum(jnp.sum(jnp.square(x)) for x in tree.leaves(updates)))
 
 
-def clip_by_global_norm(max_norm: UserObject) -> GradientTransformation:
+def clip_by_global_norm(max_norm: object) -> GradientTransformation:
     """Makes a transformation that scales updates down to a norm if they have a larger one.
 
     Pascanu, Mikolov, Bengio: On the difficulty of training recurrent neural networks, 2012.
     """
 
-    def change(updates: PyTree) -> PyTree:
+    def change(updates: Tree) -> PyTree:
         norm = global_norm(updates)
         return tree.map(lambda g: jnp.where(norm < max_norm, g, (g / norm) * max_norm), updates)
 
@@ -240,7 +238,7 @@ def trace(decay: float, nesterov: bool) -> GradientTransformation:
         nesterov: Whether to look ahead by one step.
     """
 
-    def step(updates: PyTree, state: TraceState) -> tuple[PyTree, TraceState]:
+    def step(updates: Tree, state: TraceState) -> tuple[PyTree, TraceState]:
         def add(g: UserObject, total: UserObject) -> UserObject:
             return g + decay * total
 
@@ -258,7 +256,7 @@ def scale_by_rms(decay: float = 0.9, eps: float = 1e-8) -> GradientTransformatio
         eps: Added to it.
     """
 
-    def step(updates: PyTree, state: ScaleByRmsState) -> tuple[PyTree, ScaleByRmsState]:
+    def step(updates: Tree, state: ScaleByRmsState) -> tuple[PyTree, ScaleByRmsState]:
         nu = _average(updates, state.nu, decay, 2)
         return tree.map(lambda g, n: g / jnp.sqrt(n + eps), updates, nu), ScaleByRmsState(nu)
 
@@ -273,7 +271,7 @@ def scale_by_stddev(decay: float = 0.9, eps: float = 1e-8) -> GradientTransforma
         eps: Added to the variance.
     """
 
-    def step(updates: PyTree, state: ScaleByRStdDevState) -> tuple[PyTree, ScaleByRStdDevState]:
+    def step(updates: Tree, state: ScaleByRStdDevState) -> tuple[PyTree, ScaleByRStdDevState]:
         mu = _average(updates, state.mu, decay, 1)
         nu = _average(updates, state.nu, decay, 2)
         scaled = tree.map(lambda g, m, n: g / jnp.sqrt(n - jnp.square(m) + eps), updates, mu, nu)
@@ -294,12 +292,12 @@ def scale_by_adam(
         eps_root: Added under its root, for derivatives through the transformation.
     """
 
-    def step(updates: PyTree, state: ScaleByAdamState) -> tuple[PyTree, ScaleByAdamState]:
+    def step(updates: Tree, state: ScaleByAdamState) -> tuple[PyTree, ScaleByAdamState]:
         mu = _average(updates, state.mu, b1, 1)
         nu = _average(updates, state.nu, b2, 2)
         count = state.count + 1
 
-        def scaled(m: UserObject, n: UserObject) -> UserObject:
+        def scaled(m: object, n: object) -> object:
             return (m / (1 - b1**count)) / (jnp.sqrt(n / (1 - b2**count) + eps_root) + eps)
 
         return tree.map(scaled, mu, nu), ScaleByAdamState(count, mu, nu)
@@ -307,7 +305,7 @@ def scale_by_adam(
     return _transformation(lambda p: ScaleByAdamState(_no_steps(), _zeros(p), _zeros(p)), step)
 
 
-def scale(step_size: UserObject) -> GradientTransformation:
+def scale(step_size: object) -> GradientTransformation:
     """Makes a transformation that multiplies by a number."""
     return _stateless(ScaleState(), lambda updates: tree.map(lambda g: step_size * g, updates))
 
@@ -315,7 +313,7 @@ def scale(step_size: UserObject) -> GradientTransformation:
 def scale_by_schedule(step_size_fn: Callable[[UserObject], UserObject]) -> GradientTransformation:
     """Makes a transformation that multiplies by a function of the number of the step."""
 
-    def step(updates: PyTree, state: ScaleByScheduleState) -> tuple[PyTree, ScaleByScheduleState]:
+    def step(updates: Tree, state: ScaleByScheduleState) -> tuple[PyTree, ScaleByScheduleState]:
         scaled = tree.map(lambda g: step_size_fn(state.count) * g, updates)
         return scaled, ScaleByScheduleState(state.count + 1)
 
@@ -333,7 +331,7 @@ def add_noise(eta: float, gamma: float, seed: int) -> GradientTransformation:
         seed: For the random numbers.
     """
 
-    def step(updates: PyTree, state: AddNoiseState) -> tuple[PyTree, AddNoiseState]:
+    def step(updates: Tree, state: AddNoiseState) -> tuple[PyTree, AddNoiseState]:
         leaves, structure = tree.flatten(updates)
         size = eta / (1 + state.count) ** gamma
         following, *keys = random.split(state.rng_key, len(leaves) + 1)
@@ -348,7 +346,7 @@ def add_noise(eta: float, gamma: float, seed: int) -> GradientTransformation:
 def apply_every(k: int = 1) -> GradientTransformation:
     """Makes a transformation that gives zeros but in every k-th step, then the sum of k updates."""
 
-    def step(updates: PyTree, state: ApplyEvery) -> tuple[PyTree, ApplyEvery]:
+    def step(updates: Tree, state: ApplyEvery) -> tuple[PyTree, ApplyEvery]:
         place = state.count % k
         total = tree.map(lambda g, a: (place != 0) * a + g, updates, state.grad_acc)
         emitted = tree.map(lambda a: (place == k - 1) * a, total)
@@ -360,11 +358,11 @@ def apply_every(k: int = 1) -> GradientTransformation:
 def chain(*args: GradientTransformation) -> GradientTransformation:
     """Composes transformations: each gets the updates of the previous one."""
 
-    def init(params: PyTree) -> list[UserObject]:
+    def init(params: Tree) -> list[UserObject]:
         return [first(params) for first, _ in args]
 
     def update(
-        updates: PyTree, state: UserObject, params: PyTree = None
+        updates: Tree, state: UserObject, params: Tree = None
     ) -> tuple[PyTree, list[UserObject]]:
         after = []
         for (_, change), own in zip(args, state, strict=True):
@@ -375,7 +373,7 @@ def chain(*args: GradientTransformation) -> GradientTransformation:
     return GradientTransformation(init, update)
 
 
-def apply_updates(params: PyTree, updates: PyTree) -> PyTree:
+def apply_updates(params: Tree, updates: Tree) -> PyTree:
     """Returns the sum of two trees: parameters and updates."""
     return tree.map(lambda p, u: p + u, params, updates)
 

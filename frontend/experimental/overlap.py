@@ -6,6 +6,7 @@ The compiler orders operations by their operands; further hints in a program cha
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 
 from axir.dialect.core.annotations import UserFunction
 
@@ -17,7 +18,7 @@ def __dir__() -> list[str]:
 
 
 def program_order(
-    f: UserFunction | None = None,
+    f: Callable[..., object] | None = None,
     *,
     enforce: bool,
     strict_in_out: bool | tuple[bool, bool] = False,

@@ -14,7 +14,7 @@ import numpy as np
 from axir import numpy as jnp
 from axir import random
 from axir._trees.registration import register_dataclass
-from axir.dialect.core.annotations import DTypeLike, UserObject
+from axir.dialect.core.annotations import DTypeLike
 from axir.dialect.core.array import Array, ArrayLike
 from axir.dialect.core.config import config
 from axir.dialect.core.errors import AxirError, ParameterError
@@ -124,7 +124,7 @@ class StatefulPRNG:
         return [StatefulPRNG(key, new_ref(0)) for key in self.key(n_children)]
 
 
-def stateful_rng(seed: ArrayLike | None = None, *, impl: UserObject = None) -> StatefulPRNG:
+def stateful_rng(seed: ArrayLike | None = None, *, impl: object = None) -> StatefulPRNG:
     """Returns a generator.
 
     Args:

@@ -157,7 +157,7 @@ def lstm(
     num_layers: int,
     dropout: float,
     bidirectional: bool,
-    precision: UserObject = None,
+    precision: object = None,
 ) -> tuple[Array, Array, Array]:
     """Runs an LSTM over a batch of sequences (Hochreiter and Schmidhuber 1997, with two biases).
 
@@ -220,7 +220,7 @@ def _layers(
     lengths: ArrayLike,
     dropout: float,
     bidirectional: bool,
-    precision: UserObject,
+    precision: object,
 ) -> tuple[Array, Array, Array]:
     if dropout:
         raise DropoutError(
@@ -252,7 +252,7 @@ def _layers(
 
 def _step(
     weights: tuple[Array, ...],
-    precision: UserObject,
+    precision: object,
     carry: tuple[Array, Array],
     step: tuple[Array, Array],
 ) -> tuple[tuple[Array, Array], Array]:

@@ -17,7 +17,7 @@ import numpy as np
 from axir._arguments.arguments import to_values
 from axir._transforms.stages import Compiled
 from axir._trees import tree
-from axir.dialect.core.annotations import AnyDtype, Options, UserObject
+from axir.dialect.core.annotations import AnyDtype, UserObject
 from axir.dialect.core.array import ConcreteArray, as_array
 from axir.dialect.core.dtypes import as_dtype
 from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError
@@ -83,7 +83,7 @@ def serialize(compiled: Compiled) -> tuple[bytes, tree.TreeDef, tree.TreeDef]:
     return file.getvalue(), compiled.in_tree, compiled.out_tree
 
 
-def _described(array_type: ShapedArray) -> list[UserObject]:
+def _described(array_type: ShapedArray) -> list[object]:
     return [list(array_type.shape), array_type.dtype.name, array_type.weak_type]
 
 
@@ -171,7 +171,7 @@ class LoadedFunction:
         self._constants = [device.put(x) for x in constants]
         self._executable = Program(binary, device).function("main")
 
-    def __call__(self, *args: Options, **kwargs: Options) -> UserObject:
+    def __call__(self, *args: object, **kwargs: object) -> UserObject:
         """Runs the program."""
         leaves = tree.flatten_like(self.in_tree, (args, kwargs), f"Call of {self._name!r}")
         values = to_values(leaves, (args, kwargs), self._name)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Set
+from collections.abc import Callable, Hashable, Set
 
 from axir import _shard_mapping
 from axir._devices.meshes import AbstractMesh, Mesh
-from axir.dialect.core.annotations import PyTree, UserFunction
+from axir.dialect.core.annotations import Tree, UserFunction
 
 __all__ = ["shard_map"]
 
@@ -16,10 +16,10 @@ def __dir__() -> list[str]:
 
 
 def shard_map(
-    f: UserFunction,
+    f: Callable[..., object],
     mesh: Mesh | AbstractMesh,
-    in_specs: PyTree,
-    out_specs: PyTree,
+    in_specs: Tree,
+    out_specs: Tree,
     check_rep: bool = True,
     auto: Set[Hashable] = frozenset(),
 ) -> UserFunction:

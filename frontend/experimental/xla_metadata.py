@@ -6,10 +6,11 @@ They are for XLA's passes and profiles. No pass of axir reads any, so they are t
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from contextlib import ContextDecorator
 from types import TracebackType
 
-from axir.dialect.core.annotations import Options, PyTree, UserFunction, UserObject
+from axir.dialect.core.annotations import Tree, UserFunction, UserObject
 
 __all__ = [
     "fuse_limit", "must_fuse_call", "set_xla_metadata", "xla_metadata_call", "xla_metadata_call2",
@@ -35,7 +36,7 @@ class _Notes(ContextDecorator):
         return None
 
 
-def set_xla_metadata(x: PyTree = None, **kwargs: Options) -> UserObject:
+def set_xla_metadata(x: Tree = None, **kwargs: object) -> UserObject:
     """Returns arrays as they are; without arrays, a `with` block and decorator without effect.
 
     Args:
@@ -52,7 +53,7 @@ def set_xla_metadata(x: PyTree = None, **kwargs: Options) -> UserObject:
     return _Notes() if x is None else x
 
 
-def xla_metadata_call(f: UserFunction | None = None, /, **meta: Options) -> UserFunction:
+def xla_metadata_call(f: Callable[..., object] | None = None, /, **meta: object) -> UserFunction:
     """Returns a function as it is, or without one a decorator that does.
 
     Args:
@@ -66,11 +67,11 @@ def xla_metadata_call(f: UserFunction | None = None, /, **meta: Options) -> User
 
 
 def xla_metadata_call2(
-    f: UserFunction | None = None,
+    f: Callable[..., object] | None = None,
     /,
-    metadata: UserObject = None,
+    metadata: object = None,
     *,
-    ad_metadata: UserObject = None,
+    ad_metadata: object = None,
 ) -> UserFunction:
     """Returns a function as it is, or without one a decorator that does.
 

@@ -151,9 +151,9 @@ class WrappedFun:
 
     def wrap(
         self,
-        layer: UserFunction,
-        static: tuple[UserObject, ...],
-        store: Store[UserObject] | None,
+        layer: Callable[..., object],
+        static: tuple[object, ...],
+        store: Store[object] | None,
         around: Callable[[UserFunction], UserFunction],
     ) -> WrappedFun:
         """Returns the function with one more layer."""
@@ -167,7 +167,7 @@ class WrappedFun:
             self.debug_info,
         )
 
-    def call_wrapped(self, *args: Options, **kwargs: Options) -> UserObject:
+    def call_wrapped(self, *args: object, **kwargs: object) -> UserObject:
         """Calls the function through all its layers."""
         return self.f_transformed(*args, **kwargs)
 
@@ -177,7 +177,7 @@ class WrappedFun:
             self.f, self.f_transformed, self.transforms, self.stores, self.params, self.in_type
         )
 
-    def populate_stores(self, stores: tuple[Store[UserObject] | None, ...]) -> None:
+    def populate_stores(self, stores: tuple[Store[object] | None, ...]) -> None:
         """Fills the stores of the layers with the side outputs of another call."""
         for own, other in zip(self.stores, stores, strict=True):
             if own is not None and other is not None:
@@ -198,7 +198,7 @@ class WrappedFun:
 
 
 def wrap_init(
-    f: UserFunction, params: dict[str, Options] | None = None, *, debug_info: UserObject = None
+    f: Callable[..., object], params: dict[str, Options] | None = None, *, debug_info: object = None
 ) -> WrappedFun:
     """Returns a function without layers.
 
@@ -213,7 +213,7 @@ def wrap_init(
 
 
 def _through(
-    layer: Layer, inner: UserFunction, args: tuple[UserObject, ...], kwargs: dict[str, Options]
+    layer: Layer, inner: Callable[..., object], args: tuple[object, ...], kwargs: dict[str, object]
 ) -> tuple[UserObject, Generator[UserObject, UserObject, None]]:
     """Runs a layer until it yields its final results."""
     running = layer(*args, **kwargs)
@@ -232,9 +232,9 @@ def transformation(
     """
 
     @functools.wraps(gen)
-    def wrapped(fun: WrappedFun, *static: UserObject) -> WrappedFun:
-        def around(inner: UserFunction) -> UserFunction:
-            def call(*args: Options, **kwargs: Options) -> UserObject:
+    def wrapped(fun: WrappedFun, *static: object) -> WrappedFun:
+        def around(inner: Callable[..., object]) -> UserFunction:
+            def call(*args: object, **kwargs: object) -> UserObject:
                 return _through(gen, inner, (*static, *args), kwargs)[0]
 
             return call
@@ -256,12 +256,12 @@ def transformation_with_aux(
 
     @functools.wraps(gen)
     def wrapped(
-        fun: WrappedFun, *static: UserObject, use_eq_store: bool = False
+        fun: WrappedFun, *static: object, use_eq_store: bool = False
     ) -> tuple[WrappedFun, Callable[[], UserObject]]:
         store: Store[UserObject] = EqualityStore() if use_eq_store else Store()
 
-        def around(inner: UserFunction) -> UserFunction:
-            def call(*args: Options, **kwargs: Options) -> UserObject:
+        def around(inner: Callable[..., object]) -> UserFunction:
+            def call(*args: object, **kwargs: object) -> UserObject:
                 (results, aside), _ = _through(gen, inner, (*static, *args), kwargs)
                 store.store(aside)
                 return results
@@ -274,7 +274,7 @@ def transformation_with_aux(
 
 
 def transformation2(
-    gen: Callable[Concatenate[UserFunction, Static], UserObject],
+    gen: Callable[Concatenate[Callable[..., object], Static], object],
 ) -> Callable[..., WrappedFun]:
     """Makes a function a layer: it is called with the inner function and the arguments.
 
@@ -293,7 +293,7 @@ def transformation2(
 
 
 def transformation_with_aux2(
-    gen: UserFunction,
+    gen: Callable[..., object],
 ) -> Callable[..., tuple[WrappedFun, Callable[[], UserObject]]]:
     """Makes a function a layer: it is called with the inner function, a store, and the arguments.
 
@@ -304,7 +304,7 @@ def transformation_with_aux2(
 
     @functools.wraps(gen)
     def wrapped(
-        fun: WrappedFun, *static: UserObject, use_eq_store: bool = False
+        fun: WrappedFun, *static: object, use_eq_store: bool = False
     ) -> tuple[WrappedFun, Callable[[], UserObject]]:
         store: Store[UserObject] = EqualityStore() if use_eq_store else Store()
         layered = fun.wrap(
@@ -334,7 +334,7 @@ def merge_linear_aux(
     raise StoreException("Both functions were called, and left something on the side.")
 
 
-def cache(call: UserFunction, **options: Options) -> UserFunction:
+def cache(call: Callable[..., object], **options: object) -> UserFunction:
     """Caches results of `call(fun: WrappedFun, *args)` by the function's layers and arguments.
 
     A cached call also restores the layers' side outputs.
@@ -346,7 +346,7 @@ def cache(call: UserFunction, **options: Options) -> UserFunction:
     known: dict[Hashable, tuple[UserObject, tuple[Store[UserObject] | None, ...]]] = {}
 
     @functools.wraps(call)
-    def remembered(fun: WrappedFun, *args: Hashable) -> UserObject:
+    def remembered(fun: WrappedFun, *args: Hashable) -> object:
         key = (fun, *args)
         if key in known:
             result, stores = known[key]

@@ -87,11 +87,11 @@ def define_prng_impl(
     return impl
 
 
-def random_seed(seeds: UserObject, impl: UserObject) -> UserObject:
+def random_seed(seeds: object, impl: object) -> UserObject:
     """Makes a typed key from a seed with a generator; see `axir.random.key`."""
     return key(seeds, impl=impl)
 
 
-def seed_with_impl(impl: UserObject, seed: UserObject) -> UserObject:
+def seed_with_impl(impl: object, seed: object) -> UserObject:
     """Makes a typed key from a seed with a generator; see `axir.random.key`."""
     return key(seed, impl=impl)

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 
-from axir.dialect.core.annotations import UserObject
 from axir.dialect.core.context import NameStack, SourceInfo, hidden_paths
 from axir.dialect.core.errors import user_line
 from axir.dialect.core.state import Change, state, within_scope
@@ -86,7 +85,7 @@ def summarize(source_info: SourceInfo, num_frames: int = 1) -> str:
 
 
 @contextmanager
-def user_context(traceback: UserObject, *, name_stack: NameStack | None = None) -> Iterator[None]:
+def user_context(traceback: object, *, name_stack: NameStack | None = None) -> Iterator[None]:
     """Has the operations that are recorded inside a `with` carry names; lines are found anew."""
     with set_name_stack(current_name_stack() if name_stack is None else name_stack):
         yield

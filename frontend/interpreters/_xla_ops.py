@@ -40,7 +40,7 @@ _BINARY = {
 _COMPARISONS = ("Eq", "Ge", "Gt", "Le", "Lt", "Ne")
 
 
-def _stretching(function: UserFunction) -> UserFunction:
+def _stretching(function: Callable[..., object]) -> Callable[..., object]:
     """Returns a function of two values; one may be a scalar, as in XLA."""
 
     def operation(lhs: XlaOp, rhs: XlaOp) -> XlaOp:
@@ -52,7 +52,7 @@ def _stretching(function: UserFunction) -> UserFunction:
     return operation
 
 
-def _comparison(name: str) -> UserFunction:
+def _comparison(name: str) -> Callable[..., object]:
     def compare(lhs: XlaOp, rhs: XlaOp) -> XlaOp:
         return hlo.compare(lhs, rhs, name.upper())
 

@@ -7,6 +7,8 @@ giving a cotangent or None for each operand, where linear operands are `Undefine
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from axir._trees.registration import register_pytree_node
 from axir.dialect.core.annotations import Param, PyTree, UserFunction, UserObject
 from axir.dialect.core.dtypes import float0, is_inexact
@@ -106,9 +108,7 @@ def defjvp(primitive: Primitive, *rules: UserFunction | None) -> None:
             if the result does not depend on it smoothly.
     """
 
-    def value_and_jvp(
-        primals: PyTree, tangents: PyTree, **params: Param
-    ) -> tuple[UserObject, UserObject]:
+    def value_and_jvp(primals: PyTree, tangents: PyTree, **params: Param) -> tuple[object, object]:
         out = primitive.bind(*primals, **params)
         total: UserObject = Zero.from_primal_value(as_value(out))
         for rule, tangent in zip(rules, tangents, strict=True):
@@ -128,9 +128,7 @@ def defjvp2(primitive: Primitive, *rules: UserFunction | None) -> None:
             or None if the result does not depend on it smoothly.
     """
 
-    def value_and_jvp(
-        primals: PyTree, tangents: PyTree, **params: Param
-    ) -> tuple[UserObject, UserObject]:
+    def value_and_jvp(primals: PyTree, tangents: PyTree, **params: Param) -> tuple[object, object]:
         out = primitive.bind(*primals, **params)
         total: UserObject = Zero.from_primal_value(as_value(out))
         for rule, tangent in zip(rules, tangents, strict=True):
@@ -141,7 +139,9 @@ def defjvp2(primitive: Primitive, *rules: UserFunction | None) -> None:
     primitive_jvps[primitive] = value_and_jvp
 
 
-def defbilinear(prim: Primitive, lhs_rule: UserFunction, rhs_rule: UserFunction) -> None:
+def defbilinear(
+    prim: Primitive, lhs_rule: Callable[..., object], rhs_rule: Callable[..., object]
+) -> None:
     """Declares a primitive of two operands linear in each of them.
 
     Args:
@@ -160,18 +160,14 @@ def defbilinear(prim: Primitive, lhs_rule: UserFunction, rhs_rule: UserFunction)
     3.0
     """
 
-    def by_lhs(
-        tangent: UserObject, lhs: UserObject, rhs: UserObject, **params: Param
-    ) -> UserObject:
+    def by_lhs(tangent: UserObject, lhs: object, rhs: UserObject, **params: object) -> object:
         return prim.bind(tangent, rhs, **params)
 
-    def by_rhs(
-        tangent: UserObject, lhs: UserObject, rhs: UserObject, **params: Param
-    ) -> UserObject:
+    def by_rhs(tangent: UserObject, lhs: UserObject, rhs: object, **params: object) -> object:
         return prim.bind(lhs, tangent, **params)
 
     def transpose(
-        cotangent: UserObject, lhs: UserObject, rhs: UserObject, **params: Param
+        cotangent: object, lhs: object, rhs: object, **params: object
     ) -> list[UserObject]:
         if is_undefined_primal(lhs):
             return [lhs_rule(cotangent, lhs, rhs, **params), None]
@@ -196,7 +192,7 @@ def get_primitive_transpose(p: Primitive) -> Rule:
         ) from None
 
 
-def deflinear2(primitive: Primitive, transpose_rule: UserFunction) -> None:
+def deflinear2(primitive: Primitive, transpose_rule: Callable[..., object]) -> None:
     """Declares a primitive linear in all operands.
 
     Args:
@@ -204,9 +200,7 @@ def deflinear2(primitive: Primitive, transpose_rule: UserFunction) -> None:
         transpose_rule: `(cotangent, *operands, **params) -> list of cotangents`.
     """
 
-    def value_and_jvp(
-        primals: PyTree, tangents: PyTree, **params: Param
-    ) -> tuple[UserObject, UserObject]:
+    def value_and_jvp(primals: PyTree, tangents: PyTree, **params: Param) -> tuple[object, object]:
         moving = [instantiate(t) for t in tangents]
         return primitive.bind(*primals, **params), primitive.bind(*moving, **params)
 
@@ -214,6 +208,6 @@ def deflinear2(primitive: Primitive, transpose_rule: UserFunction) -> None:
     primitive_transposes[primitive] = transpose_rule
 
 
-def deflinear(primitive: Primitive, transpose_rule: UserFunction) -> None:
+def deflinear(primitive: Primitive, transpose_rule: Callable[..., object]) -> None:
     """Declares a primitive linear; the rule takes only the cotangent and the parameters."""
     deflinear2(primitive, lambda ct, *operands, **params: transpose_rule(ct, **params))

@@ -9,11 +9,11 @@ the `AxisData` of the axis, or in `axis_primitive_batchers`: `rule(size, name, N
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 
 from axir._transforms.mapped_containers import register_vmappable, unregister_vmappable
-from axir.dialect.core.annotations import Param, UserFunction, UserObject
+from axir.dialect.core.annotations import Param, UserObject
 from axir.dialect.ops.elementwise.family import as_value, batch_elementwise
 from axir.dialect.ops.shape.rearranging import moveaxis
 from axir.dialect.program.named_axes import current_frame
@@ -63,8 +63,8 @@ class AxisData:
 class _RulesOfAxes:
     """Takes rules that get the axis over which they vectorize."""
 
-    def __setitem__(self, primitive: Primitive, rule: UserFunction) -> None:
-        def batch(operands: UserObject, axes: UserObject, **params: Param) -> UserObject:
+    def __setitem__(self, primitive: Primitive, rule: Callable[..., object]) -> None:
+        def batch(operands: object, axes: object, **params: object) -> UserObject:
             frame = current_frame()
             return rule(AxisData(frame.name, frame.size), operands, axes, **params)
 
@@ -74,10 +74,8 @@ class _RulesOfAxes:
 class _RulesOfNamedAxes:
     """Takes rules that get the extent and the name of the axis over which they vectorize."""
 
-    def __setitem__(self, primitive: Primitive, rule: UserFunction) -> None:
-        def batch(
-            axis: AxisData, operands: UserObject, axes: UserObject, **params: Param
-        ) -> UserObject:
+    def __setitem__(self, primitive: Primitive, rule: Callable[..., object]) -> None:
+        def batch(axis: AxisData, operands: object, axes: object, **params: object) -> UserObject:
             return rule(axis.size, axis.name, None, operands, axes, **params)
 
         fancy_primitive_batchers[primitive] = batch
@@ -87,7 +85,7 @@ fancy_primitive_batchers = _RulesOfAxes()
 axis_primitive_batchers = _RulesOfNamedAxes()
 
 
-def broadcast(x: UserObject, sz: int, axis: int | None, mesh_axis: UserObject = None) -> UserObject:
+def broadcast(x: object, sz: int, axis: int | None, mesh_axis: object = None) -> UserObject:
     """Gives a value a batch axis of an extent at a position; None leaves it as it is.
 
     >>> broadcast(1.0, 2, 0)
@@ -97,7 +95,7 @@ def broadcast(x: UserObject, sz: int, axis: int | None, mesh_axis: UserObject = 
 
 
 def bdim_at_front(
-    x: UserObject, bdim: int | None, size: int, mesh_axis: UserObject = None
+    x: UserObject, bdim: int | None, size: int, mesh_axis: object = None
 ) -> UserObject:
     """Moves the batch axis to the front, broadcasting a value without one.
 

@@ -104,9 +104,7 @@ class _PlatformRules:
     def __init__(self, default: LowerRule | None):
         self.table: dict[str | None, LowerRule] = {} if default is None else {None: default}
 
-    def __call__(
-        self, context: LoweringContext, *values: UserObject, **params: Param
-    ) -> UserObject:
+    def __call__(self, context: LoweringContext, *values: object, **params: object) -> UserObject:
         rule = self.table.get(context.platform) or self.table.get(None)
         if rule is None:
             raise MissingRuleError(
@@ -135,15 +133,15 @@ def lower_fun(fun: UserFunction, multiple_results: bool = True) -> Rule:
 def emit_python_callback(
     ctx: LoweringContext,
     callback: UserFunction,
-    token: UserObject,
-    operands: Sequence[UserObject],
+    token: object,
+    operands: Sequence[object],
     operand_avals: Sequence[ShapedArray],
     result_avals: Sequence[ShapedArray],
     *,
     has_side_effect: bool,
     returns_token: bool = True,
     partitioned: bool = False,
-    sharding: UserObject = None,
+    sharding: object = None,
 ) -> tuple[list[UserObject], UserObject, None]:
     """Calls a function of NumPy arrays when the compiled code runs, from a lowering rule.
 
@@ -182,7 +180,7 @@ def aval_to_ir_type(ctx: UserObject, aval: ShapedArray | None = None) -> UserObj
     return (ctx if aval is None else aval).mlir
 
 
-def aval_to_ir_types(ctx: UserObject, aval: ShapedArray | None = None) -> tuple[UserObject, ...]:
+def aval_to_ir_types(ctx: object, aval: ShapedArray | None = None) -> tuple[UserObject, ...]:
     """Returns the MLIR types of the values that stand for one of a type: one; see above."""
     return (aval_to_ir_type(ctx, aval),)
 
@@ -197,7 +195,7 @@ def dtype_to_ir_type(dtype: DTypeLike) -> ir.Type:
 
 
 def ir_constant(
-    val: ArrayLike, *, const_lowering: UserObject = None, aval: ShapedArray | None = None
+    val: ArrayLike, *, const_lowering: object = None, aval: ShapedArray | None = None
 ) -> UserObject:
     """Returns a constant of StableHLO, written where a lowering rule writes.
 
@@ -211,13 +209,13 @@ def ir_constant(
 
 
 def ir_constants(
-    val: ArrayLike, *, const_lowering: UserObject = None, aval: ShapedArray | None = None
+    val: ArrayLike, *, const_lowering: object = None, aval: ShapedArray | None = None
 ) -> tuple[UserObject, ...]:
     """Returns the constants of StableHLO that stand for an array: one; see `ir_constant`."""
     return (ir_constant(val, aval=aval),)
 
 
-def flatten_ir_values(xs: Iterable[UserObject]) -> list[UserObject]:
+def flatten_ir_values(xs: Iterable[object]) -> list[UserObject]:
     """Returns values, and those in sequences of values, in one list."""
     flat: list[UserObject] = []
     for x in xs:
@@ -258,7 +256,7 @@ def dense_int_elements(xs: Sequence[int]) -> ir.DenseIntElementsAttr:
     return ir.DenseIntElementsAttr.get(np.asarray(xs, np.int64), context=context())
 
 
-def ir_attribute(val: UserObject) -> ir.Attribute:
+def ir_attribute(val: object) -> ir.Attribute:
     """Returns a number, text, array or sequence as an attribute.
 
     >>> str(ir_attribute({"steps": 3, "name": "a"}))

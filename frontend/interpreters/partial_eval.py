@@ -87,7 +87,7 @@ class PartialVal(_Parts):
         return super().__new__(cls, known_type, known_value)
 
     @classmethod
-    def known(cls, value: UserObject) -> PartialVal:
+    def known(cls, value: object) -> PartialVal:
         """Returns a partial value with a known value."""
         return cls(None, value)
 

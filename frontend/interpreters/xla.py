@@ -13,11 +13,12 @@ write the operations of `jax.lib.xla_client.ops`.
 from __future__ import annotations
 
 from collections import UserDict
+from collections.abc import Callable
 from functools import lru_cache, partial
 
 from axir._transforms.jit import jit
 from axir.core import Primitive, pytype_aval_mappings
-from axir.dialect.core.annotations import Param, Params, UserFunction, UserObject
+from axir.dialect.core.annotations import Params, UserFunction, UserObject
 from axir.dialect.core.array import as_array
 from axir.dialect.core.config import config
 from axir.dialect.program.tracer import Tracer
@@ -45,7 +46,7 @@ canonicalize_dtype_handlers: dict[type, UserFunction] = dict.fromkeys(
 )
 
 
-def apply_primitive(prim: Primitive, *args: UserObject, **params: Param) -> UserObject:
+def apply_primitive(prim: Primitive, *args: UserObject, **params: object) -> UserObject:
     """Applies a primitive to values: a user's primitive is compiled by its lowering.
 
     So it serves as the rule of `def_impl` for a primitive that has no other.
@@ -61,7 +62,7 @@ def apply_primitive(prim: Primitive, *args: UserObject, **params: Param) -> User
         return _compiled_once(prim, params)(*args)
 
 
-def _compiled_once(prim: Primitive, params: Params) -> UserFunction:
+def _compiled_once(prim: Primitive, params: Params) -> Callable[..., object]:
     """Returns a primitive compiled; the same function for equal hashable parameters."""
     key = tuple(params.items())
     try:
@@ -72,7 +73,7 @@ def _compiled_once(prim: Primitive, params: Params) -> UserFunction:
 
 
 @lru_cache(maxsize=256)
-def _compiled(prim: Primitive, params: tuple[tuple[str, Param], ...]) -> UserFunction:
+def _compiled(prim: Primitive, params: tuple[tuple[str, object], ...]) -> Callable[..., object]:
     return jit(partial(prim.bind, **dict(params)))
 
 
@@ -83,10 +84,10 @@ class Translations(UserDict[Primitive, UserFunction]):
         super().__init__()
         self._platform = platform
 
-    def __setitem__(self, primitive: Primitive, rule: UserFunction) -> None:
+    def __setitem__(self, primitive: Primitive, rule: Callable[..., object]) -> None:
         super().__setitem__(primitive, rule)
 
-        def lower(_: LoweringContext, *values: UserObject, **params: Param) -> UserObject:
+        def lower(_: LoweringContext, *values: object, **params: object) -> UserObject:
             return rule(XlaBuilder(), *values, **params)
 
         register_lowering(primitive, lower, self._platform)

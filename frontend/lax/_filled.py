@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from axir._devices.placement import device_put, place_like
 from axir._devices.result_layouts import lies_where_told
-from axir.dialect.core.annotations import DTypeLike, UserObject
+from axir.dialect.core.annotations import DTypeLike
 from axir.dialect.core.array import ArrayLike
 from axir.dialect.ops.elementwise.family import as_value
 from axir.dialect.ops.shape import constants
@@ -18,7 +18,7 @@ def full(
     fill_value: ArrayLike,
     dtype: DTypeLike = None,
     *,
-    sharding: UserObject = None,
+    sharding: object = None,
 ) -> Value:
     """Returns an array filled with one value.
 
@@ -43,7 +43,7 @@ def full_like(
     fill_value: ArrayLike,
     dtype: DTypeLike = None,
     shape: Sequence[int] | None = None,
-    sharding: UserObject = None,
+    sharding: object = None,
 ) -> Value:
     """Returns an array filled with one value, of another array's shape and dtype unless given.
 
@@ -67,7 +67,7 @@ def full_like(
 
 @lies_where_told
 def broadcasted_iota(
-    dtype: DTypeLike, shape: Sequence[int], dimension: int, *, out_sharding: UserObject = None
+    dtype: DTypeLike, shape: Sequence[int], dimension: int, *, out_sharding: object = None
 ) -> Value:
     """Returns numbers that count along one dimension of a shape.
 

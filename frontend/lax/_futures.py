@@ -46,7 +46,7 @@ def psum_scatter_start(
     axis_name: Hashable,
     *,
     scatter_dimension: int = 0,
-    axis_index_groups: UserObject = None,
+    axis_index_groups: object = None,
     tiled: bool = False,
 ) -> UserObject:
     """Begins a `psum_scatter`, with its arguments.

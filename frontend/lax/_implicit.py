@@ -12,7 +12,7 @@ from axir._trees import tree
 from axir.custom_derivatives._closures import hoist
 from axir.custom_derivatives._forward import custom_jvp
 from axir.custom_derivatives._zeros import zero_from_primal
-from axir.dialect.core.annotations import PyTree, UserFunction, UserObject
+from axir.dialect.core.annotations import Tree, UserFunction, UserObject
 from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import CustomRuleError, TreeError
 from axir.dialect.core.manual_axes import NOWHERE
@@ -36,7 +36,7 @@ class _System:
         self.b = to_values(leaves, b, "custom_linear_solve")
         self.types = [x.type.strip_weak_type() for x in self.b]
 
-    def traced_product(self, matvec: UserFunction) -> Function:
+    def traced_product(self, matvec: Callable[..., object]) -> Function:
         """Traces the product, and lets b vary along the axes of a mesh along which it does."""
         while True:
             product = self.trace(matvec, "matvec")
@@ -46,16 +46,16 @@ class _System:
             self.b = [pvary(x, varying) for x in self.b]
             self.types = [x.type.strip_weak_type() for x in self.b]
 
-    def trace(self, function: Callable[[UserObject], UserObject], name: str) -> Function:
+    def trace(self, function: Callable[[object], object], name: str) -> Function:
         """Traces a function of vectors, and checks that it returns such."""
 
-        def flat(*leaves: UserObject) -> list[UserObject]:
+        def flat(*leaves: object) -> list[UserObject]:
             result = function(self.structure.unflatten(leaves))
             return self.checked(result, name)
 
         return trace_function(flat, self.types, name=name)
 
-    def checked(self, result: PyTree, name: str) -> list[UserObject]:
+    def checked(self, result: Tree, name: str) -> list[UserObject]:
         """Returns the leaves of a vector; raises if it is no vector of the system."""
         leaves, structure = tree.flatten(result)
         if structure != self.structure:
@@ -77,7 +77,7 @@ class _System:
     def call(self, function: Function) -> Callable[[UserObject], UserObject]:
         """Returns a traced function as a function of trees."""
 
-        def apply(vector: UserObject) -> UserObject:
+        def apply(vector: object) -> UserObject:
             leaves = self.checked(vector, f"an argument of {function.name}")
             return self.structure.unflatten(function.evaluate(*leaves))
 
@@ -126,8 +126,8 @@ def custom_linear_solve(
     product = system.traced_product(matvec)
     auxiliary: UserObject = None
 
-    def solver(name: str, user: Solver, multiply: Callable[[UserObject], UserObject]) -> Function:
-        def flat(*leaves: UserObject) -> list[UserObject]:
+    def solver(name: str, user: Solver, multiply: Callable[[object], object]) -> Function:
+        def flat(*leaves: object) -> list[UserObject]:
             nonlocal auxiliary
             result = user(multiply, system.structure.unflatten(leaves))
             if not has_aux:
@@ -164,7 +164,7 @@ def _transposed_product(product: Function) -> Function:
     count = len(product.inputs)
     is_linear = (*(True for _ in product.inputs), *(False for _ in product.captures))
 
-    def multiply(*cotangents: UserObject) -> list[UserObject]:
+    def multiply(*cotangents: object) -> list[UserObject]:
         derived = derive(product, "transpose", is_linear, (True,) * count, True)
         function = derived.function
         return function.interpret([*product.captured, *cotangents, *function.captured])
@@ -175,7 +175,7 @@ def _transposed_product(product: Function) -> Function:
 @boundary
 def custom_root(
     f: Callable[[UserObject], UserObject],
-    initial_guess: UserObject,
+    initial_guess: object,
     solve: Callable[[Callable[[UserObject], UserObject], UserObject], UserObject],
     tangent_solve: Callable[[Callable[[UserObject], UserObject], UserObject], UserObject],
     has_aux: bool = False,
@@ -209,16 +209,16 @@ def custom_root(
     converted.__name__ = function_name(f)
     count = len(consts)
 
-    def solved(guess: UserObject, *consts: UserObject) -> UserObject:
+    def solved(guess: object, *consts: object) -> object:
         result = solve(lambda x: converted(x, *consts), guess)
         x, auxiliary = result if has_aux else (result, None)
         _check_structure(x, guess, "solve")
         return x, auxiliary
 
-    def solve_tangent(x: ArrayLike, right: ArrayLike, *parameters: UserObject) -> UserObject:
+    def solve_tangent(x: ArrayLike, right: ArrayLike, *parameters: object) -> object:
         _, product = linearize(lambda y: converted(y, *parameters), x)
 
-        def multiply(vector: UserObject) -> UserObject:
+        def multiply(vector: object) -> UserObject:
             same = tree.structure(vector) == tree.structure(x)
             return product(tree.map(_in_dtype_of, vector, x) if same else vector)
 
@@ -231,8 +231,8 @@ def custom_root(
     root = custom_jvp(wraps(solver)(lambda *arguments: solver(*arguments[:end])))
 
     def root_jvp(
-        primals: tuple[UserObject, ...], tangents: tuple[UserObject, ...]
-    ) -> tuple[UserObject, UserObject]:
+        primals: tuple[object, ...], tangents: tuple[object, ...]
+    ) -> tuple[object, object]:
         parameters, moving = primals[1 : count + 1], tangents[1 : count + 1]
         x, auxiliary = root(*primals)
         _, moved = jvp(lambda *values: converted(x, *values), parameters, moving)
@@ -246,7 +246,7 @@ def custom_root(
 
 
 def _converted(
-    f: Callable[[UserObject], UserObject], guess: UserObject
+    f: Callable[[object], object], guess: object
 ) -> tuple[UserFunction, list, UserObject]:
     """Turns the traced captures of a function into arguments, and fits the guess to the function.
 
@@ -272,8 +272,8 @@ def _converted(
 
 
 def _keeping(
-    f: Callable[[UserObject], UserObject], guess: UserObject, types: list[ShapedArray]
-) -> Callable[[UserObject], UserObject]:
+    f: Callable[[object], object], guess: object, types: list[ShapedArray]
+) -> Callable[[object], object]:
     """Checks that a function returns trees like the guess, and notes the types in them."""
 
     @wraps(f)
@@ -286,7 +286,7 @@ def _keeping(
     return checked
 
 
-def _check_structure(result: PyTree, guess: UserObject, name: str) -> None:
+def _check_structure(result: Tree, guess: object, name: str) -> None:
     found, wanted = tree.structure(result), tree.structure(guess)
     if found != wanted:
         raise TreeError(
@@ -302,5 +302,5 @@ def _in_dtype_of(value: ArrayLike, x: UserObject) -> UserObject:
     return convert_element_type(value, x.dtype) if value.weak_type else value
 
 
-def _zero_tangent(x: ArrayLike) -> UserObject:
+def _zero_tangent(x: ArrayLike) -> object:
     return zero_from_primal(x)

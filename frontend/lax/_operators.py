@@ -9,7 +9,7 @@ import numpy as np
 
 from axir._trees import tree
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import PyTree, UserObject
+from axir.dialect.core.annotations import Tree, UserObject
 from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import ParameterError, ShapeError
 from axir.dialect.core.extended_dtypes import KeyDtype
@@ -33,7 +33,7 @@ class Precision(enum.Enum):
     HIGHEST = 2
 
 
-def dtype(x: UserObject) -> np.dtype:
+def dtype(x: object) -> np.dtype:
     """Returns the dtype of an array or scalar, or the dtype that a name stands for.
 
     Args:
@@ -52,7 +52,7 @@ def dtype(x: UserObject) -> np.dtype:
     return as_value(x).dtype
 
 
-def optimization_barrier(operand: PyTree, /) -> UserObject:
+def optimization_barrier(operand: Tree, /) -> UserObject:
     """Returns a tree of arrays; the compiler computes all of them before the users of any of them.
 
     Nothing is folded or moved across it. It is differentiable and can be vectorized.
@@ -80,7 +80,7 @@ def tie_in(x: ArrayLike, y: ArrayLike) -> UserObject:
     return y
 
 
-def index_take(src: UserObject, idxs: Sequence[UserObject], axes: Sequence[int]) -> Value:
+def index_take(src: object, idxs: Sequence[object], axes: Sequence[int]) -> Value:
     """Takes slices of an array at vectors of indices.
 
     Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from axir._devices.shape_dtype_struct import ShapeDtypeStruct
 from axir._later import later
 from axir._transforms.callbacks import io_callback
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import Options, UserFunction, UserObject
+from axir.dialect.core.annotations import DTypeLike, UserObject
 from axir.dialect.core.array import Array, ArrayLike
 from axir.dialect.core.config import config
 from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError
@@ -22,7 +22,9 @@ from axir.dialect.ops.shape.constants import full
 
 
 def platform_dependent(
-    *args: Options, default: UserFunction | None = None, **per_platform: UserFunction
+    *args: object,
+    default: Callable[..., object] | None = None,
+    **per_platform: Callable[..., object],
 ) -> UserObject:
     """Applies the function for the platform of the program: the default device's.
 
@@ -53,7 +55,7 @@ def platform_dependent(
 
 
 @lies_where_told
-def empty(shape: UserObject, dtype: UserObject, *, out_sharding: UserObject = None) -> Array:
+def empty(shape: UserObject, dtype: DTypeLike, *, out_sharding: object = None) -> Array:
     """Returns an array of zeros, because axir has no uninitialized memory.
 
     >>> from axir import lax

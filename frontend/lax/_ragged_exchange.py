@@ -21,7 +21,7 @@ def ragged_all_to_all(
     recv_sizes: ArrayLike,
     *,
     axis_name: AxisName,
-    axis_index_groups: UserObject = None,
+    axis_index_groups: object = None,
 ) -> Value:
     """Exchanges slices of different lengths: each position sends some to every position.
 

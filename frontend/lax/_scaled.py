@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import axir.numpy as jnp
-from axir.dialect.core.annotations import DTypeLike, UserObject
+from axir.dialect.core.annotations import DTypeLike
 from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import ShapeError
 from axir.dialect.ops.contraction.dot_general import dot_general
@@ -18,7 +18,7 @@ def scaled_dot(
     *,
     lhs_scale: ArrayLike | None = None,
     rhs_scale: ArrayLike | None = None,
-    dimension_numbers: UserObject = None,
+    dimension_numbers: object = None,
     preferred_element_type: DTypeLike = None,
 ) -> Value:
     """Multiplies arrays that come with scales: `(lhs * lhs_scale) @ (rhs * rhs_scale)`.
@@ -53,7 +53,7 @@ def scaled_dot(
     return convert_element_type(product, dtype)
 
 
-def _matrix_product(lhs: Value, rhs: Value) -> UserObject:
+def _matrix_product(lhs: Value, rhs: Value) -> object:
     if lhs.ndim == rhs.ndim == 2:
         return ((1,), (0,)), ((), ())
     if lhs.ndim == rhs.ndim == 3:

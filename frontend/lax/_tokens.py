@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import wraps
 
 import numpy as np
 
 from axir._arguments.arguments import FlatFunction, check_callable, to_values, trace_abstract
 from axir._trees import tree
-from axir.dialect.core.annotations import Options, UserFunction, UserObject
+from axir.dialect.core.annotations import UserFunction, UserObject
 from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import DTypeError, ParameterError
 from axir.dialect.core.types import ShapedArray
@@ -24,7 +25,7 @@ from ._operators import optimization_barrier
 _TOKEN = ShapedArray((0,), np.dtype(np.bool_))
 
 
-def create_token(_: UserObject = None) -> Value:
+def create_token(_: object = None) -> Value:
     """Returns a token: a value for nothing but order.
 
     An op that takes a token runs after the op that made the token. Tokens are bool arrays without
@@ -75,7 +76,7 @@ def dce_sink(val: ArrayLike, *, prevent_mlir_dce: bool = False) -> None:
         dce_sink_primitive.bind(x)
 
 
-def composite(decomposition: UserFunction, name: str, version: int = 0) -> UserFunction:
+def composite(decomposition: Callable[..., object], name: str, version: int = 0) -> UserFunction:
     """Returns a function as one named operation, which its ops define.
 
     In a module it is a separate function under its name, and a call of it.
@@ -101,7 +102,7 @@ def composite(decomposition: UserFunction, name: str, version: int = 0) -> UserF
         raise ParameterError(f"composite: the version must not be negative, but is {version}.")
 
     @wraps(decomposition)
-    def applied(*args: Options, **attributes: Options) -> UserObject:
+    def applied(*args: object, **attributes: object) -> UserObject:
         leaves, in_tree = tree.flatten((args, {}))
         flat = FlatFunction(lambda *values: decomposition(*values, **attributes), in_tree)
         flat.name = _symbol(name) if version == 0 else f"{_symbol(name)}_v{version}"

@@ -15,10 +15,10 @@ from axir.dialect.ops.windows import reduce_window_by_function
 def _by_leaves(
     reduction: UserFunction,
     operands: UserObject,
-    init_values: UserObject,
-    computation: Callable[[UserObject, UserObject], UserObject],
+    init_values: object,
+    computation: Callable[[object, object], object],
     *args: Options,
-) -> UserObject:
+) -> object:
     """Applies a reduction of arrays, or of lists of them, to a tree."""
     leaves, structure = tree.flatten(operands)
     is_list = type(operands) in (list, tuple) and len(leaves) == len(operands)
@@ -26,7 +26,7 @@ def _by_leaves(
         return reduction(operands, init_values, computation, *args)
 
     @functools.wraps(computation)
-    def flat(accumulators: list[UserObject], elements: list[UserObject]) -> list[UserObject]:
+    def flat(accumulators: list[object], elements: list[object]) -> list[UserObject]:
         result = computation(structure.unflatten(accumulators), structure.unflatten(elements))
         return tree.flatten_like(structure, result, "Result of the computation of a reduction")
 
@@ -36,8 +36,8 @@ def _by_leaves(
 
 @functools.wraps(variadic_reduce.reduce)
 def reduce(
-    operands: UserObject,
-    init_values: UserObject,
+    operands: object,
+    init_values: object,
     computation: Callable[[UserObject, UserObject], UserObject],
     dimensions: Sequence[int],
     out_sharding: None = None,
@@ -50,7 +50,7 @@ def reduce(
 @functools.wraps(reduce_window_by_function.reduce_window)
 def reduce_window(
     operand: ArrayLike,
-    init_value: UserObject,
+    init_value: object,
     computation: Callable[[UserObject, UserObject], UserObject],
     window_dimensions: Sequence[int],
     window_strides: Sequence[int] | None = None,

@@ -98,7 +98,7 @@ class SvdAlgorithm(enum.Enum):
     DIVIDE_AND_CONQUER = "divide_and_conquer"
 
 
-def cholesky_update(r_matrix: UserObject, w_vector: UserObject) -> Value:
+def cholesky_update(r_matrix: object, w_vector: object) -> Value:
     """Returns the upper triangle r' with r'^T r' = r^T r + w w^T.
 
     Args:
@@ -124,8 +124,8 @@ def cholesky_update(r_matrix: UserObject, w_vector: UserObject) -> Value:
 
 
 def symmetric_product(
-    a_matrix: UserObject,
-    c_matrix: UserObject,
+    a_matrix: object,
+    c_matrix: object,
     *,
     alpha: float = 1.0,
     beta: float = 0.0,

@@ -61,7 +61,7 @@ AxisName = Hashable
 _WAYS_TO_VARY = ("varying", "invarying", "reduced")
 
 
-def _names(axis_name: AxisName) -> tuple[UserObject, ...]:
+def _names(axis_name: AxisName) -> tuple[object, ...]:
     """Returns the axes named, having checked that they are in scope."""
     names = axis_name if isinstance(axis_name, tuple) else (axis_name,)
     for name in names:
@@ -69,7 +69,7 @@ def _names(axis_name: AxisName) -> tuple[UserObject, ...]:
     return names
 
 
-def _one_name(axis_name: AxisName, operation: str) -> UserObject:
+def _one_name(axis_name: AxisName, operation: str) -> object:
     names = _names(axis_name)
     if len(names) != 1:
         raise ParameterError(
@@ -79,13 +79,13 @@ def _one_name(axis_name: AxisName, operation: str) -> UserObject:
     return names[0]
 
 
-def _groups(groups: Sequence[Sequence[int]] | None) -> UserObject:
+def _groups(groups: Sequence[Sequence[int]] | None) -> object:
     if groups is None:
         return None
     return tuple(tuple(map(operator.index, group)) for group in groups)
 
 
-def _extent(name: UserObject, groups: UserObject) -> int:
+def _extent(name: object, groups: UserObject) -> int:
     return axis_extent(name) if groups is None else len(groups[0])
 
 
@@ -116,7 +116,7 @@ def axis_index(axis_name: AxisName) -> Value:
     return position
 
 
-def _place_in_grid(name: Hashable) -> UserObject:
+def _place_in_grid(name: Hashable) -> object:
     """Returns where a kernel is along a named axis of its grid; None for other axes."""
     if state.grid is None or name not in state.grid[2]:
         return None
@@ -125,7 +125,7 @@ def _place_in_grid(name: Hashable) -> UserObject:
 
 def _reduction(
     primitive: UserObject, x: ArrayLike, axis_name: AxisName, axis_index_groups: UserObject
-) -> UserObject:
+) -> object:
     names, groups = _names(axis_name), _groups(axis_index_groups)
     return tree.map(
         lambda leaf: primitive.bind(_varying(leaf, names), axes=names, axis_index_groups=groups), x
@@ -148,7 +148,7 @@ def psum(x: ArrayLike, axis_name: AxisName, *, axis_index_groups: UserObject = N
     names, groups = _names(axis_name), _groups(axis_index_groups)
     size = prod(_extent(name, groups) for name in names)
 
-    def sum_leaf(leaf: UserObject) -> UserObject:
+    def sum_leaf(leaf: UserObject) -> object:
         if type(leaf) in (int, float, complex):
             return leaf * size
         value = as_value(leaf)
@@ -161,7 +161,7 @@ def psum(x: ArrayLike, axis_name: AxisName, *, axis_index_groups: UserObject = N
     return tree.map(sum_leaf, x)
 
 
-def _sum(x: Value, names: tuple[UserObject, ...], groups: UserObject) -> Value:
+def _sum(x: Value, names: tuple[object, ...], groups: object) -> Value:
     tracked = _tracked(names)
     if groups is not None or not tracked:
         return collectives.psum_primitive.bind(
@@ -174,22 +174,22 @@ def _sum(x: Value, names: tuple[UserObject, ...], groups: UserObject) -> Value:
     return collectives.psum_invariant_primitive.bind(x, axes=tracked, axis_index_groups=None)
 
 
-def _tracked(names: Sequence[UserObject]) -> tuple[UserObject, ...]:
+def _tracked(names: Sequence[object]) -> tuple[object, ...]:
     """Returns the axes with tracked variation: types say whether values vary along them."""
     return tuple(name for name in names if name in state.tracked_axes)
 
 
-def _varying(x: ArrayLike, names: Sequence[UserObject]) -> Value:
+def _varying(x: ArrayLike, names: Sequence[object]) -> Value:
     """Returns the operand of a collective over axes: a value that may vary along them."""
     return collectives.pvary(as_value(x), _tracked(names))
 
 
-def pmean(x: ArrayLike, axis_name: AxisName, *, axis_index_groups: UserObject = None) -> UserObject:
+def pmean(x: ArrayLike, axis_name: AxisName, *, axis_index_groups: object = None) -> UserObject:
     """Averages over a mapped axis; every position gets the mean. Takes the arguments of `psum`."""
     total = psum(x, axis_name, axis_index_groups=axis_index_groups)
     count = psum(1, axis_name, axis_index_groups=axis_index_groups)
 
-    def mean(leaf: UserObject) -> UserObject:
+    def mean(leaf: object) -> UserObject:
         value = as_value(leaf)
         if not dtypes.is_inexact(value.dtype):
             value = convert_element_type(value, dtypes.canonicalize_dtype(np.float64))
@@ -198,12 +198,12 @@ def pmean(x: ArrayLike, axis_name: AxisName, *, axis_index_groups: UserObject = 
     return tree.map(mean, total)
 
 
-def pmax(x: ArrayLike, axis_name: AxisName, *, axis_index_groups: UserObject = None) -> UserObject:
+def pmax(x: ArrayLike, axis_name: AxisName, *, axis_index_groups: object = None) -> UserObject:
     """Returns the largest values along a mapped axis. Takes the arguments of `psum`."""
     return _reduction(collectives.pmax_primitive, x, axis_name, axis_index_groups)
 
 
-def pmin(x: ArrayLike, axis_name: AxisName, *, axis_index_groups: UserObject = None) -> UserObject:
+def pmin(x: ArrayLike, axis_name: AxisName, *, axis_index_groups: object = None) -> UserObject:
     """Returns the smallest values along a mapped axis. Takes the arguments of `psum`."""
     return _reduction(collectives.pmin_primitive, x, axis_name, axis_index_groups)
 
@@ -287,7 +287,7 @@ def all_gather(
         )
     names, groups = _names(axis_name), _groups(axis_index_groups)
 
-    def gather_leaf(leaf: UserObject) -> UserObject:
+    def gather_leaf(leaf: UserObject) -> object:
         value = _varying(leaf, names)
         dimension = canonical_axis("all_gather", axis, value.ndim + (not tiled))
         for name in reversed(names):
@@ -304,7 +304,7 @@ def all_gather(
     return tree.map(gather_leaf, x)
 
 
-def _same_everywhere(x: Value, names: Sequence[UserObject], groups: UserObject) -> Value:
+def _same_everywhere(x: Value, names: Sequence[object], groups: object) -> Value:
     """Marks a value as equal along axes in its type."""
     tracked = _tracked(names)
     if not tracked:
@@ -340,7 +340,7 @@ def psum_scatter(
     """
     names, groups = _names(axis_name), _groups(axis_index_groups)
 
-    def scatter_leaf(leaf: UserObject) -> UserObject:
+    def scatter_leaf(leaf: UserObject) -> object:
         value = _varying(leaf, names)
         dimension = canonical_axis("psum_scatter", scatter_dimension, value.ndim)
         for name in names:
@@ -383,7 +383,7 @@ def all_to_all(
     names, groups = _names(axis_name), _groups(axis_index_groups)
     extents = [_extent(name, groups) for name in names]
 
-    def exchange_leaf(leaf: UserObject) -> UserObject:
+    def exchange_leaf(leaf: UserObject) -> object:
         value = _varying(leaf, names)
         split = canonical_axis("all_to_all", split_axis, value.ndim)
         concat = canonical_axis("all_to_all", concat_axis, value.ndim)
@@ -405,7 +405,7 @@ def all_to_all(
 
 
 def _exchange(
-    x: Value, split: int, concat: int, name: UserObject, extent: int, groups: UserObject
+    x: Value, split: int, concat: int, name: object, extent: int, groups: object
 ) -> Value:
     return exchanges.all_to_all_primitive.bind(
         x,
@@ -435,7 +435,7 @@ def _parts(x: Value, split: int, number: int, tiled: bool) -> Value:
 
 
 def pswapaxes(
-    x: ArrayLike, axis_name: AxisName, axis: int, *, axis_index_groups: UserObject = None
+    x: ArrayLike, axis_name: AxisName, axis: int, *, axis_index_groups: object = None
 ) -> UserObject:
     """Exchanges a mapped axis with an axis of the values, which must have its extent."""
     return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
@@ -470,7 +470,7 @@ def pcast(x: ArrayLike, axis_name: AxisName, *, to: str) -> UserObject:
     if to != "varying":
         return tree.map(as_value, x)
 
-    def cast(leaf: UserObject) -> Value:
+    def cast(leaf: object) -> Value:
         value = as_value(leaf)
         known = [name for name in _tracked(names) if name in value.type.varying]
         if known:

@@ -63,7 +63,7 @@ def _beside_floats(name: str, x: ArrayLike) -> Value:
     return promote_arguments(f"nn.{name}", x, 1.0)[0]
 
 
-def _like(value: UserObject, x: Value) -> Value:
+def _like(value: object, x: Value) -> Value:
     """Returns a number as a weak scalar of the dtype of an array."""
     return constant(value, x.type.dtype, True)
 
@@ -96,7 +96,7 @@ def relu6(x: ArrayLike) -> Value:
     return clamp(_like(0, x), x, _like(6, x))
 
 
-def leaky_relu(x: ArrayLike, negative_slope: UserObject = 0.01) -> Value:
+def leaky_relu(x: ArrayLike, negative_slope: object = 0.01) -> Value:
     """Returns x where x >= 0, else negative_slope * x.
 
     >>> import axir, axir.numpy as jnp

@@ -30,15 +30,15 @@ _NAME = "nn.dot_product_attention"
 def dot_product_attention(
     query: ArrayLike,
     key: ArrayLike,
-    value: UserObject,
+    value: object,
     bias: ArrayLike | None = None,
     mask: UserObject = None,
     *,
     scale: float | None = None,
     is_causal: bool = False,
-    query_seq_lengths: UserObject = None,
-    key_value_seq_lengths: UserObject = None,
-    local_window_size: UserObject = None,
+    query_seq_lengths: object = None,
+    key_value_seq_lengths: object = None,
+    local_window_size: object = None,
     implementation: str | None = None,
     return_residual: bool = False,
 ) -> UserObject:
@@ -156,7 +156,7 @@ def _mask(
     return combined
 
 
-def _zero_behind(result: Value, lengths: UserObject) -> Value:
+def _zero_behind(result: Value, lengths: object) -> Value:
     """Clears the results of queries behind the end of their sequence."""
     if lengths is None:
         return result

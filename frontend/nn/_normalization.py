@@ -5,6 +5,8 @@ Gradients are finite where elements are masked, also where all of them are.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from axir._devices.result_layouts import lies_where_told
@@ -149,8 +151,8 @@ def standardize(
     x: ArrayLike,
     axis: Axes = -1,
     mean: ArrayLike | None = None,
-    variance: UserObject = None,
-    epsilon: UserObject = 1e-5,
+    variance: object = None,
+    epsilon: object = 1e-5,
     where: ArrayLike | None = None,
     *,
     algorithm: str = "fast",
@@ -196,12 +198,12 @@ def standardize(
 
 @lies_where_told
 def one_hot(
-    x: ArrayLike,
+    x: ArrayLike | Sequence[object],
     num_classes: int,
     *,
     dtype: DTypeLike = None,
     axis: Axes = -1,
-    out_sharding: UserObject = None,
+    out_sharding: object = None,
 ) -> Value:
     """Returns a vector for each integer, which is 1 at its place and 0 elsewhere.
 
@@ -240,8 +242,8 @@ def normalize(
     x: ArrayLike,
     axis: Axes = -1,
     mean: ArrayLike | None = None,
-    variance: UserObject = None,
-    epsilon: UserObject = 1e-5,
+    variance: object = None,
+    epsilon: object = 1e-5,
     where: ArrayLike | None = None,
 ) -> Value:
     """Does what `standardize` does, under its older name; deprecated.

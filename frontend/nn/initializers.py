@@ -62,7 +62,7 @@ def _float_dtype(dtype: DTypeLike) -> UserObject:
 
 
 def zeros(
-    key: ArrayLike, shape: Sequence[int], dtype: DTypeLike = None, out_sharding: UserObject = None
+    key: ArrayLike, shape: Sequence[int], dtype: DTypeLike = None, out_sharding: object = None
 ) -> Value:
     """Returns zeros; the key is not used.
 
@@ -74,7 +74,7 @@ def zeros(
 
 
 def ones(
-    key: ArrayLike, shape: Sequence[int], dtype: DTypeLike = None, out_sharding: UserObject = None
+    key: ArrayLike, shape: Sequence[int], dtype: DTypeLike = None, out_sharding: object = None
 ) -> Value:
     """Returns ones; the key is not used.
 
@@ -97,7 +97,7 @@ def constant(value: UserObject, dtype: DTypeLike = None) -> Initializer:
         key: ArrayLike,
         shape: Sequence[int],
         dtype: DTypeLike = dtype,
-        out_sharding: UserObject = None,
+        out_sharding: object = None,
     ) -> Value:
         return full(shape, value, _float_dtype(dtype))
 
@@ -116,7 +116,7 @@ def uniform(scale: ArrayLike = 1e-2, dtype: DTypeLike = None) -> Initializer:
         key: ArrayLike,
         shape: Sequence[int],
         dtype: DTypeLike = dtype,
-        out_sharding: UserObject = None,
+        out_sharding: object = None,
     ) -> Value:
         return _scaled(random.uniform(key, shape, _float_dtype(dtype)), scale)
 
@@ -135,7 +135,7 @@ def normal(stddev: UserObject = 1e-2, dtype: DTypeLike = None) -> Initializer:
         key: ArrayLike,
         shape: Sequence[int],
         dtype: DTypeLike = dtype,
-        out_sharding: UserObject = None,
+        out_sharding: object = None,
     ) -> Value:
         return _scaled(random.normal(key, shape, _float_dtype(dtype)), stddev)
 
@@ -164,7 +164,7 @@ def truncated_normal(
         key: ArrayLike,
         shape: Sequence[int],
         dtype: DTypeLike = dtype,
-        out_sharding: UserObject = None,
+        out_sharding: object = None,
     ) -> Value:
         draws = random.truncated_normal(key, lower, upper, shape, _float_dtype(dtype))
         return _scaled(draws, stddev)
@@ -209,7 +209,7 @@ def variance_scaling(
         key: UserObject,
         shape: Sequence[int],
         dtype: UserObject = dtype,
-        out_sharding: UserObject = None,
+        out_sharding: object = None,
     ) -> Value:
         dtype = _float_dtype(dtype)
         fans = _fans(tuple(shape), in_axis, out_axis, batch_axis)
@@ -358,7 +358,7 @@ def orthogonal(
         key: ArrayLike,
         shape: Sequence[int],
         dtype: DTypeLike = dtype,
-        out_sharding: UserObject = None,
+        out_sharding: object = None,
     ) -> Value:
         dtype = _float_dtype(dtype)
         if len(shape) < 2:
@@ -401,7 +401,7 @@ def delta_orthogonal(
         key: ArrayLike,
         shape: Sequence[int],
         dtype: DTypeLike = dtype,
-        out_sharding: UserObject = None,
+        out_sharding: object = None,
     ) -> Value:
         if len(shape) not in (3, 4, 5):
             raise ParameterError(

@@ -123,7 +123,7 @@ def irfft(a: UserObject, n: int | None = None, axis: int = -1, norm: str | None 
     return one_axis("irfft", "IRFFT", a, n, axis, norm)
 
 
-def hfft(a: UserObject, n: int | None = None, axis: int = -1, norm: str | None = None) -> Value:
+def hfft(a: object, n: int | None = None, axis: int = -1, norm: str | None = None) -> Value:
     """Returns the real transform of a Hermitian signal, given its first half.
 
     Takes the arguments and raises the errors of `irfft`: `a` is the first half, `n` is the length
@@ -152,7 +152,7 @@ def ihfft(a: UserObject, n: int | None = None, axis: int = -1, norm: str | None 
 
 
 def fftn(
-    a: UserObject,
+    a: object,
     s: Sequence[int] | None = None,
     axes: Sequence[int] | None = None,
     norm: str | None = None,
@@ -178,7 +178,7 @@ def fftn(
 
 
 def ifftn(
-    a: UserObject,
+    a: object,
     s: Sequence[int] | None = None,
     axes: Sequence[int] | None = None,
     norm: str | None = None,
@@ -195,7 +195,7 @@ def ifftn(
 
 
 def rfftn(
-    a: UserObject,
+    a: object,
     s: Sequence[int] | None = None,
     axes: Sequence[int] | None = None,
     norm: str | None = None,
@@ -212,7 +212,7 @@ def rfftn(
 
 
 def irfftn(
-    a: UserObject,
+    a: object,
     s: Sequence[int] | None = None,
     axes: Sequence[int] | None = None,
     norm: str | None = None,
@@ -230,7 +230,7 @@ def irfftn(
 
 
 def fft2(
-    a: UserObject,
+    a: object,
     s: Sequence[int] | None = None,
     axes: Sequence[int] = (-2, -1),
     norm: str | None = None,
@@ -249,7 +249,7 @@ def fft2(
 
 
 def ifft2(
-    a: UserObject,
+    a: object,
     s: Sequence[int] | None = None,
     axes: Sequence[int] = (-2, -1),
     norm: str | None = None,
@@ -268,7 +268,7 @@ def ifft2(
 
 
 def rfft2(
-    a: UserObject,
+    a: object,
     s: Sequence[int] | None = None,
     axes: Sequence[int] = (-2, -1),
     norm: str | None = None,
@@ -287,7 +287,7 @@ def rfft2(
 
 
 def irfft2(
-    a: UserObject,
+    a: object,
     s: Sequence[int] | None = None,
     axes: Sequence[int] = (-2, -1),
     norm: str | None = None,

@@ -275,7 +275,7 @@ def svd(
     return SVDResult(*results) if compute_uv else results
 
 
-def _hermitian_svd(a: Value, compute_uv: bool) -> UserObject:
+def _hermitian_svd(a: Value, compute_uv: bool) -> object:
     vectors, values = hermitian_eigen(a)
     sizes = absolute(values)
     if not compute_uv:
@@ -399,7 +399,7 @@ def matmul(
 
 def tensordot(
     x1: ArrayLike, x2: ArrayLike, /, *, axes: Axes = 2, precision: PrecisionLike = None,
-    preferred_element_type: DTypeLike = None, out_sharding: UserObject = None,
+    preferred_element_type: DTypeLike = None, out_sharding: object = None,
 ) -> Value:  # fmt: skip
     """Sums products over several axes, as `jnp.tensordot` does.
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from axir._devices.result_layouts import lies_where_told
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import DTypeLike, UserObject
+from axir.dialect.core.annotations import DTypeLike
 from axir.dialect.core.array import ArrayLike, ConcreteArray
 from axir.dialect.core.config import config
 from axir.dialect.core.errors import ParameterError
@@ -27,7 +27,7 @@ def bits(
     shape: Sequence[int] = (),
     dtype: DTypeLike = None,
     *,
-    out_sharding: UserObject = None,
+    out_sharding: object = None,
 ) -> Value:
     """Draws uniformly distributed bits, as unsigned integers.
 
@@ -68,8 +68,8 @@ def random_bits(key: Value, bit_width: int, shape: tuple[int, ...]) -> Value:
     )
 
 
-def wrap(host: UserObject, like: Value) -> ConcreteArray:
-    """Wraps samples computed by NumPy; they live where the key lives."""
+def wrap(host: object, like: Value) -> ConcreteArray:
+    """Wraps samples computed by NumPy; they are on the key's device."""
     host = np.asarray(host)
     device = place_of_part(like, host.shape) if type(like) is ConcreteArray else None
     made = ConcreteArray(ShapedArray(host.shape, host.dtype), host, None, device)

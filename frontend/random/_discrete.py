@@ -45,7 +45,7 @@ def bernoulli(
     shape: Sequence[int] | None = None,
     mode: str = "low",
     *,
-    out_sharding: UserObject = None,
+    out_sharding: object = None,
 ) -> Value:
     """Draws bools that are true with probability p.
 
@@ -93,7 +93,7 @@ def rademacher(
     shape: Sequence[int] = (),
     dtype: DTypeLike = None,
     *,
-    out_sharding: UserObject = None,
+    out_sharding: object = None,
 ) -> Value:
     """Draws 1 or -1, each with probability 1/2.
 
@@ -117,7 +117,7 @@ def geometric(
     shape: Sequence[int] | None = None,
     dtype: DTypeLike = None,
     *,
-    out_sharding: UserObject = None,
+    out_sharding: object = None,
 ) -> Value:
     """Draws the number of trials of success probability p up to the first success.
 
@@ -152,7 +152,7 @@ def categorical(
     replace: bool = True,
     mode: str | None = None,
     *,
-    out_sharding: UserObject = None,
+    out_sharding: object = None,
 ) -> Value:
     """Draws categories of the probabilities softmax(logits).
 

@@ -65,7 +65,7 @@ def _draw_one(key: Value, a: Value, *, is_logarithmic: bool) -> Value:
     d = sub(select_n(is_large, add(a, one), a), third)
     c = div(third, sqrt(d))
 
-    def propose(state: UserObject) -> UserObject:
+    def propose(state: UserObject) -> object:
         key, subkey = split_pair(state[0])
         x = draw_normal(subkey, (), dtype)
         return key, x, add(one, mul(x, c))
@@ -76,7 +76,7 @@ def _draw_one(key: Value, a: Value, *, is_logarithmic: bool) -> Value:
         bound = add(mul(squared, constant(0.5, dtype)), mul(d, add(sub(one, cubed), log(cubed))))
         return and_(is_outside, ge(log(u), bound))
 
-    def attempt(state: UserObject) -> UserObject:
+    def attempt(state: UserObject) -> object:
         key, x_key, u_key = _three_keys(state[0])
         start = (x_key, constant(0, dtype), constant(-1, dtype))
         _, x, v = while_loop(lambda s: le(s[2], constant(0, dtype)), propose, start)
@@ -144,12 +144,12 @@ def whole(x: Value, shape: tuple[int, ...]) -> Value:
 @lies_where_told
 def gamma(
     key: UserObject,
-    a: UserObject,
+    a: object,
     shape: Sequence[int] | None = None,
-    dtype: UserObject = None,
+    dtype: DTypeLike = None,
     *,
     method: str = "exact",
-    out_sharding: UserObject = None,
+    out_sharding: object = None,
 ) -> Value:
     """Draws from the gamma distribution of shape parameter `a` and scale 1.
 
@@ -175,12 +175,12 @@ def gamma(
 @lies_where_told
 def loggamma(
     key: UserObject,
-    a: UserObject,
+    a: object,
     shape: Sequence[int] | None = None,
-    dtype: UserObject = None,
+    dtype: DTypeLike = None,
     *,
     method: str = "exact",
-    out_sharding: UserObject = None,
+    out_sharding: object = None,
 ) -> Value:
     """Draws the logarithm of gamma numbers, which for small `a` do not underflow.
 
@@ -204,13 +204,13 @@ def loggamma(
 @lies_where_told
 def beta(
     key: UserObject,
-    a: UserObject,
-    b: UserObject,
+    a: object,
+    b: object,
     shape: Sequence[int] | None = None,
-    dtype: UserObject = None,
+    dtype: DTypeLike = None,
     *,
     method: str = "exact",
-    out_sharding: UserObject = None,
+    out_sharding: object = None,
 ) -> Value:
     """Draws from the beta distribution, of density proportional to x**(a - 1) (1 - x)**(b - 1).
 
@@ -243,7 +243,7 @@ def dirichlet(
     shape: Sequence[int] | None = None,
     dtype: DTypeLike = None,
     *,
-    out_sharding: UserObject = None,
+    out_sharding: object = None,
 ) -> Value:
     """Draws from the Dirichlet distribution: positive numbers along the last axis that sum to 1.
 
@@ -287,12 +287,12 @@ def _draw_chisquare(key: Value, degrees: Value, method: str = "exact") -> Value:
 @lies_where_told
 def chisquare(
     key: UserObject,
-    df: UserObject,
+    df: object,
     shape: Sequence[int] | None = None,
-    dtype: UserObject = None,
+    dtype: DTypeLike = None,
     *,
     method: str = "exact",
-    out_sharding: UserObject = None,
+    out_sharding: object = None,
 ) -> Value:
     """Draws from the chi-square distribution: the sum of squares of `df` normal numbers.
 
@@ -316,12 +316,12 @@ def chisquare(
 @lies_where_told
 def f(
     key: UserObject,
-    dfnum: UserObject,
-    dfden: UserObject,
+    dfnum: object,
+    dfden: object,
     shape: Sequence[int] | None = None,
-    dtype: UserObject = None,
+    dtype: DTypeLike = None,
     *,
-    out_sharding: UserObject = None,
+    out_sharding: object = None,
 ) -> Value:
     """Draws from the F distribution: a quotient of chi-square numbers, each over its degrees.
 
@@ -348,11 +348,11 @@ def f(
 @lies_where_told
 def t(
     key: UserObject,
-    df: UserObject,
+    df: object,
     shape: Sequence[int] | None = None,
-    dtype: UserObject = None,
+    dtype: DTypeLike = None,
     *,
-    out_sharding: UserObject = None,
+    out_sharding: object = None,
 ) -> Value:
     """Draws from Student's t distribution.
 
@@ -381,7 +381,7 @@ def generalized_normal(
     shape: Sequence[int] = (),
     dtype: DTypeLike = None,
     *,
-    out_sharding: UserObject = None,
+    out_sharding: object = None,
 ) -> Value:
     """Draws from the distribution of density proportional to exp(-|x|**p).
 
@@ -412,7 +412,7 @@ def ball(
     shape: Sequence[int] = (),
     dtype: DTypeLike = None,
     *,
-    out_sharding: UserObject = None,
+    out_sharding: object = None,
 ) -> Value:
     """Draws points of the d-dimensional unit ball of the p-norm, all equally likely.
 

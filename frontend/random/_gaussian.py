@@ -44,7 +44,7 @@ def normal(
     shape: Sequence[int] = (),
     dtype: DTypeLike = None,
     *,
-    out_sharding: UserObject = None,
+    out_sharding: object = None,
 ) -> Value:
     """Draws from the normal distribution of mean 0 and variance 1.
 
@@ -88,12 +88,12 @@ def draw_normal(key: Value, shape: tuple[int, ...], dtype: np.dtype) -> Value:
 @lies_where_told
 def truncated_normal(
     key: UserObject,
-    lower: UserObject,
-    upper: UserObject,
+    lower: object,
+    upper: object,
     shape: Sequence[int] | None = None,
-    dtype: UserObject = None,
+    dtype: DTypeLike = None,
     *,
-    out_sharding: UserObject = None,
+    out_sharding: object = None,
 ) -> Value:
     """Draws from the standard normal distribution, limited to the open interval (lower, upper).
 
@@ -143,11 +143,11 @@ def _known_limits(lower: float, upper: float, dtype: np.dtype) -> tuple[Value, V
 @lies_where_told
 def lognormal(
     key: UserObject,
-    sigma: UserObject = 1.0,
+    sigma: object = 1.0,
     shape: Sequence[int] | None = None,
-    dtype: UserObject = None,
+    dtype: DTypeLike = None,
     *,
-    out_sharding: UserObject = None,
+    out_sharding: object = None,
 ) -> Value:
     """Draws log-normal numbers: the logarithm has mean 0 and standard deviation sigma.
 
@@ -168,7 +168,7 @@ def maxwell(
     shape: Sequence[int] = (),
     dtype: DTypeLike = None,
     *,
-    out_sharding: UserObject = None,
+    out_sharding: object = None,
 ) -> Value:
     """Draws from the Maxwell distribution, of density sqrt(2/pi) x^2 exp(-x^2/2) for x >= 0.
 
@@ -185,10 +185,10 @@ def maxwell(
 
 def double_sided_maxwell(
     key: UserObject,
-    loc: UserObject,
-    scale: UserObject,
+    loc: object,
+    scale: object,
     shape: Sequence[int] = (),
-    dtype: UserObject = None,
+    dtype: DTypeLike = None,
 ) -> Value:
     """Draws `loc + scale z`, where |z| has the Maxwell distribution and either sign is as likely.
 
@@ -213,11 +213,11 @@ def double_sided_maxwell(
 @lies_where_told
 def wald(
     key: UserObject,
-    mean: UserObject,
+    mean: object,
     shape: Sequence[int] | None = None,
-    dtype: UserObject = None,
+    dtype: DTypeLike = None,
     *,
-    out_sharding: UserObject = None,
+    out_sharding: object = None,
 ) -> Value:
     """Draws from the Wald (inverse Gaussian) distribution of the given mean and scale 1.
 

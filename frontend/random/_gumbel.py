@@ -9,7 +9,7 @@ import numpy as np
 
 from axir._devices.result_layouts import lies_where_told
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import DTypeLike, UserObject
+from axir.dialect.core.annotations import DTypeLike
 from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.config import config
 from axir.dialect.core.errors import ParameterError
@@ -43,7 +43,7 @@ def gumbel(
     dtype: DTypeLike = None,
     mode: str | None = None,
     *,
-    out_sharding: UserObject = None,
+    out_sharding: object = None,
 ) -> Value:
     """Draws from the Gumbel distribution, of distribution function exp(-exp(-x)).
 

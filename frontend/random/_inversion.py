@@ -29,7 +29,7 @@ def exponential(
     shape: Sequence[int] = (),
     dtype: DTypeLike = None,
     *,
-    out_sharding: UserObject = None,
+    out_sharding: object = None,
 ) -> Value:
     """Draws from the exponential distribution of mean 1.
 
@@ -53,7 +53,7 @@ def laplace(
     shape: Sequence[int] = (),
     dtype: DTypeLike = None,
     *,
-    out_sharding: UserObject = None,
+    out_sharding: object = None,
 ) -> Value:
     """Draws from the Laplace distribution, of density exp(-|x|) / 2.
 
@@ -75,7 +75,7 @@ def logistic(
     shape: Sequence[int] = (),
     dtype: DTypeLike = None,
     *,
-    out_sharding: UserObject = None,
+    out_sharding: object = None,
 ) -> Value:
     """Draws from the logistic distribution, of distribution function 1 / (1 + exp(-x)).
 
@@ -97,7 +97,7 @@ def cauchy(
     shape: Sequence[int] = (),
     dtype: DTypeLike = None,
     *,
-    out_sharding: UserObject = None,
+    out_sharding: object = None,
 ) -> Value:
     """Draws from the Cauchy distribution, of density 1 / (pi (1 + x^2)).
 
@@ -116,11 +116,11 @@ def cauchy(
 @lies_where_told
 def rayleigh(
     key: UserObject,
-    scale: UserObject,
+    scale: object,
     shape: Sequence[int] | None = None,
-    dtype: UserObject = None,
+    dtype: DTypeLike = None,
     *,
-    out_sharding: UserObject = None,
+    out_sharding: object = None,
 ) -> Value:
     """Draws from the Rayleigh distribution, of density x exp(-x^2 / (2 s^2)) / s^2 for x >= 0.
 
@@ -139,11 +139,11 @@ def rayleigh(
 @lies_where_told
 def pareto(
     key: UserObject,
-    b: UserObject,
+    b: object,
     shape: Sequence[int] | None = None,
-    dtype: UserObject = None,
+    dtype: DTypeLike = None,
     *,
-    out_sharding: UserObject = None,
+    out_sharding: object = None,
 ) -> Value:
     """Draws from the Pareto distribution, of density b / x^(b + 1) for x >= 1.
 
@@ -186,13 +186,13 @@ def weibull_min(
 @lies_where_told
 def triangular(
     key: UserObject,
-    left: UserObject,
-    mode: UserObject,
-    right: UserObject,
+    left: object,
+    mode: object,
+    right: object,
     shape: Sequence[int] | None = None,
-    dtype: UserObject = None,
+    dtype: DTypeLike = None,
     *,
-    out_sharding: UserObject = None,
+    out_sharding: object = None,
 ) -> Value:
     """Draws from the triangular distribution between left and right, with its peak at the mode.
 

@@ -42,7 +42,7 @@ from ._parameters import (
 )
 
 
-def PRNGKey(seed: UserObject, *, impl: UserObject = None) -> Value:
+def PRNGKey(seed: object, *, impl: object = None) -> Value:
     """Makes a key of words from a seed; `key` makes a typed one.
 
     Args:
@@ -65,7 +65,7 @@ def PRNGKey(seed: UserObject, *, impl: UserObject = None) -> Value:
     return made if config.jax_enable_custom_prng else unwrap_words(made)
 
 
-def key(seed: UserObject, *, impl: UserObject = None, dtype: DTypeLike = None) -> Value:
+def key(seed: object, *, impl: object = None, dtype: DTypeLike = None) -> Value:
     """Makes a typed key from a seed.
 
     Args:
@@ -92,7 +92,7 @@ def key(seed: UserObject, *, impl: UserObject = None, dtype: DTypeLike = None) -
     return _make_key("key", seed, _one_generator("key", impl, dtype))
 
 
-def key_dtype(impl_spec: UserObject = None) -> KeyDtype:
+def key_dtype(impl_spec: object = None) -> KeyDtype:
     """Returns the dtype of the keys of a generator, which is given as for `key`.
 
     >>> from axir import random
@@ -102,7 +102,7 @@ def key_dtype(impl_spec: UserObject = None) -> KeyDtype:
     return _generator("key_dtype", impl_spec)
 
 
-def _one_generator(name: str, impl: UserObject, dtype: DTypeLike) -> KeyDtype:
+def _one_generator(name: str, impl: object, dtype: DTypeLike) -> KeyDtype:
     if impl is not None and dtype is not None:
         raise ParameterError(
             f"random.{name} cannot take both impl and dtype: each names the generator.", "Give one."
@@ -110,7 +110,7 @@ def _one_generator(name: str, impl: UserObject, dtype: DTypeLike) -> KeyDtype:
     return _generator(name, dtype if impl is None else impl)
 
 
-def _generator(name: str, impl: UserObject) -> KeyDtype:
+def _generator(name: str, impl: object) -> KeyDtype:
     """Returns the dtype of the keys of a generator that a user named in one of the ways."""
     if impl is None:
         return default_key_dtype()
@@ -154,7 +154,7 @@ def _make_key(name: str, seed: UserObject, dtype: KeyDtype) -> Value:
     return ops.random_seed.bind(seed, impl=dtype.impl.tag)
 
 
-def _like(given: UserObject, keys: Value) -> Value:
+def _like(given: object, keys: Value) -> Value:
     """Returns keys of the kind of another one: typed, or as words."""
     if config.jax_enable_custom_prng or is_key(getattr(given, "dtype", None)):
         return keys
@@ -242,7 +242,7 @@ def key_data(keys: ArrayLike) -> Value:
 
 
 def wrap_key_data(
-    key_bits_array: UserObject, *, impl: UserObject = None, dtype: DTypeLike = None
+    key_bits_array: UserObject, *, impl: object = None, dtype: DTypeLike = None
 ) -> Value:
     """Makes typed keys of words, the opposite of `key_data`.
 

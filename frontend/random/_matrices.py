@@ -38,7 +38,7 @@ def multivariate_normal(
     dtype: DTypeLike = None,
     method: str = "cholesky",
     *,
-    out_sharding: UserObject = None,
+    out_sharding: object = None,
 ) -> Value:
     """Draws vectors of correlated normal numbers.
 
@@ -96,7 +96,7 @@ def orthogonal(
     dtype: DTypeLike = None,
     m: int | None = None,
     *,
-    out_sharding: UserObject = None,
+    out_sharding: object = None,
 ) -> Value:
     """Draws orthogonal matrices, uniformly: from the Haar measure.
 

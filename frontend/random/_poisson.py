@@ -114,7 +114,7 @@ def poisson(
     dtype: DTypeLike = None,
     *,
     method: str = "exact",
-    out_sharding: UserObject = None,
+    out_sharding: object = None,
 ) -> Value:
     """Draws from the Poisson distribution: counts of rare events that happen at a rate.
 

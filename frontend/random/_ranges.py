@@ -44,7 +44,7 @@ def uniform(
     minval: ArrayLike = 0.0,
     maxval: ArrayLike = 1.0,
     *,
-    out_sharding: UserObject = None,
+    out_sharding: object = None,
 ) -> Value:
     """Draws floats uniformly from the interval `[minval, maxval)`.
 
@@ -149,7 +149,7 @@ def randint(
     maxval: ArrayLike,
     dtype: DTypeLike = None,
     *,
-    out_sharding: UserObject = None,
+    out_sharding: object = None,
 ) -> Value:
     """Draws integers uniformly from the range `[minval, maxval)`.
 

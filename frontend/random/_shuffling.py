@@ -34,12 +34,12 @@ from ._ranges import draw_uniform, randint
 
 @lies_where_told
 def permutation(
-    key: UserObject,
+    key: object,
     x: UserObject,
     axis: int = 0,
     independent: bool = False,
     *,
-    out_sharding: UserObject = None,
+    out_sharding: object = None,
 ) -> Value:
     """Permutes an array along an axis, or the integers below a number.
 

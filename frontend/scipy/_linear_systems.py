@@ -142,7 +142,7 @@ def solve_triangular(
     lower: bool = False,
     unit_diagonal: bool = False,
     overwrite_b: bool = False,
-    debug: UserObject = None,
+    debug: object = None,
     check_finite: bool = True,
 ) -> Value:
     """Solves op(a) x = b for triangular matrices.
@@ -242,7 +242,7 @@ def det(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> V
 
 
 def solve_sylvester(
-    A: ArrayLike, B: UserObject, C: UserObject, *, method: str = "schur", tol: float = 1e-8
+    A: ArrayLike, B: object, C: object, *, method: str = "schur", tol: float = 1e-8
 ) -> Value:
     """Solves a x + x b = c.
 

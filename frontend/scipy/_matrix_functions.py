@@ -158,7 +158,7 @@ def _squared_repeatedly(x: Value, count: Value, most: int) -> Value:
 
 
 def expm_frechet(
-    A: ArrayLike, E: UserObject, *, method: str | None = None, compute_expm: bool = True
+    A: ArrayLike, E: object, *, method: str | None = None, compute_expm: bool = True
 ) -> UserObject:
     """Returns derivatives of the exponential of matrices A in directions E.
 

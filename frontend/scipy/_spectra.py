@@ -89,7 +89,7 @@ def detrend(
 def stft(
     x: ArrayLike,
     fs: ArrayLike = 1.0,
-    window: UserObject = "hann",
+    window: object = "hann",
     nperseg: int = 256,
     noverlap: int | None = None,
     nfft: int | None = None,
@@ -136,7 +136,7 @@ def csd(
     x: ArrayLike,
     y: ArrayLike | None,
     fs: ArrayLike = 1.0,
-    window: UserObject = "hann",
+    window: object = "hann",
     nperseg: int | None = None,
     noverlap: int | None = None,
     nfft: int | None = None,
@@ -190,7 +190,7 @@ def csd(
 def welch(
     x: ArrayLike,
     fs: ArrayLike = 1.0,
-    window: UserObject = "hann",
+    window: object = "hann",
     nperseg: int | None = None,
     noverlap: int | None = None,
     nfft: int | None = None,
@@ -220,7 +220,7 @@ def welch(
 def istft(
     Zxx: ArrayLike,
     fs: ArrayLike = 1.0,
-    window: UserObject = "hann",
+    window: object = "hann",
     nperseg: int | None = None,
     noverlap: int | None = None,
     nfft: int | None = None,

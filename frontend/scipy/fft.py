@@ -208,7 +208,7 @@ def idct(
 
 
 def dctn(
-    x: UserObject,
+    x: object,
     type: int = 2,
     s: Sequence[int] | None = None,
     axes: Sequence[int] | None = None,
@@ -236,7 +236,7 @@ def dctn(
 
 
 def idctn(
-    x: UserObject,
+    x: object,
     type: int = 2,
     s: Sequence[int] | None = None,
     axes: Sequence[int] | None = None,

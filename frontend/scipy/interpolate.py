@@ -193,7 +193,7 @@ def _check_inside(is_outside: Value) -> None:
         )
 
 
-def _flatten(grid: RegularGridInterpolator) -> tuple[tuple[UserObject, ...], tuple[str, bool]]:
+def _flatten(grid: RegularGridInterpolator) -> tuple[tuple[object, ...], tuple[str, bool]]:
     return (grid.grid, grid.values, grid.fill_value), (grid.method, grid.bounds_error)
 
 

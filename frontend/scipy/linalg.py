@@ -87,7 +87,7 @@ def __dir__() -> list[str]:
 def qr(
     a: ArrayLike,
     overwrite_a: bool = False,
-    lwork: UserObject = None,
+    lwork: object = None,
     mode: str = "full",
     pivoting: bool = False,
     check_finite: bool = True,
@@ -364,7 +364,7 @@ def _complex_dtype(a: Value) -> UserObject:
     return dtypes.complex128 if is_wide else dtypes.complex64
 
 
-def rsf2csf(T: UserObject, Z: UserObject, check_finite: bool = True) -> tuple[Value, Value]:
+def rsf2csf(T: object, Z: object, check_finite: bool = True) -> tuple[Value, Value]:
     """Turns a real Schur form into a complex one, on the CPU only.
 
     Args:

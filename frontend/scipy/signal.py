@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from axir.dialect.core.annotations import PrecisionLike, UserObject
+from axir.dialect.core.annotations import PrecisionLike
 from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import ParameterError
 from axir.dialect.ops.convolution.types import ConvolutionShapeError
@@ -117,7 +117,7 @@ def convolve2d(
     in2: ArrayLike,
     mode: str = "full",
     boundary: str = "fill",
-    fillvalue: UserObject = 0,
+    fillvalue: object = 0,
     precision: PrecisionLike = None,
 ) -> Value:
     """Returns the convolution of two matrices.
@@ -150,7 +150,7 @@ def correlate2d(
     in2: ArrayLike,
     mode: str = "full",
     boundary: str = "fill",
-    fillvalue: UserObject = 0,
+    fillvalue: object = 0,
     precision: PrecisionLike = None,
 ) -> Value:
     """Returns the cross-correlation of two matrices.
@@ -307,7 +307,7 @@ def _reflected(x: Value) -> Value:
 
 def _with_boundary(
     in1: Value, in2: Value, starts: tuple[int, ...], sizes: tuple[int, ...], mode: str,
-    boundary: str, fillvalue: UserObject, precision: PrecisionLike,
+    boundary: str, fillvalue: object, precision: PrecisionLike,
 ) -> Value:  # fmt: skip
     """Returns part of the convolution with a matrix that does not end at its edges.
 

@@ -169,7 +169,7 @@ def _lines_of(function: ir.Operation) -> list[str]:
 def _key(
     name: str, elements: tuple[ir.Type, ...], results: tuple[ir.Type, ...]
 ) -> tuple[tuple[str, ...], str]:
-    """Returns what tells a formula on some types from others, and its digest.
+    """Returns the key of a formula for given types, and the digest of the key.
 
     Kept, since programs have thousands of loops, and the process one context.
     """

@@ -9,7 +9,7 @@ from axir.dialect.program.primitive import primitive_of
 
 
 def callee_of(equation: Equation) -> Function | None:
-    """Returns the function that an op calls with its operands, if it does nothing else."""
+    """Returns the function that an op calls with its operands; None if it is no plain call."""
     primitive, params = primitive_of(equation), equation.params
     if primitive.partition is not None:
         return None
@@ -31,7 +31,7 @@ def stays(equation: Equation) -> bool:
 
 
 def dimensions_of(equation: Equation) -> Dimensions | Function | None:
-    """Returns how the dimensions of an op hang together; None if it needs all whole."""
+    """Returns how the dimensions of an op are related; None if it needs whole arrays."""
     rule = primitive_of(equation).dimensions
     if rule is None:
         return None

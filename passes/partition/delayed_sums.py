@@ -14,7 +14,6 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import Param
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.memo import derived
 from axir.dialect.core.state import attributed
@@ -227,7 +226,7 @@ def _counts(variable: Var) -> bool:
     return type(variable) is not Literal
 
 
-def _within(param: Param) -> Param:
+def _within(param: object) -> object:
     """Returns a parameter with delayed sums in the functions that it is or holds."""
     if type(param) is Function:
         return delay_sums(param)

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import Param
 from axir.dialect.core.memo import derived
 from axir.dialect.core.state import attributed
 from axir.dialect.ops.collectives.axis_reductions import psum_primitive
@@ -134,7 +133,7 @@ class _Walk:
         return self._values[variable]
 
 
-def _within(param: Param) -> Param:
+def _within(param: object) -> object:
     """Returns a parameter with joined sums in the functions that it is or holds."""
     if type(param) is Function:
         return join_sums(param)

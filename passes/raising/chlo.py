@@ -68,7 +68,7 @@ def _top_k_of(attributes: Foreign, x: Value) -> Sequence[Value]:
     return top_k(x, ir.IntegerAttr(attributes["k"]).value)
 
 
-def _ignoring(function: Returning[Value]) -> Returning[Param]:
+def _ignoring(function: Returning[Value]) -> Returning[object]:
     return lambda attributes, *values: function(*values)
 
 
@@ -133,7 +133,7 @@ def _common_shape(values: Sequence[Value], dimensions: Sequence[int]) -> tuple[i
 
 
 @raises(*(f"chlo.broadcast_{name}" for name in _BROADCASTING))
-def _broadcasting(context: RaisingContext, operation: ir.Operation, *values: Value) -> Param:
+def _broadcasting(context: RaisingContext, operation: ir.Operation, *values: Value) -> object:
     dimensions = integers(operation, "broadcast_dimensions")
     rank = max(x.ndim for x in values)
     shape = _common_shape(values, dimensions)

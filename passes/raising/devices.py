@@ -1,8 +1,9 @@
-"""Communication in StableHLO: what the devices of a program exchange, and where they are.
+"""Communication in StableHLO: collectives, and the number of the device.
 
-A program of several devices, which are a grid of replicas and partitions, is computed for all of
-them together: it is vectorized along an axis of devices, or those of a mesh, so that what another
-device holds is an entry along it. Where there is one device, a value is what its group makes of it.
+The devices of a program are a grid of replicas and partitions. The program is computed for all
+devices together: it is vectorized along an axis of devices, or along the axes of a mesh. The value
+of another device is then an entry along that axis. With a single device, collectives are applied to
+its value only.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def _groups(context: RaisingContext, operation: ir.Operation) -> Groups:
     """Returns the groups of an operation.
 
     Raises:
-        RaisingError: if they name a device that is none.
+        RaisingError: if they name a device outside the grid.
     """
     grid, given = context.grid, dense(operation.attributes["replica_groups"])
     rows = np.atleast_2d(given).tolist() if given.size else []
@@ -117,11 +118,11 @@ def _check_numbers(operation: ir.Operation, grid: Grid, numbers: Sequence[int]) 
         )
 
 
-# What devices hold --------------------------------------------------------------------------------
+# Values of devices --------------------------------------------------------------------------------
 
 
 def _held(context: RaisingContext, x: Value) -> list[Value]:
-    """Returns what each device holds of a value."""
+    """Returns the value of each device."""
     gathered, grid = x, context.grid
     for name, size in reversed(grid.axes):
         gathered = all_gather_primitive.bind(
@@ -146,7 +147,7 @@ def _zeros(x: Value) -> Value:
 
 
 def _own(context: RaisingContext, results: Sequence[Value]) -> Value:
-    """Returns of what all devices get what this one does."""
+    """Returns the result for this device, given the results for all devices."""
     if all(result is results[0] for result in results):
         return results[0]
     return dynamic_index_in_dim(stack(results), _place(context), keepdims=False)
@@ -160,7 +161,7 @@ def _by_group(
     *,
     leaves_out: bool = False,
 ) -> list[Value]:
-    """Returns for each value what a function makes for each member of a group of what they hold."""
+    """Applies a function to the values of each group; returns the results for this device."""
     groups = _groups(context, operation)
     if context.grid.size == 1:
         return list(values)
@@ -246,7 +247,7 @@ def _all_to_all(
 
 @raises("stablehlo.collective_broadcast", "stablehlo.collective_reduce")
 def _from_root(context: RaisingContext, operation: ir.Operation, *values: Value) -> Sequence[Value]:
-    """Sends what a member of a group has to all, or gives it what they reduce to."""
+    """Broadcasts the value of a group's root, or gives the root the reduction of all values."""
     reduces = operation.name == "stablehlo.collective_reduce"
     arrays, roots = values[: len(operation.results)], values[len(operation.results) :]
     results = []

@@ -1,6 +1,6 @@
-"""The devices that run a program: how many there are, and all of them computed together.
+"""The devices that run a program: their grid, and their joint computation.
 
-What they exchange is in `devices.py`.
+Elsewhere: communication between them (`devices.py`).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Grid(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many devices there are."""
+        """The number of devices."""
         return self.replicas * self.partitions
 
     @property
@@ -120,10 +120,10 @@ def layouts_of(shardings: str) -> tuple[set[str], list[Layout]]:
 def computed_together(
     function: Returning[Sequence[Value]], name: str, grid: Grid, values: Sequence[Value]
 ) -> list[Value]:
-    """Applies what each device computes to arrays that have what each of them holds in front.
+    """Applies the function of a device to arrays with a first axis of devices.
 
     Args:
-        function: Of what a device holds; in it the axes of the grid can be named.
+        function: Takes the values of a device; it may name the axes of the grid.
         name: Its name.
         grid: The devices.
         values: The arrays, with a first axis of the devices.
@@ -147,15 +147,15 @@ def computed_on_parts(
     in_layouts: Sequence[Layout],
     out_layouts: Sequence[Layout] | Callable[[int], Layout],
 ) -> list[Value]:
-    """Applies what each device computes of its parts to whole arrays.
+    """Applies the function of a device, which takes parts, to whole arrays.
 
     Args:
-        function: Of the parts of a device; in it the axes of the grid can be named.
+        function: Takes the parts of a device; it may name the axes of the grid.
         name: Its name.
         grid: The devices.
         values: The arrays.
-        in_layouts: How they are cut.
-        out_layouts: How results are, or what says so for an array of a rank.
+        in_layouts: The cuts of the arrays.
+        out_layouts: The cuts of the results, or a function from an array's rank to its cuts.
     """
     axes = grid.axes
     with with_axes({**state.axis_sizes, **dict(axes)}, state.tracked_axes - dict(axes).keys()):

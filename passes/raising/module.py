@@ -274,7 +274,7 @@ class _Raising:
         return grid if grid.size > 1 and is_of_one_device(self._ops.values()) else ALONE
 
     def on_grid(self, grid: Grid, function: Returning[list[Value]]) -> list[Value]:
-        """Applies a function without arguments that raises what devices run."""
+        """Calls a function without arguments that raises a program of these devices."""
         outer, self.grid = self.grid, grid
         try:
             found: list[Value] = function()

@@ -32,11 +32,11 @@ class RaisingContext(Protocol):
 
     @property
     def grid(self) -> Grid:
-        """How many devices run what is raised."""
+        """The devices that run the raised program."""
         ...
 
     def on_grid(self, grid: Grid, function: Returning[list[Value]]) -> list[Value]:
-        """Applies a function without arguments that raises what devices run."""
+        """Calls a function without arguments that raises a program of these devices."""
         ...
 
     def mesh(self, name: str) -> MeshAxes:

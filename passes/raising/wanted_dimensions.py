@@ -73,7 +73,7 @@ def check_dimensions(
 def wanted_bounds(
     op: ir.Operation, values: Sequence[Value], extents: Callable[[ir.Value], HostArray | None]
 ) -> Iterator[str]:
-    """Yields constraints without which an operation means nothing: parts fit into the whole."""
+    """Yields the constraints that make an operation valid: parts fit into the whole."""
     shapes = _shapes(op, values)
     if not shapes:
         return

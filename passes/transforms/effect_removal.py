@@ -6,7 +6,7 @@ prints must then not print again: the loop is differentiated without its prints.
 
 from __future__ import annotations
 
-from axir.dialect.core.annotations import Param, Params
+from axir.dialect.core.annotations import Params
 from axir.dialect.program.derived_functions import derive, transformation
 from axir.dialect.program.effects import has_effects, is_effectful
 from axir.dialect.program.equation import Equation
@@ -21,7 +21,7 @@ def params_to_derive(equation: Equation, has_run: bool) -> Params:
     return {name: _silent(value) for name, value in equation.params.items()}
 
 
-def _silent(value: Param) -> Param:
+def _silent(value: object) -> object:
     if type(value) is Function:
         return derive(value, "silence") if has_effects(value) else value
     return tuple(map(_silent, value)) if type(value) is tuple else value

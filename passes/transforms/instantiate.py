@@ -105,7 +105,7 @@ def _open_extents(function: Function) -> Iterator[SymbolicDim]:
         pending += new
 
 
-def _extents_in(value: Param) -> Iterator[SymbolicDim]:
+def _extents_in(value: object) -> Iterator[SymbolicDim]:
     if isinstance(value, ShapedArray):
         value = value.shape
     if isinstance(value, tuple):
@@ -161,7 +161,7 @@ def type_of_sizes(kind: ShapedArray, sizes: Mapping[str, Extent]) -> ShapedArray
     return kind.update(shape=tuple([value_of(extent, sizes) for extent in kind.shape]))
 
 
-def _of_sizes(value: Param, by_name: Mapping[str, Extent], sizes: Sizes) -> Param:
+def _of_sizes(value: object, by_name: Mapping[str, Extent], sizes: Sizes) -> Param:
     """Returns a parameter with symbolic dimensions replaced by sizes."""
     if type(value) is Function:
         return instantiate_function(value, sizes)

@@ -252,8 +252,8 @@ class NativeExecutable:
             return results
 
     def _note(self, seconds: float) -> None:
-        # What a call takes of a processor: where others wait for one, too, a faster program is not
-        # the remedy. To ask for that takes longer than the shortest calls.
+        # Processor time: a faster program does not help a call that waits for a processor. Short
+        # calls use the wall clock, because reading processor time takes longer than they do.
         self._clock = time.thread_time if seconds >= _LASTING else time.perf_counter
         self.is_long = self._may_last and seconds >= LONG_SECONDS
         self.seconds = min(seconds, self.seconds or seconds)

@@ -218,7 +218,7 @@ def _kernel_of(module: ir.Module, has_complex: bool) -> KernelSource | str:
     none.
     """
     run_passes(module, [find_pass("legalize-for-iree").from_options({"part": "numbers"})])
-    if has_complex and runs_several_workgroups(module):  # long transforms, whose text is long
+    if has_complex and runs_several_workgroups(module):  # long transforms with long texts
         return "its kernel runs in several workgroups"
     text = text_of(module) if has_complex else ""
     if "complex<" not in text:

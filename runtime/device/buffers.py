@@ -65,9 +65,12 @@ def element_type(dtype: Dtype) -> iree_runtime.HalElementType:
 
 
 class BufferDevice(Protocol):
-    """What a buffer asks of the device whose memory it is: `Device`."""
+    """The interface of `Device` that buffers use."""
 
-    platform: str
+    @property
+    def platform(self) -> str:
+        """The platform."""
+        ...
 
     def put(self, array: HostArray) -> Buffer:
         """Returns a buffer with the elements of an array."""
@@ -142,7 +145,7 @@ class Buffer:
 
     @property
     def device(self) -> BufferDevice:
-        """The device whose memory this is."""
+        """The device that holds this memory."""
         return self.type.device
 
     @property

@@ -10,7 +10,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 
-from axir.dialect.core.annotations import Foreign, UserObject
+from axir.dialect.core.annotations import Foreign
 from axir.dialect.core.config import config
 from axir.runtime.errors import (
     DistributedSetupError,
@@ -306,7 +306,7 @@ class Member:
             "Let all processes run the same programs in the same order.",
         )
 
-    def _failed(self, index: int, reason: UserObject) -> BaseException:
+    def _failed(self, index: int, reason: object) -> BaseException:
         return ProcessFailedError(
             f"{self.name_of(index).capitalize()} has failed: {reason}.",
             "Look at the error of that process.",

@@ -233,7 +233,7 @@ def operation_class(dialect: str, name: str) -> type | None:
 
 
 @cache
-def operation_function(dialect: str, name: str) -> Callable[..., UserObject] | None:
+def operation_function(dialect: str, name: str) -> Callable[..., object] | None:
     """Returns the function that makes an operation and returns its result or results, or None.
 
     Args:
@@ -257,7 +257,7 @@ def class_names(dialect: str) -> list[str]:
     return list(descriptions(dialect))
 
 
-def operation_named(dialect: str, name: str, module: str) -> UserObject:
+def operation_named(dialect: str, name: str, module: str) -> object:
     """Returns the class or the function of an operation, as an attribute of its module.
 
     Raises:
@@ -270,7 +270,7 @@ def operation_named(dialect: str, name: str, module: str) -> UserObject:
     raise AttributeError(f"module {module!r} has no attribute {name!r}")
 
 
-def _function_of(name: str, described: Description, kind: type) -> Callable[..., UserObject]:
+def _function_of(name: str, described: Description, kind: type) -> Callable[..., object]:
     def function(*args: Given, **kwargs: Given) -> UserObject:
         made = kind(*args, **kwargs)
         results = as_values(list(made.results))

@@ -14,7 +14,6 @@ from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import Param, UserObject
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.context import describe_location
 from axir.dialect.core.errors import CallbackError, HostCallNeededError, MissingRuleError
@@ -125,7 +124,7 @@ def _wrapped(host: np.ndarray) -> ConcreteArray:
     return ConcreteArray(ShapedArray(host.shape, host.dtype), host)
 
 
-def _canonical(result: UserObject, wanted: ShapedArray) -> np.ndarray:
+def _canonical(result: object, wanted: ShapedArray) -> np.ndarray:
     """Returns a result as an array; Python scalars and disabled 64-bit dtypes are converted."""
     host = result.host() if type(result) is ConcreteArray else np.asarray(result)
     is_scalar = type(result) in (bool, int, float, complex)
@@ -139,7 +138,7 @@ def _canonical(result: UserObject, wanted: ShapedArray) -> np.ndarray:
 
 
 def _infer(
-    *types: ShapedArray, callback: Callback, result_avals: tuple[ShapedArray, ...], **params: Param
+    *types: ShapedArray, callback: Callback, result_avals: tuple[ShapedArray, ...], **params: object
 ) -> list[ShapedArray]:
     return list(result_avals)
 
@@ -148,7 +147,7 @@ def _evaluate(
     *operands: np.ndarray,
     callback: Callback,
     result_avals: tuple[ShapedArray, ...],
-    **params: Param,
+    **params: object,
 ) -> list[np.ndarray]:
     return callback.run([_wrapped(x) for x in operands], result_avals)
 
@@ -158,7 +157,7 @@ def _lower(
     *values: ir.Value,
     callback: Callback,
     result_avals: tuple[ShapedArray, ...],
-    **params: Param,
+    **params: object,
 ) -> list[ir.Value]:
     return call_back(context, values, callback, result_avals)
 
@@ -347,13 +346,13 @@ def _lower_debug(
 
 
 def _jvp_debug(
-    primals: Sequence[Value], tangents: Sequence[Tangent], outs: Results, **params: Param
+    primals: Sequence[Value], tangents: Sequence[Tangent], outs: Results, **params: object
 ) -> Sequence[Tangent]:
     return []  # the call itself has seen the primals
 
 
 def _transpose_debug(
-    cotangents: Cotangents, *operands: TransposeOperand, **params: Param
+    cotangents: Cotangents, *operands: TransposeOperand, **params: object
 ) -> Sequence[Cotangent | None]:
     return [None] * len(operands)
 

@@ -14,7 +14,6 @@ import numpy as np
 from iree.compiler import ir
 
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import Param
 from axir.dialect.core.errors import AxirError, ParameterError, user_line
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.shape.rearranging import move_batch_axis
@@ -102,19 +101,19 @@ def _evaluate(
 
 
 def _jvp(
-    primals: Sequence[Value], tangents: Sequence[Tangent], outs: Results, **params: Param
+    primals: Sequence[Value], tangents: Sequence[Tangent], outs: Results, **params: object
 ) -> Sequence[Tangent]:
     return []  # the op itself has seen the primals
 
 
 def _transpose(
-    cotangents: Cotangents, *operands: TransposeOperand, **params: Param
+    cotangents: Cotangents, *operands: TransposeOperand, **params: object
 ) -> Sequence[Cotangent | None]:
     return [None] * len(operands)
 
 
 def _batch(
-    operands: Sequence[Value], axes: Sequence[int | None], **params: Param
+    operands: Sequence[Value], axes: Sequence[int | None], **params: object
 ) -> tuple[list[Value], list[int]]:
     size = current_frame().size
     moved = [move_batch_axis(x, axis, size, 0) for x, axis in zip(operands, axes, strict=True)]

@@ -72,28 +72,28 @@ def declare_call(
     """
     call_of = _by_parameter(called) if isinstance(called, str) else called
 
-    def infer(*types: ShapedArray, **params: Param) -> list[ShapedArray]:
+    def infer(*types: ShapedArray, **params: object) -> list[ShapedArray]:
         function, arguments = call_of(*types, **params)
         check_call(name, function, arguments)
         if check is not None:
             check(types, **params)
         return function.output_types
 
-    def evaluate(*operands: np.ndarray, **params: Param) -> list[np.ndarray]:
+    def evaluate(*operands: np.ndarray, **params: object) -> list[np.ndarray]:
         function, arguments = call_of(*operands, **params)
         arrays = map(ConcreteArray, function.in_avals, arguments)
         return [x.host() for x in function.interpret(list(arrays))]
 
-    def implement(*operands: Operand, **params: Param) -> list[Value]:
+    def implement(*operands: Operand, **params: object) -> list[Value]:
         function, arguments = call_of(*operands, **params)
         return function.interpret(arguments)
 
-    def lower(context: LoweringContext, *values: ir.Value, **params: Param) -> list[ir.Value]:
+    def lower(context: LoweringContext, *values: ir.Value, **params: object) -> list[ir.Value]:
         function, arguments = call_of(*values, **params)
         return context.inline(function, *arguments)
 
     def dimensions(
-        operands: Sequence[ShapedArray], results: Sequence[ShapedArray], **params: Param
+        operands: Sequence[ShapedArray], results: Sequence[ShapedArray], **params: object
     ) -> Function:
         function, _ = call_of(*operands, **params)
         return _of_operands(function, call_of, tuple(operands), *params.items())
@@ -114,7 +114,7 @@ def _of_operands(
     function: Function,
     call_of: Called,
     types: tuple[ShapedArray, ...],
-    *params: tuple[str, Param],
+    *params: tuple[str, object],
 ) -> Function:
     """Returns the function that an op calls, as a function of all operands of the op."""
 
@@ -230,14 +230,14 @@ def has_executor() -> bool:
     return _executor is not None
 
 
-def _implement(*operands: Operand, jaxpr: Function, **params: Param) -> Sequence[Value]:
+def _implement(*operands: Operand, jaxpr: Function, **params: object) -> Sequence[Value]:
     if _executor is None:
         return jit_primitive._evaluate(operands, {"jaxpr": jaxpr, **params})
     return _executor(jaxpr, operands)
 
 
 def _linearize(
-    primals: Sequence[Value], tangents: OperandTangents, *, jaxpr: Function, **params: Param
+    primals: Sequence[Value], tangents: OperandTangents, *, jaxpr: Function, **params: object
 ) -> tuple[Sequence[Value], Sequence[Tangent]]:
     active = moving(tangents)
     split = derive(jaxpr, "linearize", active)
@@ -252,7 +252,7 @@ def _linearize(
 
 
 def transpose_call(
-    cotangents: Sequence[Cotangent], *operands: Param, jaxpr: Function, **params: Param
+    cotangents: Sequence[Cotangent], *operands: Param, jaxpr: Function, **params: object
 ) -> Sequence[Cotangent | None]:
     """Calls the transpose of a function; the transpose rule of calls."""
     return call_transpose(_call, jaxpr, cotangents, operands)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from axir.dialect.core.annotations import Param
 from axir.dialect.core.errors import ParameterError, ShapeError
 from axir.dialect.core.state import BatchFrame
 from axir.dialect.core.types import ShapedArray
@@ -46,7 +45,7 @@ from .axis_reductions import (
 
 
 def _ppermute_jvp(
-    primals: Sequence[Value], tangents: OperandTangents, out: Value, **params: Param
+    primals: Sequence[Value], tangents: OperandTangents, out: Value, **params: object
 ) -> Tangents:
     return ppermute_primitive.bind(tangents[0], **params)
 
@@ -59,7 +58,7 @@ def _ppermute_transpose(
 
 
 def _ppermute_batch(
-    operands: Sequence[Value], axes: Axes, **params: Param
+    operands: Sequence[Value], axes: Axes, **params: object
 ) -> tuple[Results, ResultAxes]:
     return ppermute_primitive.bind(*operands, **params), axes[0]
 
@@ -131,13 +130,13 @@ def _infer_all_gather(
 
 
 def _all_gather_jvp(
-    primals: Sequence[Value], tangents: OperandTangents, out: Value, **params: Param
+    primals: Sequence[Value], tangents: OperandTangents, out: Value, **params: object
 ) -> Tangents:
     return all_gather_primitive.bind(tangents[0], **params)
 
 
 def _all_gather_transpose(
-    ct: Value, x: TransposeOperand, *, all_gather_dimension: int, **params: Param
+    ct: Value, x: TransposeOperand, *, all_gather_dimension: int, **params: object
 ) -> Sequence[Cotangent | None]:
     return [reduce_scatter_primitive.bind(ct, scatter_dimension=all_gather_dimension, **params)]
 
@@ -150,7 +149,7 @@ def _shifted(axis: int, dimension: int, is_inserted: bool) -> tuple[int, int]:
 
 
 def _all_gather_batch(
-    operands: Sequence[Value], axes: Axes, *, all_gather_dimension: int, **params: Param
+    operands: Sequence[Value], axes: Axes, *, all_gather_dimension: int, **params: object
 ) -> tuple[Results, ResultAxes]:
     (axis,) = axes
     assert axis is not None
@@ -235,19 +234,19 @@ def _infer_reduce_scatter(
 
 
 def _reduce_scatter_jvp(
-    primals: Sequence[Value], tangents: OperandTangents, out: Value, **params: Param
+    primals: Sequence[Value], tangents: OperandTangents, out: Value, **params: object
 ) -> Tangents:
     return reduce_scatter_primitive.bind(tangents[0], **params)
 
 
 def _reduce_scatter_transpose(
-    ct: Value, x: TransposeOperand, *, scatter_dimension: int, **params: Param
+    ct: Value, x: TransposeOperand, *, scatter_dimension: int, **params: object
 ) -> Sequence[Cotangent | None]:
     return [all_gather_primitive.bind(ct, all_gather_dimension=scatter_dimension, **params)]
 
 
 def _reduce_scatter_batch(
-    operands: Sequence[Value], axes: Axes, *, scatter_dimension: int, **params: Param
+    operands: Sequence[Value], axes: Axes, *, scatter_dimension: int, **params: object
 ) -> tuple[Results, ResultAxes]:
     (axis,) = axes
     assert axis is not None
@@ -322,19 +321,19 @@ def _infer_all_to_all(
 
 
 def _all_to_all_jvp(
-    primals: Sequence[Value], tangents: OperandTangents, out: Value, **params: Param
+    primals: Sequence[Value], tangents: OperandTangents, out: Value, **params: object
 ) -> Tangents:
     return all_to_all_primitive.bind(tangents[0], **params)
 
 
 def _all_to_all_transpose(
-    ct: Value, x: TransposeOperand, *, split_axis: int, concat_axis: int, **params: Param
+    ct: Value, x: TransposeOperand, *, split_axis: int, concat_axis: int, **params: object
 ) -> Sequence[Cotangent | None]:
     return [all_to_all_primitive.bind(ct, split_axis=concat_axis, concat_axis=split_axis, **params)]
 
 
 def _all_to_all_batch(
-    operands: Sequence[Value], axes: Axes, *, split_axis: int, concat_axis: int, **params: Param
+    operands: Sequence[Value], axes: Axes, *, split_axis: int, concat_axis: int, **params: object
 ) -> tuple[Results, ResultAxes]:
     (axis,) = axes
     assert axis is not None

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from axir.dialect.core.annotations import Param
 from axir.dialect.core.errors import ParameterError
 from axir.dialect.core.manual_axes import in_order
 from axir.dialect.core.state import BatchFrame
@@ -107,7 +106,7 @@ def by_group(x: Value, groups: Groups, apply: Callable[[Value], Value]) -> Value
 # psum, pmax, pmin -------------------------------------------------------------------------------
 
 
-def infer_same(x: ShapedArray, **params: Param) -> ShapedArray:
+def infer_same(x: ShapedArray, **params: object) -> ShapedArray:
     """Infers a result of the operand's type."""
     return x
 
@@ -124,7 +123,7 @@ def _same_along(
 
 def _reduction(name: str, reduce: Callable[..., Value], **rules: Rule) -> Primitive:
     def batch(
-        operands: Sequence[Value], operand_axes: Axes, **params: Param
+        operands: Sequence[Value], operand_axes: Axes, **params: object
     ) -> tuple[Results, ResultAxes]:
         return primitive.bind(*operands, **params), operand_axes[0]
 
@@ -174,29 +173,29 @@ def _keep(reduce: Callable[..., Value], grouped: Value) -> Value:
 
 
 def _psum_jvp(
-    primals: Sequence[Value], tangents: OperandTangents, out: Value, **params: Param
+    primals: Sequence[Value], tangents: OperandTangents, out: Value, **params: object
 ) -> Tangents:
     return psum_primitive.bind(tangents[0], **params)
 
 
 def _psum_invariant_jvp(
-    primals: Sequence[Value], tangents: OperandTangents, out: Value, **params: Param
+    primals: Sequence[Value], tangents: OperandTangents, out: Value, **params: object
 ) -> Tangents:
     return psum_invariant_primitive.bind(tangents[0], **params)
 
 
 def _psum_invariant_transpose(
-    ct: Value, x: TransposeOperand, *, axes: tuple[AxisName, ...], **params: Param
+    ct: Value, x: TransposeOperand, *, axes: tuple[AxisName, ...], **params: object
 ) -> Sequence[Cotangent | None]:
     return [pvary(ct, axes)]
 
 
-def _psum_transpose(ct: Value, x: TransposeOperand, **params: Param) -> Sequence[Cotangent | None]:
+def _psum_transpose(ct: Value, x: TransposeOperand, **params: object) -> Sequence[Cotangent | None]:
     return [psum_primitive.bind(ct, **params)]
 
 
 def _extremum_jvp(
-    primals: Sequence[Value], tangents: Sequence[Tangent], out: Value, **params: Param
+    primals: Sequence[Value], tangents: Sequence[Tangent], out: Value, **params: object
 ) -> Tangents:
     (x,), (tangent,) = primals, tangents
     if type(tangent) is Zero:
@@ -238,7 +237,7 @@ def _more_varying(
 
 
 def _pvary_jvp(
-    primals: Sequence[Value], tangents: OperandTangents, out: Value, **params: Param
+    primals: Sequence[Value], tangents: OperandTangents, out: Value, **params: object
 ) -> Tangents:
     return pvary_primitive.bind(tangents[0], **params)
 
@@ -250,7 +249,7 @@ def _pvary_transpose(
 
 
 def _pvary_batch(
-    operands: Sequence[Value], operand_axes: Axes, **params: Param
+    operands: Sequence[Value], operand_axes: Axes, **params: object
 ) -> tuple[Results, ResultAxes]:
     return pvary_primitive.bind(*operands, **params), operand_axes[0]
 
@@ -302,7 +301,7 @@ def _less_varying(
 
 
 def _pinvary_jvp(
-    primals: Sequence[Value], tangents: OperandTangents, out: Value, **params: Param
+    primals: Sequence[Value], tangents: OperandTangents, out: Value, **params: object
 ) -> Tangents:
     return pinvary_primitive.bind(tangents[0], **params)
 
@@ -318,7 +317,7 @@ def _pinvary_transpose(
 
 
 def _pinvary_batch(
-    operands: Sequence[Value], operand_axes: Axes, **params: Param
+    operands: Sequence[Value], operand_axes: Axes, **params: object
 ) -> tuple[Results, ResultAxes]:
     return pinvary_primitive.bind(*operands, **params), operand_axes[0]
 
@@ -353,7 +352,7 @@ pinvary_primitive = declare_collective(
 # axis_index -------------------------------------------------------------------------------------
 
 
-def name_of(*, axis_name: AxisName, **params: Param) -> tuple:
+def name_of(*, axis_name: AxisName, **params: object) -> tuple:
     """Returns the axes that the parameter `axis_name` names."""
     return axis_name if isinstance(axis_name, tuple) else (axis_name,)
 

@@ -67,12 +67,12 @@ def lower_collective(context: LoweringContext, value: ir.Value, **params: Param)
     return context.host_call(communicate, [value], [result_type], kind, keeps_results=True)
 
 
-def lower_same(context: LoweringContext, value: ir.Value, **params: Param) -> list[ir.Value]:
+def lower_same(context: LoweringContext, value: ir.Value, **params: object) -> list[ir.Value]:
     """Returns a value without communication; a `lower` rule."""
     return [value]
 
 
-def lower_axis_index(context: LoweringContext, **params: Param) -> list[ir.Value]:
+def lower_axis_index(context: LoweringContext, **params: object) -> list[ir.Value]:
     """Writes the call that returns the position of a program's device; a `lower` rule."""
     groups = groups_along(names_of(params), mesh_of(context, params))
     place_of = {

@@ -154,7 +154,7 @@ def _product(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
 
 
 def _jvp(
-    primals: Sequence[Value], tangents: Sequence[Tangent], out: Value, **params: Param
+    primals: Sequence[Value], tangents: Sequence[Tangent], out: Value, **params: object
 ) -> Tangents:
     (lhs, rhs), (lhs_tangent, rhs_tangent) = primals, tangents
     total: Tangent | None = None
@@ -220,7 +220,7 @@ def _batch(
     axes: BatchAxes,
     *,
     dimension_numbers: DimensionNumbers,
-    **params: Param,
+    **params: object,
 ) -> tuple[Value, int]:
     (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
     lhs_axis, rhs_axis = axes
@@ -435,7 +435,7 @@ def dot(
     lhs: Operand,
     rhs: Operand,
     *,
-    dimension_numbers: UserObject = None,
+    dimension_numbers: object = None,
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike = None,
     out_sharding: None = None,

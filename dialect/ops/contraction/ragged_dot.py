@@ -48,9 +48,9 @@ class RaggedDotDimensionNumbers:
 
 
 def ragged_dot(
-    lhs: UserObject,
-    rhs: UserObject,
-    group_sizes: UserObject,
+    lhs: object,
+    rhs: object,
+    group_sizes: object,
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike = None,
     group_offset: None = None,
@@ -84,9 +84,9 @@ def ragged_dot(
 
 
 def ragged_dot_general(
-    lhs: UserObject,
-    rhs: UserObject,
-    group_sizes: UserObject,
+    lhs: object,
+    rhs: object,
+    group_sizes: object,
     ragged_dot_dimension_numbers: RaggedDotDimensionNumbers,
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike = None,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from axir.dialect.core.annotations import Param, Params, Returning
+from axir.dialect.core.annotations import Params, Returning
 from axir.dialect.core.array import ConcreteArray, as_array
 from axir.dialect.core.config import config
 from axir.dialect.core.memo import Memo, derived
@@ -76,7 +76,7 @@ def unit_of(primitive: Primitive, params: Params, operands: Sequence[ConcreteArr
 def _unit(
     keeper: Function,
     primitive: Primitive,
-    params: tuple[tuple[str, Any], ...],
+    params: tuple[tuple[str, object], ...],
     types: tuple[ShapedArray, ...],
 ) -> Unit:
     return Unit(primitive, dict(params), types)
@@ -90,7 +90,7 @@ def implementation(primitive: Primitive, gain: Callable[..., float]) -> Returnin
         gain: Estimates from the parameters how many microseconds compiled code saves.
     """
 
-    def implement(*operands: Value, **params: Param) -> Sequence[Value]:
+    def implement(*operands: Value, **params: object) -> Sequence[Value]:
         if may_compile(params):
             arrays = [as_array(x) for x in operands]
             unit = unit_of(primitive, params, arrays)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from axir.dialect.core.annotations import Foreign, Param, UserFunction
+from axir.dialect.core.annotations import Foreign
 from axir.dialect.core.array import ConcreteArray, as_array
 from axir.dialect.core.config import config
 from axir.dialect.core.dtypes import storage
@@ -113,10 +113,10 @@ def _step(equation: Equation, operands: list[int], results: list[int]) -> Step:
     return evaluate, operands, equation.params, results[0], dtypes[0]
 
 
-def _by_implementation(primitive: Primitive, types: Sequence[Any]) -> UserFunction:
+def _by_implementation(primitive: Primitive, types: Sequence[Any]) -> Callable[..., object]:
     """Returns an evaluation rule that hands the arrays to the implementation of a primitive."""
 
-    def evaluate(*hosts: np.ndarray, **params: Param) -> HostArrays:
+    def evaluate(*hosts: np.ndarray, **params: object) -> HostArrays:
         arrays = [ConcreteArray(t, x) for t, x in zip(types, hosts, strict=True)]
         if primitive.implementation is not None:
             results = primitive.implementation(*arrays, **params)

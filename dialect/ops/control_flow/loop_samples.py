@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import NestedNumbers, Options, UserFunction
+from axir.dialect.core.annotations import NestedNumbers, Options
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.arithmetic import abs as absolute
 from axir.dialect.ops.elementwise.arithmetic import add, mul, neg, square
@@ -57,7 +57,7 @@ def _edges() -> list[np.ndarray]:
 
 
 def _while(
-    holds: UserFunction,
+    holds: Callable[..., object],
     advance: FlatFunction,
     init: Sequence[np.ndarray],
     cond_consts: Sequence[np.ndarray] = (),
@@ -73,7 +73,7 @@ def _while(
     return Sample((*cond_consts, *body_consts, *init), params, **options)
 
 
-def _halve(x: Value, count: Any) -> list[Value]:
+def _halve(x: Value, count: object) -> list[Value]:
     return [mul(x, 0.5), add(count, 1)]
 
 

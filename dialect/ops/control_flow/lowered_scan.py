@@ -87,7 +87,7 @@ class LoweredScan:
         stacks = zip(*ordered, strict=True)
         return [*carry, *(hlo.concatenate(s, 0) if len(s) > 1 else s[0] for s in stacks)]
 
-    def _step(self, index: ir.Value, values: Sequence[ir.Value], place: Any) -> list[ir.Value]:
+    def _step(self, index: ir.Value, values: Sequence[ir.Value], place: object) -> list[ir.Value]:
         """Writes one pass.
 
         Args:
@@ -111,7 +111,7 @@ class LoweredScan:
         return [hlo.full(0, (length, *t.shape), t.dtype) for t in self.types]
 
     def _passes(
-        self, start: ir.Value, carry: Sequence[ir.Value], count: Any, capacity: int
+        self, start: ir.Value, carry: Sequence[ir.Value], count: object, capacity: int
     ) -> list[ir.Value]:
         """Writes a loop of `count` passes from number `start` that fills stacks of a capacity."""
 
@@ -159,7 +159,7 @@ def _entry(result: ir.Value, like: ShapedArray) -> ir.Value:
     return hlo.reshape(result, (1, *like.shape))
 
 
-def _put(place: Any, zero: Any, stack: Any, piece: Any) -> ir.Value:
+def _put(place: object, zero: object, stack: object, piece: object) -> ir.Value:
     """Writes a piece into a stack, from a place on."""
     rank = len(hlo.shape_of(stack))
     return hlo.dynamic_update_slice(stack, piece, [place, *(zero for _ in range(rank - 1))])

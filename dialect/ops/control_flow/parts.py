@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from axir.dialect.core.annotations import Param
 from axir.dialect.program.equation import Equation
 from axir.dialect.program.function import Function
 from axir.dialect.program.meshes.layouts import Layout, axes_in, is_cut_evenly, replicated
@@ -83,7 +82,7 @@ def partition_cond(
 
 
 def varying_scan(
-    given: Sequence[Axes], *, jaxpr: Function, num_consts: int, num_carry: int, **params: Param
+    given: Sequence[Axes], *, jaxpr: Function, num_consts: int, num_carry: int, **params: object
 ) -> list[Axes]:
     """Returns the axes along which the results of a scan differ."""
     carried, stacked = varying_loop(jaxpr, *split(given, num_consts, num_carry))

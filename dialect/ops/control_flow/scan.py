@@ -7,7 +7,7 @@ and `ys`, stacked along a new first axis. Derivatives stand in `scan_derivatives
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 from iree.compiler import ir
@@ -130,7 +130,7 @@ def _infer(
     length: int,
     num_consts: int,
     num_carry: int,
-    **params: Param,
+    **params: object,
 ) -> list[ShapedArray]:
     if len(types) < num_consts + num_carry or length < 0:
         raise ParameterError(
@@ -170,7 +170,7 @@ def _evaluate(*operands: np.ndarray, reverse: bool, **params: Param) -> list[np.
     return [*carry, *ys]
 
 
-def _gain(*, jaxpr: Function, length: int, **params: Param) -> float:
+def _gain(*, jaxpr: Function, length: int, **params: object) -> float:
     return length * (interpretation_time(jaxpr) + SLICING - COMPILED_PASS)
 
 
@@ -178,7 +178,9 @@ def _lower(context: LoweringContext, *values: ir.Value, **params: Param) -> list
     loop = Scan(values, **params)
     count = len(loop.carry)
 
-    def advance(carry: Sequence[Value], slices: Sequence[Any]) -> tuple[list[Value], list[Value]]:
+    def advance(
+        carry: Sequence[Value], slices: Sequence[object]
+    ) -> tuple[list[Value], list[Value]]:
         results = context.inline(loop.body, *loop.consts, *carry, *slices)
         return results[:count], results[count:]
 

@@ -17,7 +17,6 @@ from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import (
     DTypeLike,
-    Options,
     Param,
     Params,
     PrecisionLike,
@@ -49,7 +48,7 @@ def _lower(
     *,
     dimension_numbers: ConvDimensionNumbers,
     preferred_element_type: np.dtype | None,
-    **params: Param,
+    **params: object,
 ) -> ir.Value:
     (lhs_type, rhs_type), (out,) = context.types_in, context.types_out
     if 0 in (lhs_type.size, rhs_type.size, out.size):
@@ -91,7 +90,7 @@ _NC = ConvDimensionNumbers((0, 1), (0, 1), (0, 1))
 _NCDHW = ConvDimensionNumbers((0, 1, 2, 3, 4), (0, 1, 2, 3, 4), (0, 1, 2, 3, 4))
 
 
-def _params(numbers: ConvDimensionNumbers, **changes: Options) -> Params:
+def _params(numbers: ConvDimensionNumbers, **changes: object) -> Params:
     count = len(numbers.lhs_spec) - 2
     ones = (1,) * count
     return {
@@ -243,7 +242,7 @@ def conv_general_dilated(
     padding: UserObject,
     lhs_dilation: Sequence[int] | None = None,
     rhs_dilation: Sequence[int] | None = None,
-    dimension_numbers: UserObject = None,
+    dimension_numbers: object = None,
     feature_group_count: int = 1,
     batch_group_count: int = 1,
     precision: PrecisionLike = None,

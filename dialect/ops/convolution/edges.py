@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from axir.dialect.core.annotations import Param
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.parameters import Ints
 
@@ -38,7 +37,7 @@ def edges_of(
     padding: Padding,
     lhs_dilation: Ints,
     rhs_dilation: Ints,
-    **params: Param,
+    **params: object,
 ) -> list[Edge | None]:
     """Returns the possible cut of each spatial dimension; None if it must be whole.
 

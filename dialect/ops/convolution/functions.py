@@ -30,7 +30,7 @@ def conv(
     lhs: Operand,
     rhs: Operand,
     window_strides: Sequence[int],
-    padding: UserObject,
+    padding: object,
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike = None,
 ) -> Value:
@@ -65,7 +65,7 @@ def conv_with_general_padding(
     lhs: Operand,
     rhs: Operand,
     window_strides: Sequence[int],
-    padding: UserObject,
+    padding: object,
     lhs_dilation: Sequence[int] | None,
     rhs_dilation: Sequence[int] | None,
     precision: PrecisionLike = None,
@@ -106,7 +106,7 @@ def conv_transpose(
     strides: Sequence[int],
     padding: UserObject,
     rhs_dilation: Sequence[int] | None = None,
-    dimension_numbers: UserObject = None,
+    dimension_numbers: object = None,
     transpose_kernel: bool = False,
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike = None,
@@ -163,7 +163,7 @@ def conv_transpose(
 
 
 def _transposed_numbers(
-    lhs: tuple[int, ...], rhs: tuple[int, ...], dimension_numbers: UserObject
+    lhs: tuple[int, ...], rhs: tuple[int, ...], dimension_numbers: object
 ) -> ConvDimensionNumbers:
     if dimension_numbers is None:
         if len(lhs) not in _LAST:
@@ -223,7 +223,7 @@ def conv_shape_tuple(
     lhs_shape: Sequence[int],
     rhs_shape: Sequence[int],
     strides: Sequence[int],
-    pads: Any,
+    pads: object,
     batch_group_count: int = 1,
 ) -> tuple[int, ...]:
     """Returns the shape of the result of `conv`.
@@ -238,8 +238,8 @@ def conv_general_shape_tuple(
     lhs_shape: Sequence[int],
     rhs_shape: Sequence[int],
     window_strides: Sequence[int],
-    padding: UserObject,
-    dimension_numbers: UserObject,
+    padding: object,
+    dimension_numbers: object,
 ) -> tuple[int, ...]:
     """Returns the shape of the result of `conv_general_dilated` without dilations and groups.
 
@@ -254,7 +254,7 @@ def conv_transpose_shape_tuple(
     rhs_shape: Sequence[int],
     window_strides: Sequence[int],
     padding: UserObject,
-    dimension_numbers: UserObject,
+    dimension_numbers: object,
 ) -> tuple[int, ...]:
     """Returns the shape of the result of `conv_transpose`.
 
@@ -269,7 +269,7 @@ def conv_transpose_shape_tuple(
 
 def _shape(
     lhs_shape: Sequence[int], rhs_shape: Sequence[int], strides: Any, padding: UserObject,
-    lhs_dilation: Sequence[int] | None, dimension_numbers: UserObject, batch_group_count: int = 1,
+    lhs_dilation: Sequence[int] | None, dimension_numbers: object, batch_group_count: int = 1,
 ) -> tuple[int, ...]:  # fmt: skip
     lhs, rhs = tuple(map(index, lhs_shape)), tuple(map(index, rhs_shape))
     if len(lhs) < 2:

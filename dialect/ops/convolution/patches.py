@@ -27,7 +27,7 @@ def conv_general_dilated_patches(
     padding: UserObject,
     lhs_dilation: Sequence[int] | None = None,
     rhs_dilation: Sequence[int] | None = None,
-    dimension_numbers: UserObject = None,
+    dimension_numbers: object = None,
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike = None,
 ) -> Value:
@@ -113,11 +113,11 @@ def conv_general_dilated_local(
     lhs: Operand,
     rhs: Operand,
     window_strides: Sequence[int],
-    padding: UserObject,
+    padding: object,
     filter_shape: Sequence[int],
     lhs_dilation: Sequence[int] | None = None,
     rhs_dilation: Sequence[int] | None = None,
-    dimension_numbers: UserObject = None,
+    dimension_numbers: object = None,
     precision: PrecisionLike = None,
 ) -> Value:
     """Convolves an array with another kernel at each position.

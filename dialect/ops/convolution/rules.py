@@ -33,7 +33,7 @@ from axir.dialect.program.rules import (
 from .types import ConvDimensionNumbers, Padding, dilate, result_shape
 
 
-def _bind(lhs: Value, rhs: Value, **params: Param) -> Value:
+def _bind(lhs: Value, rhs: Value, **params: object) -> Value:
     return OPS["conv_general_dilated"].bind(lhs, rhs, **params)
 
 
@@ -41,7 +41,7 @@ def _bind(lhs: Value, rhs: Value, **params: Param) -> Value:
 
 
 def jvp(
-    primals: Sequence[Value], tangents: Sequence[Tangent], out: Value, **params: Param
+    primals: Sequence[Value], tangents: Sequence[Tangent], out: Value, **params: object
 ) -> Tangents:
     """Differentiates the convolution, which is linear in each operand."""
     (lhs, rhs), (lhs_tangent, rhs_tangent) = primals, tangents
@@ -235,7 +235,7 @@ def batch(
 
 def _empty(
     operands: Sequence[Value], axes: Sequence[int | None], *, precision: PrecisionLike,
-    preferred_element_type: DTypeLike, **geometry: Param,
+    preferred_element_type: DTypeLike, **geometry: object,
 ) -> Value:  # fmt: skip
     """Returns the result for an empty batch, because a convolution needs at least one group."""
     shapes = (

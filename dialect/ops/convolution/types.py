@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import PaddingLike, Param, Params, PrecisionLike, UserObject
+from axir.dialect.core.annotations import PaddingLike, Params, PrecisionLike, UserObject
 from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError
 from axir.dialect.core.symbolic_dims import as_extent
 from axir.dialect.core.types import ShapedArray
@@ -49,7 +49,7 @@ class ConvolutionShapeError(ShapeError, ValueError):
 
 
 def conv_dimension_numbers(
-    lhs_shape: Sequence[int], rhs_shape: Sequence[int], dimension_numbers: UserObject
+    lhs_shape: Sequence[int], rhs_shape: Sequence[int], dimension_numbers: object
 ) -> ConvDimensionNumbers:
     """Returns dimension numbers as axes.
 
@@ -152,7 +152,7 @@ def padtype_to_pads(
     in_shape: Sequence[int],
     window_shape: Sequence[int],
     window_strides: Sequence[int],
-    padding: UserObject,
+    padding: object,
 ) -> list[tuple[int, int]]:
     """Returns padding given by its name as (low, high) for each spatial dimension.
 
@@ -215,7 +215,7 @@ def canonical_geometry(
     padding: PaddingLike,
     lhs_dilation: Sequence[int] | None,
     rhs_dilation: Sequence[int] | None,
-    dimension_numbers: UserObject,
+    dimension_numbers: object,
 ) -> Params:
     """Returns the op's parameters that determine the positions of the kernel.
 
@@ -312,7 +312,7 @@ def infer(
     *,
     preferred_element_type: np.dtype | None,
     precision: PrecisionLike,
-    **geometry: Param,
+    **geometry: object,
 ) -> ShapedArray:
     """Infers the result type of `conv_general_dilated`."""
     shape = result_shape(lhs.shape, rhs.shape, **geometry)

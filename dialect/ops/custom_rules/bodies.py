@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from axir.dialect.core.annotations import Param
 from axir.dialect.core.errors import ParameterError, UnexpectedTracerError
 from axir.dialect.core.memo import derived
 from axir.dialect.core.state import BatchFrame
@@ -73,7 +72,7 @@ def bind_call(
     function: Function,
     operands: Sequence[Value],
     num_consts: int,
-    **params: Param,
+    **params: object,
 ) -> list[Value]:
     """Applies `custom_jvp_call` or `custom_vjp_call`; captures take the captured values.
 
@@ -177,7 +176,7 @@ def trace_of_tangents(tangents: Sequence[Tangent]) -> Trace | None:
     return max(owners, key=lambda trace: trace.level, default=None)
 
 
-def apply_linear(rule: Param, arguments: Sequence[Value], trace: Trace | None) -> list[Value]:
+def apply_linear(rule: object, arguments: Sequence[Value], trace: Trace | None) -> list[Value]:
     """Applies a function; ops that depend only on tangents go to their trace.
 
     An op that calls functions and takes both known values and tangents is split as in

@@ -14,7 +14,7 @@ from typing import Any
 from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
-from axir.dialect.core.annotations import Param, UserObject
+from axir.dialect.core.annotations import Param
 from axir.dialect.core.symbolic_zeros import chosen, moving, spread
 from axir.dialect.ops.calls.jit_call import (
     Apply,
@@ -34,7 +34,7 @@ from .bodies import Axes
 from .policies import policy_of
 
 
-def _calling(**params: Param) -> Apply:
+def _calling(**params: object) -> Apply:
     def apply(function: Function, operands: Sequence[Value]) -> list[Value]:
         return checkpoint_primitive.bind(*operands, *function.captured, jaxpr=function, **params)
 
@@ -42,7 +42,7 @@ def _calling(**params: Param) -> Apply:
 
 
 def _value_and_jvp(
-    primals: Sequence[Value], tangents: OperandTangents, *, jaxpr: Function, **params: Param
+    primals: Sequence[Value], tangents: OperandTangents, *, jaxpr: Function, **params: object
 ) -> tuple[Sequence[Value], Sequence[Tangent]]:
     return call_jvp(_calling(**params), jaxpr, primals, tangents)
 
@@ -52,7 +52,7 @@ def _linearize(
     tangents: Sequence[Tangent],
     *,
     jaxpr: Function,
-    policy: UserObject,
+    policy: object,
     prevent_cse: bool,
     differentiated: bool,
 ) -> tuple[Sequence[Value], Sequence[Tangent]]:
@@ -70,20 +70,20 @@ def _linearize(
 
 
 def _transpose(
-    cotangents: Sequence[Cotangent], *operands: Param, jaxpr: Function, **params: Param
+    cotangents: Sequence[Cotangent], *operands: Param, jaxpr: Function, **params: object
 ) -> Sequence[Cotangent | None]:
     apply = _calling(**params)
     return call_transpose(lambda f, xs: apply(derive(f, "prune"), xs), jaxpr, cotangents, operands)
 
 
 def _batch(
-    operands: Sequence[Value], axes: Axes, *, jaxpr: Function, **params: Param
+    operands: Sequence[Value], axes: Axes, *, jaxpr: Function, **params: object
 ) -> tuple[list[Value], Axes]:
     return call_batch(_calling(**params), jaxpr, operands, axes)
 
 
 def _body(
-    *, jaxpr: Function, prevent_cse: bool, differentiated: bool, **params: Param
+    *, jaxpr: Function, prevent_cse: bool, differentiated: bool, **params: object
 ) -> Function | None:
     return None if prevent_cse and differentiated else jaxpr
 
@@ -94,7 +94,7 @@ def _lower(
     jaxpr: Function,
     prevent_cse: bool,
     differentiated: bool,
-    **params: Param,
+    **params: object,
 ) -> list[ir.Value]:
     if prevent_cse and differentiated and values:
         values = tuple(hlo.optimization_barrier(values))
@@ -138,7 +138,7 @@ checkpoint_primitive = declare_call(
 
 
 def call_checkpointed(
-    function: Function, arguments: Sequence[Value], policy: UserObject, prevent_cse: bool
+    function: Function, arguments: Sequence[Value], policy: object, prevent_cse: bool
 ) -> list[Value]:
     """Calls a function; its derivative repeats the call. Captures take the captured values.
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from axir.dialect.core.annotations import Param
 from axir.dialect.core.errors import ParameterError
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.family import as_value, random_values
@@ -23,7 +22,7 @@ def _infer(operand: ShapedArray, *, name: str) -> ShapedArray:
 
 
 def _jvp(
-    primals: Sequence[Value], tangents: Sequence[Tangent], out: Value, **params: Param
+    primals: Sequence[Value], tangents: Sequence[Tangent], out: Value, **params: object
 ) -> Tangents:
     return tangents[0]
 

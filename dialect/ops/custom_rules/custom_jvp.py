@@ -45,7 +45,7 @@ def _check(
     types: Sequence[ShapedArray],
     *,
     call_jaxpr: Function,
-    jvp_jaxpr_fun: Param,
+    jvp_jaxpr_fun: object,
     num_consts: int,
     symbolic_zeros: bool,
     name: str,
@@ -63,10 +63,10 @@ def _differentiate(
     *,
     is_split: bool,
     call_jaxpr: Function,
-    jvp_jaxpr_fun: Param,
+    jvp_jaxpr_fun: object,
     num_consts: int,
     name: str,
-    **params: Param,
+    **params: object,
 ) -> tuple[Sequence[Value], Sequence[Tangent]]:
     count = len(primals) - num_consts
     primals, tangents, fixed = primals[:count], tangents[:count], tangents[count:]
@@ -87,9 +87,9 @@ def _batch(
     axes: Axes,
     *,
     call_jaxpr: Function,
-    jvp_jaxpr_fun: Param,
+    jvp_jaxpr_fun: object,
     num_consts: int,
-    **params: Param,
+    **params: object,
 ) -> tuple[list[Value], list[int | None]]:
     count = len(operands) - num_consts
     everything = inexact(call_jaxpr.in_avals[:count])
@@ -112,7 +112,7 @@ def _batched(
 
 
 def _transpose(
-    cotangents: Sequence[Cotangent], *operands: Param, call_jaxpr: Function, **params: Param
+    cotangents: Sequence[Cotangent], *operands: object, call_jaxpr: Function, **params: object
 ) -> Sequence[Cotangent | None]:
     # Differentiation is over: the function itself is transposed, and must be linear.
     return transpose_call(cotangents, *operands, jaxpr=call_jaxpr)
@@ -121,7 +121,7 @@ def _transpose(
 def _samples() -> list[Sample]:
     function, arguments = sample_call()
 
-    def rule(x: Operand, y: Operand, passed: Any, dx: Any, dy: Any) -> list[Value]:
+    def rule(x: Operand, y: Operand, passed: Any, dx: object, dy: object) -> list[Value]:
         tangent = add(mul(mul(dx, cos(x)), y), mul(sin(x), dy))
         return [*function.interpret([x, y, passed]), tangent]
 

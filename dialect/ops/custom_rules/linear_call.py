@@ -42,7 +42,7 @@ def _parts(
 
 
 def _called(
-    *operands: Value, callee: Function, **params: Param
+    *operands: Value, callee: Function, **params: object
 ) -> tuple[Function, Sequence[Value]]:
     return callee, operands[: len(callee.in_avals)]
 
@@ -56,7 +56,7 @@ def _check(
 
 
 def _varying(
-    given: Sequence[VaryingAxes], *, callee: Function, **params: Param
+    given: Sequence[VaryingAxes], *, callee: Function, **params: object
 ) -> list[VaryingAxes]:
     return varying_axes(callee, tuple(given[: len(callee.in_avals)]))
 
@@ -68,7 +68,7 @@ def _jvp(
     *,
     num_res: int,
     num_consts: int,
-    **params: Param,
+    **params: object,
 ) -> Sequence[Tangent]:
     last = len(primals) - num_consts
     if any(moving((*tangents[:num_res], *tangents[last:]))):

@@ -104,7 +104,7 @@ def _infer(
 
 
 def _varying(
-    given: Sequence[VaryingAxes], *, jaxprs: tuple[Function | None, ...], **params: Param
+    given: Sequence[VaryingAxes], *, jaxprs: tuple[Function | None, ...], **params: object
 ) -> list[VaryingAxes]:
     solve = cast("Function", jaxprs[_FIELDS.index("solve")])
     return [joined(given)] * len(solve.outputs)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from axir.dialect.core.annotations import Param, Params, Returning, UserObject
+from axir.dialect.core.annotations import Param, Params, Returning
 from axir.dialect.core.errors import ParameterError
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.equation import Equation
@@ -119,12 +119,12 @@ def policy_of(parameter: Param) -> Returning[bool]:
     return Policy(parameter)
 
 
-def parameter_of(policy: UserObject) -> Param:
+def parameter_of(policy: object) -> object:
     """Returns a policy as a parameter of an op: as text if it has a text."""
     return policy.text if isinstance(policy, Policy) else policy
 
 
-def keeps(policy: UserObject, equation: Equation) -> bool:
+def keeps(policy: object, equation: Equation) -> bool:
     """Tells whether a policy keeps the results of an equation."""
     types = [v.type for v in equation.operands]
     return bool(policy_of(policy)(equation.primitive, *types, **equation.params))

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from axir.dialect.core.annotations import Param
 from axir.dialect.core.symbolic_zeros import Marks, chosen, inexact, moving, spread
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.family import instantiate
@@ -68,17 +67,17 @@ class Rule(DeferredFunction):
         return any(type(x) is Tracer for f in self._functions.values() for x in f.captured)
 
 
-def for_active(rule: Param, active: Marks) -> Function:
+def for_active(rule: object, active: Marks) -> Function:
     """Returns the function of a rule parameter for given active arguments."""
     return rule.for_active(active) if isinstance(rule, Rule) else resolved(rule)
 
 
-def wants_zeros(rule: Param) -> bool:
+def wants_zeros(rule: object) -> bool:
     """Tells whether a rule is traced for the active arguments only."""
     return isinstance(rule, Rule) and rule.is_specialized
 
 
-def active_arguments(rule: Param, primals: Sequence[Value], tangents: Sequence[Tangent]) -> Marks:
+def active_arguments(rule: object, primals: Sequence[Value], tangents: Sequence[Tangent]) -> Marks:
     """Tells which arguments have tangents in a rule: float and complex ones, or moving ones."""
     return moving(tangents) if wants_zeros(rule) else inexact([x.type for x in primals])
 

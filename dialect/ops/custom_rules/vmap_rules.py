@@ -11,7 +11,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from axir.dialect.core.annotations import Options
 from axir.dialect.core.errors import MissingRuleError, UnexpectedTracerError
 from axir.dialect.core.state import BatchFrame
 from axir.dialect.core.symbolic_zeros import Marks, chosen, inexact, inverted, union
@@ -44,7 +43,7 @@ class VmapRule(str, ABC):
     types: list[ShapedArray]
     wants_batch = False
 
-    def __new__(cls, name: str, *args: Options) -> VmapRule:
+    def __new__(cls, name: str, *args: object) -> VmapRule:
         """Makes the text for modules."""
         return super().__new__(cls, name)
 

@@ -6,7 +6,6 @@ The rules have the same forms as in `arithmetic.py`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from iree.compiler import ir
@@ -205,7 +204,7 @@ def _select_transpose(
     return cotangents
 
 
-def _lower_select(context: LoweringContext, which: ir.Value, *cases: Any) -> MlirValues:
+def _lower_select(context: LoweringContext, which: ir.Value, *cases: object) -> MlirValues:
     which, *spread = hlo.broadcast_operands((which, *cases), context.types_out[0].shape)
     if len(spread) == 1:
         return spread[0]

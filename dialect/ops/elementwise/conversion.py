@@ -15,7 +15,7 @@ from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import DTypeLike, Param
+from axir.dialect.core.annotations import DTypeLike
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import DTypeError, KeyPromotionError, ShapeError
 from axir.dialect.core.symbolic_zeros import Zero
@@ -95,14 +95,14 @@ def _saturate(x: np.ndarray, new_dtype: np.dtype) -> np.ndarray:
 
 
 def _convert_jvp(
-    primals: Sequence[Value], tangents: OperandTangents, out: Value, **params: Param
+    primals: Sequence[Value], tangents: OperandTangents, out: Value, **params: object
 ) -> Tangents:
     if not dtypes.is_inexact(out.dtype) or not dtypes.is_inexact(primals[0].dtype):
         return Zero(out.aval.to_tangent_aval())
     return convert_element_type(tangents[0], out.dtype)
 
 
-def _convert_transpose(ct: Value, x: TransposeOperand, **params: Param) -> list[Value]:
+def _convert_transpose(ct: Value, x: TransposeOperand, **params: object) -> list[Value]:
     if dtypes.is_complex(ct.dtype) and not dtypes.is_complex(x.dtype):
         return [convert_element_type(real(ct), x.dtype)]
     return [convert_element_type(ct, x.dtype)]
@@ -264,7 +264,7 @@ def _bitcast_samples() -> list[Sample]:
 
 
 def _bitcast_dimensions(
-    operands: Sequence[ShapedArray], results: Sequence[ShapedArray], **params: Param
+    operands: Sequence[ShapedArray], results: Sequence[ShapedArray], **params: object
 ) -> Dimensions:
     # Other widths add or remove a last dimension.
     return leading(operands, results, min(operands[0].ndim, results[0].ndim))

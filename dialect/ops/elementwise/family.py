@@ -22,10 +22,8 @@ from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import (
     AnyDtype,
     DTypeLike,
-    Param,
     Returning,
     Scalar,
-    UserFunction,
     UserObject,
 )
 from axir.dialect.core.array import Array, ConcreteArray, as_value, scalar
@@ -167,7 +165,7 @@ def _infer(primitive: Primitive, signature: Signature) -> Callable[..., ShapedAr
     parameters = primitive.parameters or {}
     allowed = frozenset(domain)
 
-    def infer(*types: ShapedArray, **params: Param) -> ShapedArray:
+    def infer(*types: ShapedArray, **params: object) -> ShapedArray:
         if len(types) != arity or params.keys() != parameters.keys():
             raise ParameterError(
                 f"{name} takes {arity} operands and parameters ({', '.join(parameters)}), but got "
@@ -234,7 +232,7 @@ def full(shape: tuple[int, ...], value: Operand, dtype: AnyDtype) -> Array:
 
 
 def zero_tangent(
-    primals: Sequence[Value], tangents: Sequence[Tangent], out: Value, **params: Param
+    primals: Sequence[Value], tangents: Sequence[Tangent], out: Value, **params: object
 ) -> Tangents:
     """Returns no tangent: the derivative is zero wherever it exists."""
     return Zero(out.aval.to_tangent_aval())
@@ -242,7 +240,7 @@ def zero_tangent(
 
 def _jvp(rules: Sequence[Returning[Value] | None]) -> JvpRule:
     def jvp(
-        primals: Sequence[Value], tangents: Sequence[Tangent], out: Value, **params: Param
+        primals: Sequence[Value], tangents: Sequence[Tangent], out: Value, **params: object
     ) -> Tangents:
         total: Tangent | None = None
         for rule, tangent in zip(rules, tangents, strict=True):
@@ -257,7 +255,7 @@ def _jvp(rules: Sequence[Returning[Value] | None]) -> JvpRule:
 
 def _transpose(rules: Sequence[Returning[Value] | None]) -> TransposeRule:
     def transpose(
-        cotangent: Value, *operands: TransposeOperand, **params: Param
+        cotangent: Value, *operands: TransposeOperand, **params: object
     ) -> Sequence[Cotangent | None]:
         return [
             unbroadcast(rule(cotangent, *operands, **params), operand)
@@ -273,7 +271,7 @@ def batch_elementwise(primitive: Primitive) -> BatchRule:
     """Returns the batching rule: align the batch axes, then apply the op itself."""
 
     def batch(
-        operands: Sequence[Value], axes: Sequence[int | None], **params: Param
+        operands: Sequence[Value], axes: Sequence[int | None], **params: object
     ) -> tuple[Results, ResultAxes]:
         aligned, axis = align(operands, axes)
         return primitive.bind(*aligned, **params), axis
@@ -281,8 +279,8 @@ def batch_elementwise(primitive: Primitive) -> BatchRule:
     return batch
 
 
-def _lower(build: UserFunction) -> LowerRule:
-    def lower(context: LoweringContext, *values: ir.Value, **params: Param) -> MlirValues:
+def _lower(build: Callable[..., object]) -> LowerRule:
+    def lower(context: LoweringContext, *values: ir.Value, **params: object) -> MlirValues:
         shape = context.types_out[0].shape
         return build(*hlo.broadcast_operands(values, shape), **params)
 
@@ -291,8 +289,8 @@ def _lower(build: UserFunction) -> LowerRule:
 
 def elementwise(
     name: str,
-    evaluate: UserFunction,
-    lower: UserFunction,
+    evaluate: Callable[..., object],
+    lower: Callable[..., object],
     signature: Signature,
     *,
     jvp: Sequence[Callable[..., Value] | None] | None = None,
@@ -335,8 +333,8 @@ def elementwise(
 
 def unary(
     name: str,
-    evaluate: UserFunction,
-    lower: UserFunction,
+    evaluate: Callable[..., object],
+    lower: Callable[..., object],
     domain: Sequence[np.dtype],
     *,
     result: Callable[[np.dtype], np.dtype] | None = None,
@@ -358,7 +356,7 @@ def unary(
     def apply(x: Operand) -> Value:
         return bind(x)
 
-    def apply_accurately(x: Operand, *, accuracy: UserObject = None) -> Value:
+    def apply_accurately(x: Operand, *, accuracy: object = None) -> Value:
         check_accuracy(name, accuracy)
         return bind(x)
 
@@ -368,8 +366,8 @@ def unary(
 
 def binary(
     name: str,
-    evaluate: UserFunction,
-    lower: UserFunction,
+    evaluate: Callable[..., object],
+    lower: Callable[..., object],
     domain: Sequence[np.dtype],
     *,
     result: Callable[[np.dtype], np.dtype] | None = None,

@@ -45,7 +45,7 @@ from .family import (
 )
 
 
-def _via_float32(function: UserFunction) -> UserFunction:
+def _via_float32(function: Callable[..., object]) -> Callable[..., object]:
     """Evaluates 16-bit floats in float32, so that they are rounded once instead of at each step."""
 
     def evaluate(*operands: np.ndarray) -> HostArrays:

@@ -11,14 +11,13 @@ import functools
 import math
 from collections.abc import Sequence
 from operator import index
-from typing import Any
 
 import numpy as np
 from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import Param, Params
+from axir.dialect.core.annotations import Params
 from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError
 from axir.dialect.core.late_modules import scipy_fft
 from axir.dialect.core.symbolic_zeros import Zero
@@ -160,7 +159,7 @@ def _evaluate(x: np.ndarray, *, fft_type: str, fft_lengths: tuple[int, ...]) -> 
 
 
 def _jvp(
-    primals: Sequence[Value], tangents: Sequence[Tangent], out: Value, **params: Param
+    primals: Sequence[Value], tangents: Sequence[Tangent], out: Value, **params: object
 ) -> Tangents:
     (tangent,) = tangents
     if type(tangent) is Zero:
@@ -334,7 +333,7 @@ def fft(x: Operand, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Valu
     return _fft.bind(x, fft_type=name, fft_lengths=lengths)
 
 
-def _type_name(fft_type: Any) -> str:
+def _type_name(fft_type: object) -> str:
     """Returns the name of a type from a member of an enumeration or a string."""
     name = fft_type.name if isinstance(fft_type, enum.Enum) else fft_type
     if not isinstance(name, str) or name.upper() not in FftType.__members__:

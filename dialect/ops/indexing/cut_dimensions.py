@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import Param, Params
+from axir.dialect.core.annotations import Params
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.dimensions import (
     WHOLE,
@@ -64,7 +64,7 @@ def of_gather(
     dimension_numbers: GatherDimensionNumbers,
     slice_sizes: tuple[int, ...],
     mode: str,
-    **params: Param,
+    **params: object,
 ) -> Dimensions:
     """Returns the dimensions of `gather`."""
     numbers, factors = dimension_numbers, Factors()
@@ -134,7 +134,7 @@ def of_scatter(combined: str | None) -> DimensionsRule:
         *,
         dimension_numbers: ScatterDimensionNumbers,
         mode: str,
-        **params: Param,
+        **params: object,
     ) -> Dimensions:
         numbers, factors = dimension_numbers, Factors()
         operand, indices, updates = operands

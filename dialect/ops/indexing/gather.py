@@ -20,7 +20,6 @@ from axir.dialect.core.annotations import (
     DTypeLike,
     NestedNumbers,
     Options,
-    Param,
     UserObject,
 )
 from axir.dialect.core.array import ConcreteArray
@@ -80,7 +79,7 @@ def gather(
     *,
     unique_indices: bool = False,
     indices_are_sorted: bool = False,
-    mode: UserObject = None,
+    mode: object = None,
     fill_value: Operand | None = None,
 ) -> Value:
     """Collects windows of an array.
@@ -179,7 +178,7 @@ def _infer(
     *,
     dimension_numbers: GatherDimensionNumbers,
     slice_sizes: tuple[int, ...],
-    **_: Param,
+    **_: object,
 ) -> ShapedArray:
     numbers = dimension_numbers
     _check_numbers(operand, indices, numbers, slice_sizes)
@@ -243,7 +242,7 @@ def _evaluate(
     slice_sizes: tuple[int, ...],
     mode: str,
     fill_value: FillValue,
-    **_: Param,
+    **_: object,
 ) -> np.ndarray:
     windows = _windows(operand.shape, indices.shape[:-1], dimension_numbers, slice_sizes)
     indices = as_int64(indices)
@@ -275,7 +274,7 @@ def _jvp(
     out: Value,
     *,
     fill_value: FillValue,
-    **params: Param,
+    **params: object,
 ) -> Tangents:
     if type(tangents[0]) is Zero:
         return Zero(out.aval.to_tangent_aval())
@@ -292,7 +291,7 @@ def _transpose(
     slice_sizes: tuple[int, ...],
     mode: str,
     fill_value: FillValue,
-    **promises: Param,
+    **promises: object,
 ) -> Sequence[Cotangent | None]:
     if not is_undefined_primal(operand):
         return [None, None]
@@ -307,7 +306,7 @@ def _batch(
     *,
     dimension_numbers: GatherDimensionNumbers,
     slice_sizes: tuple[int, ...],
-    **params: Param,
+    **params: object,
 ) -> tuple[Value, int]:
     operand, indices = operands
     operand_axis, indices_axis = axes

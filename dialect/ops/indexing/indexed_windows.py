@@ -46,7 +46,7 @@ class GatherScatterMode(str, enum.Enum):
     PROMISE_IN_BOUNDS = PROMISE_IN_BOUNDS
 
     @staticmethod
-    def from_any(mode: UserObject) -> GatherScatterMode:
+    def from_any(mode: object) -> GatherScatterMode:
         """Returns the mode of a name: clip, fill (or drop, or None), promise_in_bounds.
 
         Raises:
@@ -66,7 +66,7 @@ class GatherScatterMode(str, enum.Enum):
 _NAMES = (CLIP, FILL, PROMISE_IN_BOUNDS)
 
 
-def mode_name(mode: UserObject) -> str:
+def mode_name(mode: object) -> str:
     """Returns a mode as the plain string that parameters hold."""
     return mode if type(mode) is str and mode in _NAMES else GatherScatterMode.from_any(mode).value
 
@@ -79,7 +79,7 @@ def _dimension_numbers(kind: type, numbers: UserObject) -> UserObject:
 _Numbers = TypeVar("_Numbers")
 
 
-def as_dimension_numbers(kind: type[_Numbers], numbers: UserObject) -> _Numbers:
+def as_dimension_numbers(kind: type[_Numbers], numbers: object) -> _Numbers:
     """Returns dimension numbers as the named tuple `kind` of tuples of Python integers."""
     try:
         return _dimension_numbers(kind, numbers)  # type: ignore[arg-type]

@@ -7,7 +7,6 @@ clamping (`passes/legalize/`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from iree.compiler import ir
@@ -78,7 +77,7 @@ class LoweredIndices:
         clipped = hlo.clamp(self._zeros(), self._given, self._row())
         return hlo.convert(clipped, self._dtype)
 
-    def outside_unless(self, fits: Any, extents: Sequence[int]) -> ir.Value:
+    def outside_unless(self, fits: object, extents: Sequence[int]) -> ir.Value:
         """Returns the indices; moves vectors with windows that do not fit beyond every end."""
         fits = hlo.broadcast_in_dim(fits, self.shape, tuple(range(len(self.shape) - 1)))
         row = hlo.extents(extents, self._dtype)

@@ -20,9 +20,7 @@ from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import (
     DTypeLike,
     NestedNumbers,
-    Param,
     Params,
-    UserObject,
 )
 from axir.dialect.core.errors import UnsupportedRuleError
 from axir.dialect.core.symbolic_zeros import Zero, is_undefined_primal
@@ -79,7 +77,7 @@ def _evaluate(
     dimension_numbers: ScatterDimensionNumbers,
     mode: str,
     unique_indices: bool,
-    **_: Param,
+    **_: object,
 ) -> np.ndarray:
     result = np.array(operand, order="C", copy=True)
     if not updates.size:
@@ -185,7 +183,7 @@ def _zero_like(out: Value) -> Zero:
 
 
 def _scatter_jvp(
-    primals: Sequence[Value], tangents: Sequence[Tangent], out: Value, **params: Param
+    primals: Sequence[Value], tangents: Sequence[Tangent], out: Value, **params: object
 ) -> Tangents:
     # The tangents use the same indices, so the same updates stay as in the primals.
     operand_tangent, _, updates_tangent = tangents
@@ -201,7 +199,7 @@ def _scatter_transpose(
     operand: TransposeOperand,
     indices: Value,
     updates: TransposeOperand,
-    **params: Param,
+    **params: object,
 ) -> Sequence[Cotangent | None]:
     operand_cotangent = updates_cotangent = None
     if is_undefined_primal(operand):
@@ -217,7 +215,7 @@ def _scatter_transpose(
 
 
 def _add_jvp(
-    primals: Sequence[Value], tangents: Sequence[Tangent], out: Value, **params: Param
+    primals: Sequence[Value], tangents: Sequence[Tangent], out: Value, **params: object
 ) -> Tangents:
     operand_tangent, _, updates_tangent = tangents
     if type(updates_tangent) is Zero:
@@ -230,7 +228,7 @@ def _add_transpose(
     operand: TransposeOperand,
     indices: Value,
     updates: TransposeOperand,
-    **params: Param,
+    **params: object,
 ) -> Sequence[Cotangent | None]:
     return [
         cotangent if is_undefined_primal(operand) else None,
@@ -242,7 +240,7 @@ def _add_transpose(
 
 
 def _mul_jvp(
-    primals: Sequence[Value], tangents: Sequence[Tangent], out: Value, **params: Param
+    primals: Sequence[Value], tangents: Sequence[Tangent], out: Value, **params: object
 ) -> Tangents:
     operand, indices, updates = primals
     operand_tangent, _, updates_tangent = tangents
@@ -267,7 +265,7 @@ def _mul_transpose(
     operand: TransposeOperand,
     indices: Value,
     updates: Value,
-    **params: Param,
+    **params: object,
 ) -> Sequence[Cotangent | None]:
     if is_undefined_primal(updates):
         raise UnsupportedRuleError(
@@ -277,7 +275,7 @@ def _mul_transpose(
 
 
 def _extremum_jvp(
-    primals: Sequence[Value], tangents: Sequence[Tangent], out: Value, **params: Param
+    primals: Sequence[Value], tangents: Sequence[Tangent], out: Value, **params: object
 ) -> Tangents:
     """Shares the tangent equally among the operand and the updates that attain the result."""
     operand, indices, updates = primals
@@ -308,7 +306,7 @@ def _batch(
     axes: Sequence[int | None],
     *,
     dimension_numbers: ScatterDimensionNumbers,
-    **params: Param,
+    **params: object,
 ) -> tuple[Value, int]:
     operand, indices, updates = operands
     size = next(x.shape[a] for x, a in zip(operands, axes, strict=True) if a is not None)
@@ -349,7 +347,7 @@ def batched_numbers(
 
 
 def lower_scatter(
-    body: Callable[[Any, Any], Any],
+    body: Callable[[object, object], object],
     types: Sequence[ShapedArray],
     operand: ir.Value,
     indices: ir.Value,
@@ -401,7 +399,7 @@ def lower_scatter(
 def _declare(
     name: str,
     combine: np.ufunc | None,
-    body: Callable[[Any, Any], Any],
+    body: Callable[[object, object], object],
     *,
     combined: str | None = None,
     **rules: Rule,
@@ -431,7 +429,7 @@ def _function(primitive: Primitive, does: str) -> Traceable:
         *,
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
-        mode: UserObject = None,
+        mode: object = None,
     ) -> Value:
         if not hasattr(updates, "dtype"):
             operand, updates = match_scalars(operand, updates)
@@ -584,7 +582,7 @@ def scatter_sub(
     *,
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
-    mode: UserObject = None,
+    mode: object = None,
 ) -> Value:
     """Subtracts windows from an array; takes the arguments of `scatter_add`."""
     operand, updates = match_scalars(operand, updates)

@@ -17,7 +17,6 @@ from axir.dialect.core.annotations import (
     NestedNumbers,
     Param,
     Params,
-    UserObject,
 )
 from axir.dialect.core.array import from_numpy
 from axir.dialect.core.errors import DTypeError, ParameterError, UnsupportedRuleError
@@ -83,7 +82,7 @@ def _evaluate(
     update_shape: tuple[int, ...],
     dimension_numbers: ScatterDimensionNumbers,
     mode: str,
-    **_: Param,
+    **_: object,
 ) -> np.ndarray:
     result = np.array(operand, order="C", copy=True)
     if not math.prod(update_shape):
@@ -138,7 +137,7 @@ def _batch(
     *,
     dimension_numbers: ScatterDimensionNumbers,
     update_shape: tuple[int, ...],
-    **params: Param,
+    **params: object,
 ) -> tuple[Value, int]:
     size = batch_size(operands, axes)
     operand = move_batch_axis(operands[0], axes[0], size, 0)
@@ -178,7 +177,7 @@ def _lower(
         lambda x: apply_elementwise(jaxpr, [x]), [array.strip_weak_type()], name=jaxpr.name
     )
 
-    def apply(x: ir.Value, remaining: Any) -> list[ir.Value]:
+    def apply(x: ir.Value, remaining: object) -> list[ir.Value]:
         one, none = hlo.full(1, array.shape, int32), hlo.full(0, array.shape, int32)
         is_named = hlo.compare(remaining, none, "GT")
         new = hlo.select(is_named, context.inline(everywhere, x)[0], x)
@@ -187,7 +186,7 @@ def _lower(
     if params["unique_indices"] or math.prod(index_type.shape[:-1]) <= 1:
         return apply(operand, counts)[0]
 
-    def is_unfinished(x: ir.Value, remaining: Any) -> ir.Value:
+    def is_unfinished(x: ir.Value, remaining: object) -> ir.Value:
         axes = tuple(range(array.ndim))
         (most,) = hlo.reduce([remaining], [hlo.full(0, (), int32)], axes, hlo.maximum)
         return hlo.compare(most, hlo.full(0, (), int32), "GT")
@@ -256,7 +255,7 @@ def _dimensions(
     *,
     jaxpr: Function,
     update_shape: tuple[int, ...],
-    **params: Param,
+    **params: object,
 ) -> Dimensions:
     operand, indices = operands
     updates = ShapedArray(update_shape, operand.dtype)
@@ -306,7 +305,7 @@ def scatter_apply(
     update_shape: Sequence[int] = (),
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
-    mode: UserObject = None,
+    mode: object = None,
 ) -> Value:
     """Replaces the elements of windows by a function of them.
 

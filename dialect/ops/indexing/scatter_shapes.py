@@ -6,7 +6,6 @@ import functools
 from typing import NamedTuple
 
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import Param
 from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError
 from axir.dialect.core.types import ShapedArray
 
@@ -52,7 +51,7 @@ def infer(
     updates: ShapedArray,
     *,
     dimension_numbers: ScatterDimensionNumbers,
-    **_: Param,
+    **_: object,
 ) -> ShapedArray:
     """Returns the type of a scatter's result, or raises the user's error."""
     numbers = dimension_numbers

@@ -20,7 +20,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from axir.dialect.core.annotations import Param, Returning
+from axir.dialect.core.annotations import Returning
 
 # OpenBLAS divides a triangular system from 32 x 32 numbers on, and a product of a matrix and a
 # vector from 96 x 96 on. A second thread pays from about 512 x 512 on, if both threads have a core.
@@ -99,7 +99,7 @@ def in_fitting_threads(evaluate: Returning[object]) -> Returning[object]:
     """Returns a function of arrays of matrices that uses one thread where more do not pay."""
 
     @functools.wraps(evaluate)
-    def run(*operands: np.ndarray, **params: Param) -> object:
+    def run(*operands: np.ndarray, **params: object) -> object:
         if _FEWEST <= max(_elements(x) for x in operands) < _MANY:
             with _one_thread:
                 return evaluate(*operands, **params)

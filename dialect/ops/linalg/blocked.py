@@ -63,7 +63,7 @@ def _are_many(count: int) -> bool:
 
 
 def _padded_extent(extent: int, size: int, padded_size: int) -> int:
-    """Returns an extent of a matrix whose smaller extent is padded to blocks."""
+    """Returns an extent of a matrix after its smaller extent is padded to blocks."""
     return padded_size if is_same(extent, size) else max(extent, padded_size)
 
 

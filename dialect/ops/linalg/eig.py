@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -53,7 +52,7 @@ def eig(
     compute_left_eigenvectors: bool = True,
     compute_right_eigenvectors: bool = True,
     enable_eigvec_derivs: bool = True,
-    implementation: Any = None,
+    implementation: object = None,
     use_magma: bool | None = None,
 ) -> list[Value]:
     """Returns eigenvalues, and left and right eigenvectors, of general matrices.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -57,7 +56,7 @@ def eigh(
     symmetrize_input: bool = True,
     sort_eigenvalues: bool = True,
     subset_by_index: tuple[int, int] | None = None,
-    implementation: Any = None,
+    implementation: object = None,
 ) -> tuple[Value, Value]:
     """Returns eigenvectors and eigenvalues of Hermitian matrices.
 
@@ -90,7 +89,7 @@ def eigh(
     return vectors, values
 
 
-def check_subset(name: str, subset_by_index: Any, size: int) -> None:
+def check_subset(name: str, subset_by_index: object, size: int) -> None:
     """Raises `ParameterError` for a subset that is not the whole."""
     if subset_by_index not in (None, (0, size)):
         raise ParameterError(

@@ -15,7 +15,6 @@ import ml_dtypes
 import numpy as np
 
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import Options
 from axir.dialect.ops.control_flow.flat_loops import while_values
 from axir.dialect.ops.elementwise.arithmetic import abs as absolute
 from axir.dialect.ops.elementwise.arithmetic import add, div, max, mul, neg, sub
@@ -131,7 +130,7 @@ def _scaled(a: Value) -> tuple[Value, Value]:
 # Hermitian eigenvalues -------------------------------------------------------------------------
 
 
-def eigenvectors(x: Value, *, lower: bool, **options: Options) -> list[Value]:
+def eigenvectors(x: Value, *, lower: bool, **options: object) -> list[Value]:
     """Returns eigenvectors, and eigenvalues in ascending order, as the op `eigh` does."""
     batch, size = x.shape[:-2], x.shape[-1]
     a = hermitian_of(stacked(x), lower)
@@ -200,7 +199,7 @@ def _columns_in(x: Value, order: Value, height: int) -> Value:
 
 
 def singular_vectors(
-    x: Value, *, full_matrices: bool, compute_uv: bool, **options: Options
+    x: Value, *, full_matrices: bool, compute_uv: bool, **options: object
 ) -> list[Value]:
     """Returns singular values in descending order, and u and v^H, as the op `svd` does."""
     batch, (height, width) = x.shape[:-2], x.shape[-2:]

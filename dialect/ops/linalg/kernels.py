@@ -34,7 +34,6 @@ from axir.dialect.builders.scalars import (
     to_index,
     to_integer,
 )
-from axir.dialect.core.annotations import Options
 from axir.dialect.core.types import ShapedArray, element_type
 
 Kernel = Callable[..., None]
@@ -146,7 +145,7 @@ def _product_of_rows(x: Memory, i: Scalar, j: Scalar, count: Scalar) -> Scalar:
 
 
 def substitution(
-    *, left_side: bool, lower: bool, transpose_a: bool, unit_diagonal: bool, **_: Options
+    *, left_side: bool, lower: bool, transpose_a: bool, unit_diagonal: bool, **_: object
 ) -> Kernel:
     """Returns the kernel of x with op(a) x = b, or x op(a) = b; its operands are a and b.
 

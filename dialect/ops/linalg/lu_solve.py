@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from axir.dialect.core.annotations import Param
 from axir.dialect.core.errors import ShapeError, UnsupportedRuleError
 from axir.dialect.core.symbolic_zeros import Zero, is_undefined_primal
 from axir.dialect.core.types import ShapedArray
@@ -68,7 +67,7 @@ def inverse_of(permutation: Value) -> Value:
 
 
 def _infer(
-    a: ShapedArray, factors: ShapedArray, permutation: ShapedArray, b: ShapedArray, **params: Param
+    a: ShapedArray, factors: ShapedArray, permutation: ShapedArray, b: ShapedArray, **params: object
 ) -> ShapedArray:
     check_matrix("solve", a, is_square=True)
     check_dtype("solve", a, factors, b)
@@ -138,7 +137,7 @@ def _transpose(
 
 
 def _batch(
-    operands: Sequence[Value], axes: Sequence[int | None], **params: Param
+    operands: Sequence[Value], axes: Sequence[int | None], **params: object
 ) -> tuple[Value, int]:
     size = batch_size(operands, axes)
     a, factors, permutation, b = operands
@@ -175,7 +174,7 @@ def _known_factors(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _dimensions(
-    operands: Sequence[ShapedArray], results: Sequence[ShapedArray], **params: Param
+    operands: Sequence[ShapedArray], results: Sequence[ShapedArray], **params: object
 ) -> Dimensions:
     return with_columns(operands, results, -1)
 

@@ -16,7 +16,7 @@ from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import Options, Param, Params, UserFunction
+from axir.dialect.core.annotations import Options, Params, UserFunction
 from axir.dialect.core.config import config
 from axir.dialect.core.errors import DTypeError, HostCallNeededError, MatrixShapeError
 from axir.dialect.core.symbolic_zeros import Zero
@@ -149,7 +149,7 @@ def _batch_in_front(primitive: Primitive) -> UserFunction:
     """Returns the batching rule of ops that take batch axes in front of all operands."""
 
     def batch(
-        operands: Sequence[Value], axes: Sequence[int | None], **params: Param
+        operands: Sequence[Value], axes: Sequence[int | None], **params: object
     ) -> tuple[Results, ResultAxes]:
         size = batch_size(operands, axes)
         moved = [move_batch_axis(x, a, size, 0) for x, a in zip(operands, axes, strict=True)]
@@ -169,7 +169,7 @@ def _lower(
     small: Small | None,
     small_extent: int,
 ) -> LowerRule:
-    def lower(context: LoweringContext, *values: ir.Value, **params: Param) -> list[ir.Value]:
+    def lower(context: LoweringContext, *values: ir.Value, **params: object) -> list[ir.Value]:
         if not any(t.size for t in context.types_in):
             empty = [np.zeros(t.shape, t.dtype) for t in context.types_in]
             results = _in_types(evaluate, context.types_out, params, *empty)
@@ -225,7 +225,7 @@ def _traced(
     name: str,
     portable: Results,
     types: tuple[ShapedArray, ...],
-    params: tuple[tuple[str, Any], ...],
+    params: tuple[tuple[str, object], ...],
 ) -> Function:
     strong = [ShapedArray(t.shape, t.dtype) for t in types]
     with config(jax_enable_x64=True):  # keeps the dtypes of the operands
@@ -237,7 +237,7 @@ def _traced(
 
 
 def each_matrix(
-    decompose: Callable[[np.ndarray], Sequence[Any] | None],
+    decompose: Callable[[np.ndarray], Sequence[object] | None],
     x: np.ndarray,
     results: list[np.ndarray],
 ) -> list[np.ndarray]:
@@ -286,7 +286,7 @@ def drawn_samples(
     seed: int,
     shapes: Sequence[tuple[int, ...]],
     draw: Draw,
-    params: Callable[[int], dict[str, Any]] = lambda index: {},
+    params: Callable[[int], dict[str, object]] = lambda index: {},
     **options: Options,
 ) -> list[Sample]:
     """Returns samples of one operand, in each dtype in turn.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -39,7 +38,7 @@ def schur(
     *,
     compute_schur_vectors: bool = True,
     sort_eig_vals: bool = False,
-    select_callable: Any = None,
+    select_callable: object = None,
 ) -> tuple[Value, ...]:
     """Factors matrices into z t z^H, with unitary z and a triangle t.
 

@@ -8,7 +8,6 @@ from functools import partial
 import numpy as np
 
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import UserObject
 from axir.dialect.core.errors import UnsupportedRuleError
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.arithmetic import add, div, mul, sub
@@ -50,7 +49,7 @@ def svd(
     full_matrices: bool = True,
     compute_uv: bool = True,
     subset_by_index: tuple[int, int] | None = None,
-    algorithm: UserObject = None,
+    algorithm: object = None,
 ) -> Results:
     """Factors matrices into u diag(s) v^H, with orthonormal columns of u and v.
 

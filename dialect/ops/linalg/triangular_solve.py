@@ -90,7 +90,7 @@ def triangular_solve(
     return reshape(x, x.shape[:-1] if left_side else (*x.shape[:-2], x.shape[-1]))
 
 
-def _infer(a: ShapedArray, b: ShapedArray, *, left_side: bool, **params: Param) -> ShapedArray:
+def _infer(a: ShapedArray, b: ShapedArray, *, left_side: bool, **params: object) -> ShapedArray:
     check_dtype("triangular_solve", a, b)
     if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
         raise ShapeError(
@@ -142,7 +142,7 @@ def _small(
 
 
 def _jvp(
-    primals: Sequence[Value], tangents: Sequence[Tangent], x: Value, **params: Param
+    primals: Sequence[Value], tangents: Sequence[Tangent], x: Value, **params: object
 ) -> Tangents:
     a, _ = primals
     a_tangent, b_tangent = tangents
@@ -162,7 +162,7 @@ def _jvp(
 
 
 def _transpose(
-    ct: Value, a: Value, b: TransposeOperand, *, transpose_a: bool, **params: Param
+    ct: Value, a: Value, b: TransposeOperand, *, transpose_a: bool, **params: object
 ) -> Sequence[Cotangent | None]:
     if is_undefined_primal(a):
         raise UnsupportedRuleError("triangular_solve is linear in b only.")
@@ -170,7 +170,7 @@ def _transpose(
 
 
 def _batch(
-    operands: Sequence[Value], axes: Sequence[int | None], *, left_side: bool, **params: Param
+    operands: Sequence[Value], axes: Sequence[int | None], *, left_side: bool, **params: object
 ) -> tuple[Value, int]:
     a, b = operands
     size = batch_size(operands, axes)
@@ -224,7 +224,7 @@ def _dimensions(
     results: Sequence[ShapedArray],
     *,
     left_side: bool,
-    **params: Param,
+    **params: object,
 ) -> Dimensions:
     return with_columns(operands, results, -1 if left_side else -2)
 

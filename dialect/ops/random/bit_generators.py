@@ -169,7 +169,7 @@ def _batch(
     axes: Sequence[int | None],
     *,
     shape: tuple[int, ...],
-    **params: Param,
+    **params: object,
 ) -> tuple[list[Value], list[int]]:
     # As in JAX, the first state makes the bits of all lanes, and only this state advances.
     (axis,) = axes
@@ -188,7 +188,7 @@ def _lower(context: LoweringContext, key: ir.Value, **params: Param) -> list[ir.
 
 
 def _jvp(
-    primals: Sequence[Value], tangents: Sequence[Tangent], outs: Sequence[Value], **params: Param
+    primals: Sequence[Value], tangents: Sequence[Tangent], outs: Sequence[Value], **params: object
 ) -> Sequence[Tangent]:
     return [Zero(out.aval.to_tangent_aval()) for out in outs]
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from iree.compiler import ir
@@ -54,7 +53,7 @@ OnWords = Callable[..., Value]
 
 @lru_cache(maxsize=256)
 def _of_one_key(
-    dtype: KeyDtype, rule: str, is_partitionable: bool | None, *params: Any
+    dtype: KeyDtype, rule: str, is_partitionable: bool | None, *params: object
 ) -> Callable[..., Value]:
     """Returns a generator's function of the words of one key, under the op's parameters."""
     generate = getattr(dtype.impl, rule)
@@ -133,7 +132,7 @@ def _declare(
         impl = params.get("impl")
         return keys_of(result, types[0].dtype if impl is None else key_dtype(impl))
 
-    def lower(context: LoweringContext, *values: ir.Value, **params: Param) -> MlirValues:
+    def lower(context: LoweringContext, *values: ir.Value, **params: object) -> MlirValues:
         types = context.types_in
         function = trace_function(
             lambda *words: [on_words(types, *words, **params)], [t.words for t in types], name=name
@@ -141,7 +140,7 @@ def _declare(
         return context.inline(embed_captures(function), *values)
 
     def batch(
-        operands: Sequence[Value], axes: Sequence[int | None], **params: Param
+        operands: Sequence[Value], axes: Sequence[int | None], **params: object
     ) -> tuple[Results, ResultAxes]:
         return primitive.bind(*operands, **params), axes[0]
 
@@ -166,7 +165,7 @@ def _of_words(missing: int) -> DimensionsRule:
     """
 
     def rule(
-        operands: Sequence[ShapedArray], results: Sequence[ShapedArray], **params: Param
+        operands: Sequence[ShapedArray], results: Sequence[ShapedArray], **params: object
     ) -> Dimensions:
         return leading(operands, results, operands[0].ndim + missing)
 
@@ -174,7 +173,7 @@ def _of_words(missing: int) -> DimensionsRule:
 
 
 def _jvp(
-    primals: Sequence[Value], tangents: Sequence[Tangent], out: Value, **params: Param
+    primals: Sequence[Value], tangents: Sequence[Tangent], out: Value, **params: object
 ) -> Zero:
     return Zero(out.aval.to_tangent_aval())
 
@@ -247,7 +246,7 @@ def _infer_unwrap(keys: ShapedArray) -> ShapedArray:
     return ShapedArray((*keys.shape, _dtype_of("random_unwrap", keys).words), dtypes.uint32)
 
 
-def _key_samples(**params: Param) -> list[Sample]:
+def _key_samples(**params: object) -> list[Sample]:
     shapes = ((), (3,), (2, 3), (0, 2), _RANK_6)
     return [Sample((_some_keys(FRY, *shape),), params) for shape in shapes]
 

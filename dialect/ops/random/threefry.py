@@ -174,7 +174,7 @@ def traced_words(key: Value, count: int) -> Value:
 
 
 def _words_of_any_count(key: Value, count: Extent) -> Value:
-    """Draws words of the original stream, whose count follows from shapes: each of its own pair."""
+    """Draws words of the original stream, each from a separate pair; shapes determine the count."""
     number = convert_element_type(as_traced(count), dtypes.uint32)
     half = shift_right_logical(add(number, np.uint32(1)), np.uint32(1))
     place = count_up(key, dtypes.uint32, count)

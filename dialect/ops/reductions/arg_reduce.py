@@ -13,7 +13,7 @@ from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import DTypeLike, Param, Scalar, UserFunction
+from axir.dialect.core.annotations import DTypeLike, Param, Scalar
 from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError
 from axir.dialect.core.symbolic_dims import check_decided, symbolic_dim_bounds
 from axir.dialect.core.types import ShapedArray
@@ -54,7 +54,7 @@ def _infer(
     return ShapedArray(without(x.shape, axes), index_dtype)
 
 
-def _evaluator(search: UserFunction) -> UserFunction:
+def _evaluator(search: Callable[..., object]) -> Callable[..., object]:
     def evaluate(x: np.ndarray, *, axes: tuple[int, ...], index_dtype: np.dtype) -> HostArrays:
         if x.dtype == dtypes.bfloat16:  # NumPy's search does not order its NaN
             x = x.astype(np.float32)
@@ -84,7 +84,9 @@ def _lowering(direction: str, identity: Callable[[np.dtype], Scalar | np.ndarray
 def _prefer(direction: str, has_nan: bool) -> Callable[..., list[ir.Value]]:
     """Returns the computation that keeps the preferred of two (value, position) pairs."""
 
-    def body(lhs: ir.Value, lhs_position: Any, rhs: ir.Value, rhs_position: Any) -> list[ir.Value]:
+    def body(
+        lhs: ir.Value, lhs_position: object, rhs: ir.Value, rhs_position: object
+    ) -> list[ir.Value]:
         wins = hlo.compare(lhs, rhs, direction)
         ties = hlo.compare(lhs, rhs, "EQ")
         if has_nan:
@@ -131,7 +133,7 @@ def _dimensions(
 
 def _declare(
     name: str,
-    search: UserFunction,
+    search: Callable[..., object],
     direction: str,
     identity: Callable[[np.dtype], Scalar | np.ndarray],
     what: str,
@@ -140,7 +142,7 @@ def _declare(
         return _infer(name, x, **params)
 
     def batch(
-        operands: Sequence[Value], operand_axes: Any, *, axes: tuple[int, ...], **params: Param
+        operands: Sequence[Value], operand_axes: Any, *, axes: tuple[int, ...], **params: object
     ) -> tuple[Results, ResultAxes]:
         shifted, axis = batch_axes(operand_axes[0], axes)
         return primitive.bind(operands[0], axes=shifted, **params), axis

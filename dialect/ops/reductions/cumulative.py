@@ -9,7 +9,7 @@ from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import Param, Returning, Scalar, UserFunction
+from axir.dialect.core.annotations import Returning, Scalar
 from axir.dialect.core.symbolic_dims import is_symbolic_dim
 from axir.dialect.core.symbolic_zeros import Zero
 from axir.dialect.core.types import ShapedArray
@@ -98,7 +98,7 @@ def _accumulate_logsumexp(x: np.ndarray, axis: int) -> np.ndarray:
 # Derivatives: scans of (value, tangent) pairs --------------------------------------------------
 
 
-def _pair_jvp(combine: Callable[[Pair, Pair], Pair]) -> UserFunction:
+def _pair_jvp(combine: Callable[[Pair, Pair], Pair]) -> Callable[..., object]:
     """Returns the jvp rule that scans values and tangents together."""
 
     def jvp(
@@ -173,7 +173,9 @@ def _log_add_exp(a: Value, b: Value) -> Value:
 # Derivatives: each tangent is a factor times the one before it, plus a term ----------------------
 
 
-def _recurrent_jvp(weights: Callable[[Value, Value, Value], Pair], before: float) -> UserFunction:
+def _recurrent_jvp(
+    weights: Callable[[Value, Value, Value], Pair], before: float
+) -> Callable[..., object]:
     """Returns the jvp rule of running operations with a linear recurrence as derivative.
 
     Args:
@@ -215,7 +217,7 @@ def _log_add_exp_weights(previous: Value, x: Value, out: Value) -> Pair:
 
 
 def _window_lowering(
-    build: UserFunction, identity: Callable[[np.dtype], Scalar | np.ndarray]
+    build: Callable[..., object], identity: Callable[[np.dtype], Scalar | np.ndarray]
 ) -> LowerRule:
     """Lowers to one `reduce_window`; its windows end (or begin) at each element."""
 
@@ -306,7 +308,7 @@ def _samples(domain: Sequence[np.dtype]) -> list[Sample]:
 def _declare(
     name: str,
     accumulate: Callable[..., np.ndarray],
-    lower: UserFunction,
+    lower: Callable[..., object],
     domain: Sequence[np.dtype],
     what: str,
     **rules: Rule,
@@ -356,7 +358,7 @@ def _declare(
 
 
 def _cumsum_jvp(
-    primals: Sequence[Value], tangents: Sequence[Tangent], out: Value, **params: Param
+    primals: Sequence[Value], tangents: Sequence[Tangent], out: Value, **params: object
 ) -> Tangents:
     return tangents[0] if type(tangents[0]) is Zero else cumsum(tangents[0], **params)
 

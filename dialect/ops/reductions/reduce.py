@@ -16,7 +16,7 @@ from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import Scalar, UserFunction
+from axir.dialect.core.annotations import Scalar
 from axir.dialect.core.config import config
 from axir.dialect.core.errors import DTypeError
 from axir.dialect.core.fixed_options import one_layout
@@ -74,7 +74,7 @@ from .folding import (
 
 def _evaluator(
     ufunc: np.ufunc, identity: Callable[[np.dtype], Scalar | np.ndarray]
-) -> UserFunction:
+) -> Callable[..., object]:
     reduce = ufunc.reduce
 
     def evaluate(x: np.ndarray, *, axes: tuple[int, ...]) -> HostArrays:
@@ -87,7 +87,7 @@ def _evaluator(
     return evaluate
 
 
-def _accumulating_evaluator(ufunc: np.ufunc) -> UserFunction:
+def _accumulating_evaluator(ufunc: np.ufunc) -> Callable[..., object]:
     def evaluate(x: np.ndarray, *, axes: tuple[int, ...]) -> HostArrays:
         dtype = x.dtype
         if dtype.itemsize == 2 and dtype.kind not in "iu":
@@ -98,7 +98,9 @@ def _accumulating_evaluator(ufunc: np.ufunc) -> UserFunction:
 
 
 def _lowering(
-    build: UserFunction, identity: Callable[[np.dtype], Scalar | np.ndarray], accumulates: bool
+    build: Callable[..., object],
+    identity: Callable[[np.dtype], Scalar | np.ndarray],
+    accumulates: bool,
 ) -> LowerRule:
     def lower(context: LoweringContext, x: ir.Value, *, axes: tuple[int, ...]) -> MlirValues:
         dtype = context.types_in[0].dtype
@@ -133,7 +135,7 @@ def _dimensions(
 def _declare(
     name: str,
     ufunc: np.ufunc,
-    build: UserFunction,
+    build: Callable[..., object],
     identity: Callable[[np.dtype], Scalar | np.ndarray],
     domain: Sequence[np.dtype],
     what: str,

@@ -10,7 +10,7 @@ from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import UserFunction, UserObject
+from axir.dialect.core.annotations import UserObject
 from axir.dialect.core.array import from_numpy
 from axir.dialect.core.fixed_options import one_layout
 from axir.dialect.core.symbolic_zeros import Zero
@@ -261,7 +261,7 @@ _MONOIDS: dict[str, Callable[..., Value]] = {
 def reduce(
     operands: Operand,
     init_values: Operand,
-    computation: UserFunction,
+    computation: Callable[..., object],
     dimensions: Sequence[int],
     out_sharding: None = None,
 ) -> UserObject:

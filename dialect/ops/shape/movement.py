@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import Param, Params, ShapeLike, UserFunction
+from axir.dialect.core.annotations import Params, ShapeLike
 from axir.dialect.core.errors import AxisError, ConcretizationTypeError, ShapeError, axis_error
 from axir.dialect.core.symbolic_dims import SymbolicDim, as_extent
 from axir.dialect.core.symbolic_zeros import Zero
@@ -60,11 +60,11 @@ def canonical_axes(name: str, axes: Any, ndim: int) -> tuple[int, ...]:
     return canonical
 
 
-def apply_to_tangent(apply: Callable[..., Value]) -> UserFunction:
+def apply_to_tangent(apply: Callable[..., Value]) -> Callable[..., object]:
     """Returns the jvp rule of an op that is linear in its first operand and fixed by the others."""
 
     def jvp(
-        primals: Sequence[Value], tangents: Sequence[Tangent], out: Value, **params: Param
+        primals: Sequence[Value], tangents: Sequence[Tangent], out: Value, **params: object
     ) -> Tangents:
         if type(tangents[0]) is Zero:
             return Zero(out.aval.to_tangent_aval())

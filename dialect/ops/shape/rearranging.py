@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from iree.compiler import ir
@@ -140,7 +139,9 @@ def _lower_reshape(
 
 
 def _reshape_samples() -> list[Sample]:
-    def variant(source: tuple[int, ...], sizes: tuple[int, ...], dimensions: Any = None) -> Variant:
+    def variant(
+        source: tuple[int, ...], sizes: tuple[int, ...], dimensions: object = None
+    ) -> Variant:
         return (source,), {"new_sizes": sizes, "dimensions": dimensions}
 
     return spread_samples(

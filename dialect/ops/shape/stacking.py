@@ -8,7 +8,6 @@ import numpy as np
 from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
-from axir.dialect.core.annotations import Param
 from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError
 from axir.dialect.core.symbolic_zeros import Zero, is_undefined_primal
 from axir.dialect.core.types import ShapedArray
@@ -47,7 +46,7 @@ def _without(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
 
 
 def _linear_jvp(
-    primitive: Primitive, tangent: Tangent, outs: Sequence[Value], **params: Param
+    primitive: Primitive, tangent: Tangent, outs: Sequence[Value], **params: object
 ) -> Tangents:
     if type(tangent) is Zero:
         return [Zero(out.aval.to_tangent_aval()) for out in outs]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from iree.compiler import ir
 
-from axir.dialect.core.annotations import HostArray, Param
+from axir.dialect.core.annotations import HostArray
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.equation import Equation
 from axir.dialect.program.function_rules import LoweringContext
@@ -47,19 +47,19 @@ def _lower(context: LoweringContext, x: ir.Value, *, callback: LayoutFunction) -
 
 
 def _jvp(
-    primals: Sequence[Value], tangents: Sequence[Tangent], outs: Results, **params: Param
+    primals: Sequence[Value], tangents: Sequence[Tangent], outs: Results, **params: object
 ) -> Tangents:
     return []  # the op itself stays with the value
 
 
 def _transpose(
-    cotangents: Cotangents, x: TransposeOperand, **params: Param
+    cotangents: Cotangents, x: TransposeOperand, **params: object
 ) -> Sequence[Cotangent | None]:
     return [None]
 
 
 def _batch(
-    operands: Sequence[Value], axes: Sequence[int], **params: Param
+    operands: Sequence[Value], axes: Sequence[int], **params: object
 ) -> tuple[Results, ResultAxes]:
     return layout_callback_primitive.bind(*operands, **params), []
 

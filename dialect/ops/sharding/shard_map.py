@@ -128,7 +128,7 @@ def _infer(
     in_layouts: Layouts,
     jaxpr: Function,
     out_layouts: Layouts,
-    **params: Param,
+    **params: object,
 ) -> list[ShapedArray]:
     check_mesh("shard_map", axes, devices)
     manual = without(axes, auto)
@@ -155,7 +155,7 @@ def whole_function(
     in_layouts: Layouts,
     jaxpr: Function,
     out_layouts: Layouts,
-    **params: Param,
+    **params: object,
 ) -> Function:
     """Returns the function of whole arrays, given the parameters of the op."""
     body = body_to_run(jaxpr=jaxpr, check_vma=check_vma)
@@ -184,7 +184,9 @@ bodies = Representatives()
 
 
 @derived
-def _alone(jaxpr: Function, types: tuple[ShapedArray, ...], *params: tuple[str, Param]) -> Function:
+def _alone(
+    jaxpr: Function, types: tuple[ShapedArray, ...], *params: tuple[str, object]
+) -> Function:
     """Returns a function with this op only; the executor runs it on several devices."""
     with Trace(jaxpr.name) as trace:
         inputs = [trace.add_input(t) for t in types]
@@ -196,7 +198,7 @@ def _lower(context: LoweringContext, *values: ir.Value, **params: Param) -> list
 
 
 def _free_names(
-    *, auto: tuple[AxisName, ...], axes: MeshAxes, jaxpr: Function, **params: Param
+    *, auto: tuple[AxisName, ...], axes: MeshAxes, jaxpr: Function, **params: object
 ) -> tuple[AxisName, ...]:
     return tuple(axis_names_of(jaxpr) - dict(without(axes, auto)).keys())
 
@@ -211,7 +213,7 @@ def _value_and_jvp(
     in_layouts: Layouts,
     jaxpr: Function,
     out_layouts: Layouts,
-    **params: Param,
+    **params: object,
 ) -> tuple[Results, Tangents]:
     active = moving(tangents)
     tangent = derive(jaxpr, "jvp", active)
@@ -333,7 +335,7 @@ def _transpose(
     in_layouts: Layouts,
     jaxpr: Function,
     out_layouts: Layouts,
-    **params: Param,
+    **params: object,
 ) -> Sequence[Cotangent | None]:
     is_linear, active = unknown(operands), moving(cotangents)
     # If types tell which values vary, the function itself broadcasts and sums as needed.
@@ -412,7 +414,7 @@ def _batch(
     in_layouts: Layouts,
     jaxpr: Function,
     out_layouts: Layouts,
-    **params: Param,
+    **params: object,
 ) -> tuple[Results, ResultAxes]:
     frame, own = current_frame(), dict(without(axes, auto))
     used = {name for layout in (*in_layouts, *out_layouts) for name in axes_in(layout)}
@@ -446,7 +448,7 @@ def _varying(
     auto: tuple[AxisName, ...],
     axes: MeshAxes,
     jaxpr: Function,
-    **params: Param,
+    **params: object,
 ) -> list[Axes]:
     # Results differ along the op's own axes and are joined: outside, the arrays are whole.
     own = dict(without(axes, auto))

@@ -11,7 +11,7 @@ import numpy as np
 from iree.compiler import ir
 
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import HostArray, Param
+from axir.dialect.core.annotations import HostArray
 from axir.dialect.core.state import state
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.family import edge_array, random_values
@@ -48,17 +48,17 @@ def _infer(
     return x
 
 
-def _evaluate(x: HostArray, **params: Param) -> HostArray:
+def _evaluate(x: HostArray, **params: object) -> HostArray:
     return x
 
 
 def _jvp(
-    primals: Sequence[Value], tangents: OperandTangents, out: Value, **params: Param
+    primals: Sequence[Value], tangents: OperandTangents, out: Value, **params: object
 ) -> Tangents:
     return constraint_primitive.bind(tangents[0], **params)
 
 
-def _transpose(ct: Value, x: TransposeOperand, **params: Param) -> Sequence[Cotangent | None]:
+def _transpose(ct: Value, x: TransposeOperand, **params: object) -> Sequence[Cotangent | None]:
     return [constraint_primitive.bind(ct, **params)]
 
 
@@ -67,7 +67,7 @@ def _batch(
     batch_axes: Sequence[int],
     *,
     layout: OpenLayout,
-    **params: Param,
+    **params: object,
 ) -> tuple[Value, int]:
     (axis,) = batch_axes
     frame = state.batching  # absent if the batch consists of the words of random keys
@@ -77,11 +77,11 @@ def _batch(
     return constraint_primitive.bind(operands[0], layout=batched, **params), axis
 
 
-def _lower(context: LoweringContext, x: ir.Value, **params: Param) -> ir.Value:
+def _lower(context: LoweringContext, x: ir.Value, **params: object) -> ir.Value:
     return x
 
 
-def _layout(*, layout: OpenLayout, **params: Param) -> OpenLayout:
+def _layout(*, layout: OpenLayout, **params: object) -> OpenLayout:
     return layout
 
 
@@ -110,7 +110,7 @@ def _samples() -> list[Sample]:
     generator = np.random.default_rng(0)
     mesh = {"axes": (("x", 2), ("y", 3)), "devices": ()}
 
-    def sample(x: np.ndarray, layout: OpenLayout, **options: Param) -> Sample:
+    def sample(x: np.ndarray, layout: OpenLayout, **options: object) -> Sample:
         return Sample((x,), {**mesh, **options, "layout": layout})
 
     singles = [

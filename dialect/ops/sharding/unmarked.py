@@ -6,7 +6,7 @@ Differentiation must know which values vary along axes of the mesh. Execution ne
 
 from __future__ import annotations
 
-from axir.dialect.core.annotations import Param, Params
+from axir.dialect.core.annotations import Params
 from axir.dialect.core.manual_axes import NOWHERE
 from axir.dialect.core.memo import derived
 from axir.dialect.ops.collectives.axis_reductions import (
@@ -24,7 +24,7 @@ from axir.dialect.program.tracer import Trace
 from axir.dialect.program.walk import Environment, apply_equations
 
 
-def body_to_run(*, jaxpr: Function, check_vma: bool, **params: Param) -> Function:
+def body_to_run(*, jaxpr: Function, check_vma: bool, **params: object) -> Function:
     """Returns the function that each device runs for a `shard_map` with these parameters."""
     return unmarked(jaxpr) if check_vma else jaxpr
 
@@ -62,7 +62,7 @@ def _unmarked_params(params: Params) -> Params:
     return {name: _unmarked_param(value) for name, value in params.items()}
 
 
-def _unmarked_param(value: Param) -> Param:
+def _unmarked_param(value: object) -> object:
     if type(value) is Function:
         return unmarked(value)
     if type(value) is tuple:

@@ -182,7 +182,7 @@ def _sort_one(operand: np.ndarray, key: np.ndarray, dimension: int) -> np.ndarra
 
 
 def _sort_value_and_jvp(
-    primals: Sequence[Value], tangents: Sequence[Tangent], *, dimension: int, **params: Param
+    primals: Sequence[Value], tangents: Sequence[Tangent], *, dimension: int, **params: object
 ) -> tuple[list[Value], list[Any]]:
     places = broadcasted_iota(dtypes.int32, primals[0].shape, dimension)
     *outs, order = _sort.bind(*primals, places, dimension=dimension, **params)
@@ -202,7 +202,7 @@ def _sort_jvp(
 
 
 def _sort_batch(
-    operands: Sequence[Value], axes: Sequence[int | None], *, dimension: int, **params: Param
+    operands: Sequence[Value], axes: Sequence[int | None], *, dimension: int, **params: object
 ) -> tuple[list[Value], list[int]]:
     size, axis = next((x.shape[a], a) for x, a in zip(operands, axes, strict=True) if a is not None)
     moved = [move_batch_axis(x, a, size, axis) for x, a in zip(operands, axes, strict=True)]
@@ -213,7 +213,7 @@ def _sort_batch(
 def _lower_sort(
     context: LoweringContext, *operands: ir.Value, dimension: int, num_keys: int, is_stable: bool
 ) -> list[ir.Value]:
-    def comes_before(*pairs: Any) -> ir.Value:
+    def comes_before(*pairs: object) -> ir.Value:
         lhs = [part for key in pairs[: 2 * num_keys : 2] for part in _canonical(key)]
         rhs = [part for key in pairs[1 : 2 * num_keys : 2] for part in _canonical(key)]
         before = _compare(lhs[-1], rhs[-1], "LT")
@@ -423,7 +423,7 @@ def _lower_value_of_key(key: ir.Value, out: ShapedArray) -> ir.Value:
     return hlo.bitcast_convert(_flip_negative(bits, integer), out.dtype)
 
 
-def _flip_negative(bits: Any, integer: np.dtype) -> ir.Value:
+def _flip_negative(bits: object, integer: np.dtype) -> ir.Value:
     """Reverses the order of negative floats, because their bits descend; is its own inverse."""
     is_negative = hlo.compare(bits, hlo.full_like(bits, 0), "LT")
     flipped = hlo.xor(bits, hlo.full_like(bits, np.iinfo(integer).max))

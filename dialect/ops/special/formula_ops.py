@@ -9,7 +9,6 @@ import numpy as np
 
 from axir.dialect.builders.formula import lower_formula
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import UserFunction
 from axir.dialect.core.errors import UnsupportedRuleError
 from axir.dialect.ops.elementwise.family import UNDIFFERENTIABLE
 from axir.dialect.program.op_table import Traceable
@@ -17,7 +16,7 @@ from axir.dialect.program.operation import Sample
 from axir.dialect.program.rules import Value
 
 
-def written(function: Traceable, formula: UserFunction) -> Traceable:
+def written(function: Traceable, formula: Callable[..., object]) -> Traceable:
     """Lets the primitive of a function be compiled as a formula."""
     function.primitive.lower = lower_formula(formula)
     return function

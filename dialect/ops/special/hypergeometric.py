@@ -12,7 +12,6 @@ from collections.abc import Callable
 import numpy as np
 
 from axir.dialect.builders.formula import evaluate_formula, lower_formula
-from axir.dialect.core.annotations import UserFunction
 from axir.dialect.core.late_modules import scipy_special
 from axir.dialect.ops.elementwise.arithmetic import add, div, mul, neg, square, sub
 from axir.dialect.ops.elementwise.family import FLOAT, Signature, elementwise
@@ -24,7 +23,7 @@ from . import hypergeometric_formulas as formulas
 from .formula_ops import no_derivative, not_written
 
 
-def _of_scipy(name: str) -> UserFunction:
+def _of_scipy(name: str) -> Callable[..., object]:
     """Returns SciPy's function as evaluator, with nan where an operand is not finite.
 
     The result is 1 where the first parameter is 0, also at the poles of the last parameter.
@@ -64,8 +63,8 @@ def _samples(*ranges: tuple[float, float]) -> Callable[[], list[Sample]]:
 
 def _declared(
     name: str,
-    evaluate: UserFunction,
-    formula: UserFunction,
+    evaluate: Callable[..., object],
+    formula: Callable[..., object],
     jvp: list[Callable[..., Value]],
     *ranges: tuple[float, float],
 ) -> Primitive:

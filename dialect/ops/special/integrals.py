@@ -15,7 +15,6 @@ from iree.compiler import ir
 from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.builders.formula import Term
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import UserFunction
 from axir.dialect.core.late_modules import scipy_special as library
 from axir.dialect.ops.elementwise.arithmetic import add, div, floor, mul, neg, square, sub
 from axir.dialect.ops.elementwise.comparison import eq, lt, select_n
@@ -50,8 +49,8 @@ _POSITIVE = (0.0, -0.0, 0.5, 1.0, 1.5, 13.0, 25.0, -1.0, np.inf, -np.inf, np.nan
 
 def _integral(
     name: str,
-    evaluate: UserFunction,
-    formula: UserFunction,
+    evaluate: Callable[..., object],
+    formula: Callable[..., object],
     slope: Callable[[Value, Value], Value],
     low: float,
     high: float,
@@ -69,7 +68,7 @@ def _integral(
     return written(function, formula)
 
 
-def _of_scipy(name: str, part: int) -> UserFunction:
+def _of_scipy(name: str, part: int) -> Callable[..., object]:
     """Returns one of several results of a function of SciPy, which loses the sign of zero."""
     both = scipy_special(name)
 

@@ -17,7 +17,7 @@ from axir.dialect.ops.elementwise.transcendental import scipy_function
 
 def quick_for_one(
     name: str, evaluate: UserFunction, accepts: Callable[..., bool] | None = None
-) -> UserFunction:
+) -> Callable[..., object]:
     """Returns an evaluator that calls SciPy directly if operands have one element each.
 
     Args:

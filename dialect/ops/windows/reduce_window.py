@@ -14,7 +14,7 @@ from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import Param, UserFunction, UserObject
+from axir.dialect.core.annotations import Param, UserObject
 from axir.dialect.core.symbolic_zeros import Zero
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.family import NUMBER, ORDERED, as_value, edge_rows, full
@@ -78,7 +78,7 @@ def _evaluator(ufunc: np.ufunc, identity: Identity) -> Callable[..., np.ndarray]
     return evaluate
 
 
-def _lowering(build: UserFunction, identity: Identity) -> LowerRule:
+def _lowering(build: Callable[..., object], identity: Identity) -> LowerRule:
     def lower(context: LoweringContext, x: ir.Value, **params: Param) -> MlirValues:
         (operand,), (out,) = context.types_in, context.types_out
         dtype, wide = operand.dtype, accumulator_dtype(operand.dtype)
@@ -96,7 +96,7 @@ def _lowering(build: UserFunction, identity: Identity) -> LowerRule:
 
 
 def _sum_jvp(
-    primals: Sequence[Value], tangents: Sequence[Tangent], out: Value, **params: Param
+    primals: Sequence[Value], tangents: Sequence[Tangent], out: Value, **params: object
 ) -> Tangents:
     if type(tangents[0]) is Zero:
         return Zero(out.aval.to_tangent_aval())
@@ -133,7 +133,7 @@ def _sum_transpose(cotangent: Value, x: TransposeOperand, **params: Param) -> li
     ]
 
 
-def _extremum_jvp(select: str) -> UserFunction:
+def _extremum_jvp(select: str) -> Callable[..., object]:
     def jvp(
         primals: Sequence[Value], tangents: Sequence[Tangent], out: Value, **params: Param
     ) -> Tangents:
@@ -190,7 +190,7 @@ def _samples(domain: Sequence[np.dtype]) -> list[Sample]:
 def _declare(
     name: str,
     ufunc: np.ufunc,
-    build: UserFunction,
+    build: Callable[..., object],
     identity: Identity,
     domain: Sequence[np.dtype],
     what: str,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import Param, UserFunction, UserObject
+from axir.dialect.core.annotations import Param, UserObject
 from axir.dialect.core.array import from_numpy
 from axir.dialect.core.symbolic_zeros import Zero
 from axir.dialect.core.types import ShapedArray
@@ -298,7 +298,7 @@ _MONOIDS: dict[str, Traceable] = {
 def reduce_window(
     operand: Operand,
     init_value: Operand,
-    computation: UserFunction,
+    computation: Callable[..., object],
     window_dimensions: Sequence[int],
     window_strides: Sequence[int] | None = None,
     padding: str | Sequence[tuple[int, int]] = "VALID",

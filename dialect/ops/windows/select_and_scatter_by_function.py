@@ -6,7 +6,6 @@ The special form with derivatives stands in `select_and_scatter.py`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 from iree.compiler import ir
@@ -250,13 +249,13 @@ _select_and_scatter = declare(
 
 def select_and_scatter(
     operand: Operand,
-    select: Callable[[Value, Value], Any],
+    select: Callable[[Value, Value], object],
     window_dimensions: Sequence[int],
     window_strides: Sequence[int],
     padding: UserObject,
     source: Operand,
     init_value: Operand,
-    scatter: Callable[[Value, Value], Any],
+    scatter: Callable[[Value, Value], object],
 ) -> Value:
     """Combines an element for each window of an array at the position of the chosen element.
 

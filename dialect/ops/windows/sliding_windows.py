@@ -15,7 +15,7 @@ import numpy as np
 from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
-from axir.dialect.core.annotations import DTypeLike, PaddingLike, Param, Params, UserFunction
+from axir.dialect.core.annotations import DTypeLike, PaddingLike, Param, Params
 from axir.dialect.core.array import from_numpy
 from axir.dialect.core.errors import ShapeError
 from axir.dialect.core.symbolic_dims import is_open, operation
@@ -338,7 +338,7 @@ def cut_value(x: Value, axis: int, start: int, limit: int, stride: int) -> Value
     return slice_in_dim(x, start, limit, stride, axis)
 
 
-def pad_numpy(x: np.ndarray, filling: Any, window: Window) -> np.ndarray:
+def pad_numpy(x: np.ndarray, filling: object, window: Window) -> np.ndarray:
     """Pads and dilates a NumPy array for its windows."""
     if not window.is_padded:
         return x
@@ -374,7 +374,10 @@ def padded_positions(shape: tuple[int, ...], window: Window) -> Value:
 
 
 def lower_windows(
-    values: Sequence[ir.Value], inits: Sequence[ir.Value], window: Window, body: UserFunction
+    values: Sequence[ir.Value],
+    inits: Sequence[ir.Value],
+    window: Window,
+    body: Callable[..., object],
 ) -> list[ir.Value]:
     """Builds `stablehlo.reduce_window`."""
     return hlo.reduce_window(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from iree.compiler import ir
 
-from axir.dialect.core.annotations import Param, UserFunction, UserObject
+from axir.dialect.core.annotations import UserFunction, UserObject
 from axir.dialect.core.array import Array, ConcreteArray, as_array
 from axir.dialect.core.context import describe_location, scope_of
 from axir.dialect.core.deep_recursion import deep_recursion
@@ -110,7 +110,7 @@ class Jaxpr:
         invars: Sequence[Var],
         outvars: Sequence[Var],
         eqns: Sequence[Equation],
-        effects: UserObject = None,
+        effects: object = None,
         debug_info: DebugInfo | None = None,
     ):
         self.constvars = list(constvars)
@@ -223,7 +223,7 @@ class ClosedJaxpr:
         consts: Values of `jaxpr.constvars`.
     """
 
-    def __init__(self, jaxpr: Jaxpr, consts: Sequence[UserObject]):
+    def __init__(self, jaxpr: Jaxpr, consts: Sequence[object]):
         self.jaxpr = jaxpr
         self.consts = [x if isinstance(x, Array) else as_array(x) for x in consts]
 
@@ -241,7 +241,7 @@ class ClosedJaxpr:
         return function_with(function, self.consts)
 
     def replace(
-        self, *, jaxpr: Jaxpr | None = None, consts: Sequence[UserObject] | None = None
+        self, *, jaxpr: Jaxpr | None = None, consts: Sequence[object] | None = None
     ) -> ClosedJaxpr:
         """Returns it with another jaxpr, or other constants."""
         return ClosedJaxpr(
@@ -366,7 +366,7 @@ class _Printer:
         lines = "".join("\n  " + param.replace("\n", "\n  ") for param in params)
         return f"{head}[{lines}\n] {operands}".rstrip()
 
-    def param(self, value: Param) -> str:
+    def param(self, value: object) -> str:
         """Renders the value of a parameter."""
         if type(value) is Function:
             return _print(value, self.fresh, self.detail)

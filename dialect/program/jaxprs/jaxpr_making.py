@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from axir.dialect.core.annotations import Param
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import VerificationError
 from axir.dialect.program.equation import Equation, Literal, Var
@@ -88,8 +87,8 @@ def _check_results(equation: Equation, results: Results) -> None:
         )
 
 
-def _param(value: Param) -> Param:
-    """Returns a parameter as a primitive takes it: functions in place of jaxprs."""
+def _param(value: object) -> object:
+    """Returns a parameter in a primitive's form: functions in place of jaxprs."""
     if isinstance(value, later.ClosedJaxpr):
         return _without_captures(value.function)
     if isinstance(value, later.Jaxpr):

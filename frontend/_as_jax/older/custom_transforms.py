@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 
 from axir import custom_gradient, custom_jvp, tree
 from axir import numpy as jnp
-from axir.dialect.core.annotations import Options, UserFunction, UserObject
+from axir.dialect.core.annotations import UserFunction, UserObject
 
 __all__ = ["custom_transforms", "defjvp", "defjvp_all", "defvjp", "defvjp_all"]
 
@@ -26,7 +27,7 @@ class custom_transforms:
         self.with_rule = fun
         functools.update_wrapper(self, fun)
 
-    def __call__(self, *args: Options) -> UserObject:
+    def __call__(self, *args: object) -> UserObject:
         return self.with_rule(*args)
 
 
@@ -37,25 +38,25 @@ def defjvp_all(fun: custom_transforms, custom_jvp_rule: UserFunction) -> None:
     fun.with_rule = ruled
 
 
-def defjvp(fun: custom_transforms, *jvprules: UserFunction | None) -> None:
+def defjvp(fun: custom_transforms, *jvprules: Callable[..., object] | None) -> None:
     """Defines for each argument `(tangent, output, *primals) -> tangent`; None is zero."""
     ruled = custom_jvp(fun.fun)
     ruled.defjvps(*jvprules)
     fun.with_rule = ruled
 
 
-def defvjp_all(fun: custom_transforms, custom_vjp_rule: UserFunction) -> None:
+def defvjp_all(fun: custom_transforms, custom_vjp_rule: Callable[..., object]) -> None:
     """Defines `(*primals) -> (output, pullback)`; the pullback returns a tuple of cotangents."""
     fun.with_rule = custom_gradient(custom_vjp_rule)
 
 
-def defvjp(fun: custom_transforms, *vjprules: UserFunction | None) -> None:
+def defvjp(fun: custom_transforms, *vjprules: Callable[..., object] | None) -> None:
     """Defines for each argument `(cotangent, output, *primals) -> cotangent`; None is zero."""
 
-    def rule(*primals: UserObject) -> tuple[UserObject, UserFunction]:
+    def rule(*primals: object) -> tuple[UserObject, UserFunction]:
         out = fun.fun(*primals)
 
-        def pullback(cotangent: UserObject) -> tuple[UserObject, ...]:
+        def pullback(cotangent: object) -> tuple[UserObject, ...]:
             return tuple(
                 tree.map(jnp.zeros_like, primal) if one is None else one(cotangent, out, *primals)
                 for one, primal in zip(vjprules, primals, strict=True)

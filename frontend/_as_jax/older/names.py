@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from axir import Array, jit, process_count
-from axir.dialect.core.annotations import Options, UserFunction
+from axir.dialect.core.annotations import UserFunction
 from axir.stages import Lowered
 
 __all__ = ["DeviceArray", "host_count", "host_ids", "xla_computation"]
@@ -30,7 +32,9 @@ class Computation:
     GetHloText = as_hlo_text
 
 
-def xla_computation(fun: UserFunction, static_argnums: int | tuple[int, ...] = ()) -> UserFunction:
+def xla_computation(
+    fun: Callable[..., object], static_argnums: int | tuple[int, ...] = ()
+) -> UserFunction:
     """Returns a function of example arguments that returns the program of `fun`.
 
     Args:
@@ -43,7 +47,7 @@ def xla_computation(fun: UserFunction, static_argnums: int | tuple[int, ...] = (
     """
     compiled = jit(fun, static_argnums=static_argnums)
 
-    def computation(*args: Options, **kwargs: Options) -> Computation:
+    def computation(*args: object, **kwargs: object) -> Computation:
         return Computation(compiled.lower(*args, **kwargs))
 
     return computation

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from axir._transforms.static_arguments import chosen
 from axir.api_util import *  # noqa: F403
-from axir.dialect.core.annotations import UserObject
 
 
 def infer_argnums_and_argnames(
@@ -17,7 +16,7 @@ def infer_argnums_and_argnames(
 ) -> tuple[tuple[int, ...], tuple[str, ...]]:
     """Returns numbers and names of arguments, each inferred from the other if only one is given."""
 
-    def function(*args: UserObject) -> None:
+    def function(*args: object) -> None:
         raise AssertionError("it only has the signature")
 
     vars(function)["__signature__"] = sig

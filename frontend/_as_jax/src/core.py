@@ -83,12 +83,12 @@ call_p = primitive_named("call_p")
 eval_context = take_current_trace
 
 
-def full_lower(val: UserObject) -> UserObject:
+def full_lower(val: object) -> UserObject:
     """Returns a value as it is: tracers here hold no other tracers."""
     return val
 
 
-def get_referent(val: UserObject) -> UserObject:
+def get_referent(val: object) -> UserObject:
     """Returns the value, which is its own referent here."""
     return val
 

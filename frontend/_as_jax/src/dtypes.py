@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from axir.dialect.core.annotations import DTypeLike, UserObject
+from axir.dialect.core.annotations import DTypeLike
 from axir.dialect.core.extended_dtypes import KeyDtype
 from axir.dtypes import (
     TypePromotionError,
@@ -49,7 +49,7 @@ DType = np.dtype
 ExtendedDType = KeyDtype
 
 
-def dtype(x: UserObject, canonicalize: bool = False) -> np.dtype:
+def dtype(x: object, canonicalize: bool = False) -> np.dtype:
     """Returns the dtype of an array or of a scalar, or a dtype itself.
 
     >>> dtype(1.0), dtype(np.ones(1, np.int8))

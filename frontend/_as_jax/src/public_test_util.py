@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from axir._trees import tree
-from axir.dialect.core.annotations import PyTree
+from axir.dialect.core.annotations import Tree
 from axir.dialect.core.array import ArrayLike
 from axir.test_util import *  # noqa: F403
 
@@ -15,8 +15,8 @@ _COARSE = 1e-2
 
 
 def check_close(
-    xs: PyTree,
-    ys: PyTree,
+    xs: Tree,
+    ys: Tree,
     atol: float | None = None,
     rtol: float | None = None,
     err_msg: str = "",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from axir._devices.partitions import as_sharding
-from axir.dialect.core.annotations import UserObject
 from axir.sharding import *  # noqa: F403
 from axir.sharding import NamedSharding, PartitionSpec
 
@@ -13,7 +12,7 @@ UnspecifiedValue = type(None)
 
 
 def canonicalize_sharding(
-    sharding: UserObject, api_name: str, check_mesh_consistency: bool = True
+    sharding: object, api_name: str, check_mesh_consistency: bool = True
 ) -> NamedSharding | None:
     """Returns a sharding unchanged, and a specification as a sharding over the mesh in use.
 

@@ -6,6 +6,7 @@ its path here.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import FrameType
 
 from axir.dialect.core.annotations import UserFunction
@@ -26,6 +27,6 @@ def include_frame(f: FrameType) -> bool:
     return is_user_file(f.f_code.co_filename)
 
 
-def api_boundary(fun: UserFunction, **options: bool) -> UserFunction:
+def api_boundary(fun: Callable[..., object], **options: bool) -> UserFunction:
     """Returns the function: tracebacks stay whole, and errors name the user's line."""
     return fun

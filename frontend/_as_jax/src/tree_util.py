@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 import optree
 
 from axir._trees.paths import NAMESPACE
-from axir.dialect.core.annotations import Foreign, PyTree, UserFunction, UserObject
+from axir.dialect.core.annotations import Foreign, Tree, UserFunction
 from axir.tree_util import *  # noqa: F403
 from axir.tree_util import DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey
 from axir.tree_util import flatten_one_level as flatten_one_level
@@ -43,7 +43,7 @@ class _Registry(Container[type]):
         known: Foreign = optree.register_pytree_node.get
         entry = known(namespace=NAMESPACE)[kind]
 
-        def to_iter(container: PyTree) -> tuple[PyTree, UserObject]:
+        def to_iter(container: Tree) -> tuple[Tree, object]:
             children, auxiliary, *_ = entry.flatten_func(container)
             return tuple(children), auxiliary
 

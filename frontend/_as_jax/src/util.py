@@ -38,7 +38,7 @@ class HashablePartial:
     def __init__(self, f: UserFunction, *args: UserObject, **kwargs: UserObject):
         self.f, self.args, self.kwargs = f, args, kwargs
 
-    def _key(self) -> tuple[UserObject, ...]:
+    def _key(self) -> tuple[object, ...]:
         code = getattr(self.f, "__code__", self.f)
         return code, self.args, tuple(sorted(self.kwargs.items()))
 
@@ -48,21 +48,21 @@ class HashablePartial:
     def __hash__(self) -> int:
         return hash(self._key())
 
-    def __call__(self, *args: UserObject, **kwargs: UserObject) -> UserObject:
+    def __call__(self, *args: object, **kwargs: object) -> UserObject:
         return self.f(*self.args, *args, **self.kwargs, **kwargs)
 
 
-def safe_zip(*sequences: Sequence[UserObject]) -> list[tuple[UserObject, ...]]:
+def safe_zip(*sequences: Sequence[object]) -> list[tuple[UserObject, ...]]:
     """Returns the items of sequences of one length as tuples; ValueError if the lengths differ."""
     return list(zip(*sequences, strict=True))
 
 
-def unzip2(pairs: Iterable[tuple[UserObject, UserObject]]) -> tuple[tuple[UserObject, ...], ...]:
+def unzip2(pairs: Iterable[tuple[object, object]]) -> tuple[tuple[UserObject, ...], ...]:
     """Returns the first items of pairs, and the second ones."""
     return tuple(zip(*pairs, strict=True)) or ((), ())
 
 
-def unzip3(triples: Iterable[Sequence[UserObject]]) -> tuple[tuple[UserObject, ...], ...]:
+def unzip3(triples: Iterable[Sequence[object]]) -> tuple[tuple[UserObject, ...], ...]:
     """Returns the first, the second and the third items of triples."""
     return tuple(zip(*triples, strict=True)) or ((), (), ())
 
@@ -91,7 +91,7 @@ def partition_list(marks: Sequence[bool], items: Sequence[Item]) -> tuple[list[I
 
 
 def wraps(
-    wrapped: UserFunction, namestr: str | None = None, docstr: str | None = None
+    wrapped: Callable[..., object], namestr: str | None = None, docstr: str | None = None
 ) -> Callable[[UserFunction], UserFunction]:
     """Gives a function the name and docstring of another one, or texts made of them.
 
@@ -101,7 +101,7 @@ def wraps(
         docstr: A format string that may mention `{fun}` and `{doc}`, its docstring.
     """
 
-    def named(function: UserFunction) -> UserFunction:
+    def named(function: Callable[..., object]) -> Callable[..., object]:
         functools.update_wrapper(function, wrapped)
         name = getattr(wrapped, "__name__", "<unnamed function>")
         if namestr is not None:

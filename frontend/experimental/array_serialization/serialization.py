@@ -43,7 +43,7 @@ class GlobalAsyncCheckpointManagerBase(abc.ABC):
     @abc.abstractmethod
     def serialize(
         self,
-        arrays: Sequence[UserObject],
+        arrays: Sequence[object],
         tensorstore_specs: Sequence[Specification],
         *,
         on_commit_callback: Callable[[], None],
@@ -53,10 +53,10 @@ class GlobalAsyncCheckpointManagerBase(abc.ABC):
     @abc.abstractmethod
     def deserialize(
         self,
-        shardings: Sequence[UserObject],
+        shardings: Sequence[object],
         tensorstore_specs: Sequence[Specification],
         global_shapes: Sequence[tuple[int, ...]] | None = None,
-        dtypes: Sequence[UserObject] | None = None,
+        dtypes: Sequence[object] | None = None,
     ) -> Sequence[UserObject]:
         """Reads arrays."""
 
@@ -89,11 +89,11 @@ class GlobalAsyncCheckpointManager(GlobalAsyncCheckpointManagerBase):
 
     def serialize(
         self,
-        arrays: Sequence[UserObject],
+        arrays: Sequence[object],
         tensorstore_specs: Sequence[Specification],
         *,
         on_commit_callback: Callable[[], None] | None = None,
-        transaction: UserObject = None,
+        transaction: object = None,
     ) -> None:
         """Begins to write arrays, once those before are written.
 
@@ -121,14 +121,14 @@ class GlobalAsyncCheckpointManager(GlobalAsyncCheckpointManagerBase):
         thread.shutdown(wait=False)
 
     def serialize_with_paths(
-        self, arrays: Sequence[UserObject], paths: Sequence[str], **options: UserObject
+        self, arrays: Sequence[object], paths: Sequence[str], **options: UserObject
     ) -> None:
         """Begins to write arrays into folders; options as of `serialize`."""
         self.serialize(arrays, [get_tensorstore_spec(path) for path in paths], **options)
 
     def deserialize(
         self,
-        shardings: Sequence[UserObject],
+        shardings: Sequence[object],
         tensorstore_specs: Sequence[Specification],
         global_shapes: Sequence[tuple[int, ...]] | None = None,
         dtypes: Sequence[UserObject] | None = None,
@@ -154,14 +154,14 @@ class GlobalAsyncCheckpointManager(GlobalAsyncCheckpointManagerBase):
         return [device_put(x, s) for x, s in zip(found, shardings, strict=True)]
 
     def deserialize_with_paths(
-        self, shardings: Sequence[UserObject], paths: Sequence[str], **options: UserObject
+        self, shardings: Sequence[object], paths: Sequence[str], **options: UserObject
     ) -> Sequence[UserObject]:
         """Reads arrays from folders; options as of `deserialize`."""
         return self.deserialize(shardings, [get_tensorstore_spec(p) for p in paths], **options)
 
 
 def _open(
-    specification: Specification, transaction: UserObject, create: bool, **layout: UserObject
+    specification: Specification, transaction: object, create: bool, **layout: object
 ) -> UserObject:
     import tensorstore  # late: not a dependency
 

@@ -22,7 +22,7 @@ Elsewhere: options that check eagerly (`jax_debug_nans`).
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 
@@ -30,7 +30,7 @@ from axir import numpy as jnp
 from axir._arguments.arguments import check_callable, to_values
 from axir._arguments.wrapping import wraps
 from axir._trees import tree
-from axir.dialect.core.annotations import Options, UserFunction, UserObject
+from axir.dialect.core.annotations import UserFunction, UserObject
 from axir.dialect.core.array import Array
 from axir.dialect.core.dtypes import bool_
 from axir.dialect.core.errors import NonArrayArgumentError, ParameterError
@@ -81,7 +81,9 @@ def __dir__() -> list[str]:
     return __all__
 
 
-def checkify(f: UserFunction, errors: Collection[ErrorCategory] = user_checks) -> UserFunction:
+def checkify(
+    f: Callable[..., object], errors: Collection[ErrorCategory] = user_checks
+) -> UserFunction:
     """Makes a function return an error in addition to its result.
 
     Works with all transformations: `jit` and `vmap` of the checked function, and of functions in
@@ -109,7 +111,7 @@ def checkify(f: UserFunction, errors: Collection[ErrorCategory] = user_checks) -
     kinds = _kinds(errors)
 
     @wraps(f)
-    def checked(*args: Options, **kwargs: Options) -> tuple[Error, UserObject]:
+    def checked(*args: object, **kwargs: object) -> tuple[Error, UserObject]:
         leaves, in_tree = tree.flatten((args, kwargs))
         values = to_values(leaves, (args, kwargs) if kwargs else args, function_name(f))
         body, out_tree = trace_user_body(f, in_tree, [x.type for x in values])
@@ -123,7 +125,7 @@ def checkify(f: UserFunction, errors: Collection[ErrorCategory] = user_checks) -
     return checked
 
 
-def _kinds(errors: UserObject) -> Kinds:
+def _kinds(errors: object) -> Kinds:
     if not isinstance(errors, Collection) or not all(
         isinstance(kind, type) and issubclass(kind, CheckFailure) for kind in errors
     ):
@@ -135,11 +137,11 @@ def _kinds(errors: UserObject) -> Kinds:
 
 
 def check(
-    pred: UserObject,
+    pred: object,
     msg: str,
-    *fmt_args: UserObject,
+    *fmt_args: object,
     debug: bool = False,
-    **fmt_kwargs: UserObject,
+    **fmt_kwargs: object,
 ) -> None:
     """States a condition. If it fails, a checked function returns an error; elsewhere it raises.
 
@@ -175,7 +177,7 @@ def check(
     check_primitive.bind(jnp.asarray(holds), *payload, check=what, debug=bool(debug))
 
 
-def _shown(x: UserObject) -> UserObject:
+def _shown(x: object) -> UserObject:
     if not isinstance(x, (Array, np.ndarray, np.generic, bool, int, float, complex)):
         raise NonArrayArgumentError(
             f"Formatting arguments to checkify.check need to be PyTrees of arrays, but got {x!r} "
@@ -191,9 +193,7 @@ def _message(msg: str, structure: tree.TreeDef, payload: Sequence[np.ndarray]) -
     return f"{msg.format(*args, **kwargs)} (`check` failed)"
 
 
-def debug_check(
-    pred: UserObject, msg: str, *fmt_args: UserObject, **fmt_kwargs: UserObject
-) -> None:
+def debug_check(pred: object, msg: str, *fmt_args: object, **fmt_kwargs: object) -> None:
     """States a condition in checked functions, and does nothing elsewhere; see `check`.
 
     >>> debug_check(False, "nobody sees this")

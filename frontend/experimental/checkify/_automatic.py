@@ -102,10 +102,10 @@ def _has_nan(x: Value) -> UserObject:
 @derived
 def _check_of(
     function: Function,
-    op: UserObject,
+    op: object,
     category: ErrorCategory,
     signature: Signature,
-    detail: UserObject,
+    detail: object,
 ) -> Check:
     """Returns the check of an op of a function, always the same."""
     kind: UserObject = category
@@ -132,7 +132,7 @@ _MESSAGES: dict[ErrorCategory, Callable[[UserObject, Sequence[np.ndarray]], str]
 
 def _positions(
     equation: Equation, operands: Sequence[Value]
-) -> tuple[UserObject, list[int], Sequence[int]]:
+) -> tuple[object, list[int], Sequence[int]]:
     """Returns index vectors along a last axis, the largest valid ones, and the axes indexed."""
     name, shape = equation.primitive.name, operands[0].shape
     if name == "gather":
@@ -165,7 +165,7 @@ def _window_sizes(
 
 def _in_bounds(
     indices: UserObject, upper: Sequence[int], axes: Sequence[int], shape: Sequence[int]
-) -> tuple[UserObject, tuple[UserObject, ...]]:
+) -> tuple[object, tuple[object, ...]]:
     """Returns whether all indices are valid, and the message data of the first invalid one."""
     if not math.prod(indices.shape):
         return jnp.asarray(True), (jnp.zeros(3, int32),)

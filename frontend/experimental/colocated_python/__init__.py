@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from axir.dialect.core.annotations import UserFunction
 from axir.runtime import Device, devices
@@ -14,7 +14,7 @@ def __dir__() -> list[str]:
     return __all__
 
 
-def colocated_python(fun: UserFunction) -> UserFunction:
+def colocated_python(fun: Callable[..., object]) -> UserFunction:
     """Returns the function: the process that calls it has the devices."""
     return fun
 

@@ -16,7 +16,7 @@ from axir._trees import tree
 from axir._user_primitives import Primitive
 from axir.core import AbstractValue
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import Param, PyTree, UserObject
+from axir.dialect.core.annotations import Param, PyTree, Tree, UserObject
 from axir.dialect.core.errors import AxirError, CustomRuleError
 from axir.dialect.core.symbolic_zeros import Zero, chosen
 from axir.dialect.core.types import ShapedArray
@@ -47,7 +47,7 @@ class GradAccum:
         self.aval = aval
         self._total: Tangent = Zero(aval)
 
-    def accum(self, x: UserObject) -> None:
+    def accum(self, x: object) -> None:
         """Adds to the cotangent; None and `Zero` say nothing."""
         if x is not None and type(x) is not Zero:
             self._total = add_tangents(self._total, as_value(x))
@@ -110,7 +110,7 @@ class VJPHiPrimitive:
         self.__dict__.update(self.params)
         self.check(*self.in_avals)
 
-    def __call__(self, *args: UserObject) -> UserObject:
+    def __call__(self, *args: object) -> UserObject:
         """Applies the primitive.
 
         Raises:
@@ -131,7 +131,7 @@ class VJPHiPrimitive:
                 )
         return self.out_tree.unflatten(call_hi_primitive.bind(*values, _prim=self))
 
-    def check(self, *arg_tys: PyTree) -> None:
+    def check(self, *arg_tys: Tree) -> None:
         """Checks the types; a class may override it with its own checks."""
 
     def _missing(self, method: str, what: str) -> MissingHiRuleError:
@@ -140,19 +140,19 @@ class VJPHiPrimitive:
             "Write it as a method of the class.",
         )
 
-    def expand(self, *args: PyTree) -> PyTree:
+    def expand(self, *args: Tree) -> PyTree:
         """Computes the result."""
         raise self._missing("expand", "anything")
 
-    def vjp_fwd(self, nzs_in: PyTree, /, *args: PyTree) -> tuple[PyTree, PyTree]:
+    def vjp_fwd(self, nzs_in: Tree, /, *args: Tree) -> tuple[PyTree, PyTree]:
         """Returns the result and residuals; `nzs_in` marks the differentiated operands."""
         raise self._missing("vjp_fwd", "reverse mode")
 
-    def vjp_bwd_retval(self, res: PyTree, outgrad: PyTree, /) -> tuple[PyTree, ...]:
+    def vjp_bwd_retval(self, res: Tree, outgrad: Tree, /) -> tuple[PyTree, ...]:
         """Returns the cotangents of the arguments, None for zeros."""
         raise self._missing("vjp_bwd_retval or vjp_bwd", "reverse mode")
 
-    def vjp_bwd(self, res: PyTree, outgrad: PyTree, /, *arg_accums: PyTree) -> None:
+    def vjp_bwd(self, res: Tree, outgrad: Tree, /, *arg_accums: Tree) -> None:
         """Adds to the cotangents of the arguments."""
         entries = zip(arg_accums, self.vjp_bwd_retval(res, outgrad), strict=True)
         for accumulators, cotangent in entries:
@@ -161,25 +161,25 @@ class VJPHiPrimitive:
                     lambda x, ct: x.accum(ct), accumulators, cotangent, is_leaf=_is_accumulator
                 )
 
-    def jvp(self, primals: PyTree, tangents: PyTree) -> tuple[PyTree, PyTree]:
+    def jvp(self, primals: Tree, tangents: Tree) -> tuple[PyTree, PyTree]:
         """Returns the result and its tangent."""
         raise self._missing("jvp", "forward mode")
 
-    def lin(self, nzs_in: PyTree, *primals: PyTree) -> tuple[PyTree, PyTree]:
+    def lin(self, nzs_in: Tree, *primals: Tree) -> tuple[PyTree, PyTree]:
         """Returns the result, and the residuals for `linearized`."""
         raise self._missing("lin and linearized", "linearize")
 
-    def linearized(self, residuals: PyTree, *tangents: PyTree) -> PyTree:
+    def linearized(self, residuals: Tree, *tangents: Tree) -> PyTree:
         """Returns the tangent of the result, linear in the tangents."""
         raise self._missing("lin and linearized", "linearize")
 
-    def batch(self, axis_data: UserObject, args: PyTree, dims: PyTree) -> tuple[PyTree, PyTree]:
+    def batch(self, axis_data: UserObject, args: PyTree, dims: Tree) -> tuple[PyTree, PyTree]:
         """Returns the results for all elements, and where they have the axis."""
         axes = tuple(tree.leaves(dims, is_leaf=_is_none))
         avals = tree.map(lambda x: as_value(x).aval, tuple(args))
         return _Mapped(self, axis_data.size, axis_data.name, axes, avals)(*args), 0
 
-    def batch_dim_rule(self, axis_data: UserObject, dims: PyTree, /) -> PyTree:
+    def batch_dim_rule(self, axis_data: object, dims: Tree, /) -> PyTree:
         """Tells where results have the batch axis. Never called: axir puts the axis in front."""
         return 0
 
@@ -201,15 +201,15 @@ def _has(primitive: VJPHiPrimitive, method: str) -> bool:
     return getattr(type(primitive), method) is not getattr(VJPHiPrimitive, method)
 
 
-def _is_accumulator(x: UserObject) -> bool:
+def _is_accumulator(x: object) -> bool:
     return isinstance(x, GradAccum)
 
 
-def _is_none(x: UserObject) -> bool:
+def _is_none(x: object) -> bool:
     return x is None
 
 
-def _is_zero(x: UserObject) -> bool:
+def _is_zero(x: object) -> bool:
     return type(x) is Zero
 
 
@@ -222,7 +222,7 @@ class _Mapped(VJPHiPrimitive):
         size: int,
         axis_name: Hashable,
         dims: tuple[int | None, ...],
-        in_avals: tuple[PyTree, ...],
+        in_avals: tuple[Tree, ...],
     ):
         self.in_avals = in_avals
         self.out_aval = tree.map(lambda aval: _in_front(aval, size), primitive.out_aval)
@@ -235,22 +235,22 @@ class _Mapped(VJPHiPrimitive):
     axis_name: Hashable
     dims: tuple[int | None, ...]
 
-    def _each(self, function: UserObject, in_axes: PyTree, out_axes: PyTree = 0) -> UserObject:
+    def _each(self, function: UserObject, in_axes: Tree, out_axes: Tree = 0) -> UserObject:
         return vmap(function, in_axes, out_axes, self.axis_name, self.size)
 
-    def expand(self, *args: PyTree) -> PyTree:
+    def expand(self, *args: Tree) -> PyTree:
         """Computes all elements."""
         return self._each(self.primitive.expand, self._axes)(*args)
 
-    def vjp_fwd(self, nzs_in: PyTree, /, *args: PyTree) -> tuple[PyTree, PyTree]:
+    def vjp_fwd(self, nzs_in: Tree, /, *args: Tree) -> tuple[Tree, Tree]:
         """Calls the rule for each element."""
         forward = self._each(lambda *each: self.primitive.vjp_fwd(nzs_in, *each), self._axes)
         return forward(*args)
 
-    def vjp_bwd_retval(self, res: PyTree, outgrad: PyTree, /) -> tuple[PyTree, ...]:
+    def vjp_bwd_retval(self, res: Tree, outgrad: Tree, /) -> tuple[Tree, ...]:
         """Calls the rule for each element; sums the cotangents of arguments shared by all."""
 
-        def backward(res: PyTree, outgrad: PyTree) -> list[Value]:
+        def backward(res: Tree, outgrad: Tree) -> list[Value]:
             found = _pulled(self.primitive, res, outgrad)
             return [instantiate(x) for x in found]
 
@@ -263,7 +263,7 @@ class _Mapped(VJPHiPrimitive):
         ]
         return tuple(self.in_tree.unflatten(summed))
 
-    def jvp(self, primals: PyTree, tangents: PyTree) -> tuple[PyTree, PyTree]:
+    def jvp(self, primals: PyTree, tangents: Tree) -> tuple[PyTree, PyTree]:
         """Calls the rule for each element."""
         moving = tree.map(instantiate, tangents, is_leaf=_is_zero)
         rule = self._each(lambda p, t: _pushed(self.primitive, p, t), (self._axes, self._axes))
@@ -277,7 +277,7 @@ def _in_front(aval: ShapedArray, size: int) -> ShapedArray:
 # Rules of the primitive that all are -------------------------------------------------------------
 
 
-def _flat(primitive: VJPHiPrimitive, result: PyTree, what: str) -> list[Value]:
+def _flat(primitive: VJPHiPrimitive, result: Tree, what: str) -> list[Value]:
     leaves, structure = tree.flatten(result)
     if structure != primitive.out_tree:
         raise CustomRuleError(
@@ -297,7 +297,7 @@ def _infer(*types: ShapedArray, _prim: VJPHiPrimitive) -> list[ShapedArray]:
     return _prim.out_avals_flat
 
 
-def _pushed(primitive: VJPHiPrimitive, primals: PyTree, tangents: PyTree) -> tuple[PyTree, PyTree]:
+def _pushed(primitive: VJPHiPrimitive, primals: PyTree, tangents: PyTree) -> tuple[Tree, Tree]:
     """Returns result and tangent by the rule for forward mode, or by that for `linearize`."""
     if not isinstance(primitive, _Mapped) and not _has(primitive, "jvp") and _has(primitive, "lin"):
         marks = tree.map(lambda x: type(x) is not Zero, tangents, is_leaf=_is_zero)
@@ -314,7 +314,7 @@ def _value_and_jvp(
     return _flat(_prim, out, "jvp"), tree.flatten(moved, is_leaf=_is_zero)[0]
 
 
-def _pulled(primitive: VJPHiPrimitive, residuals: PyTree, outgrad: PyTree) -> list[Tangent]:
+def _pulled(primitive: VJPHiPrimitive, residuals: Tree, outgrad: Tree) -> list[Tangent]:
     """Returns a cotangent for each leaf of the arguments."""
     accumulators = [GradAccum(aval.to_tangent_aval()) for aval in primitive.in_avals_flat]
     primitive.vjp_bwd(residuals, outgrad, *primitive.in_tree.unflatten(accumulators))
@@ -359,7 +359,7 @@ def _has_forward(primitive: VJPHiPrimitive) -> bool:
 
 
 def _batch(
-    axis_data: UserObject, operands: Sequence[Value], axes: Sequence[int | None], **params: Param
+    axis_data: object, operands: Sequence[Value], axes: Sequence[int | None], **params: object
 ) -> tuple[list[Value], list[int | None]]:
     primitive: UserObject = params["_prim"]
     structure = primitive.in_tree
@@ -386,14 +386,14 @@ def _derivative(
     return [instantiate(t) for t in chosen(moved, _inexact(_prim.out_avals_flat))]
 
 
-def _derivative_types(*types: ShapedArray, _prim: VJPHiPrimitive, **params: Param) -> UserObject:
+def _derivative_types(*types: ShapedArray, _prim: VJPHiPrimitive, **params: object) -> object:
     avals = chosen(_prim.out_avals_flat, _inexact(_prim.out_avals_flat))
     return [aval.to_tangent_aval() for aval in avals]
 
 
 def _transpose(
     cotangents: Sequence[Tangent],
-    *operands: UserObject,
+    *operands: object,
     _prim: VJPHiPrimitive,
     structure: tree.TreeDef,
     num_res: int,
@@ -411,7 +411,7 @@ def _transpose(
 
 def _push_derivative(
     primals: Sequence[Value], tangents: Sequence[Tangent], **params: Param
-) -> tuple[UserObject, UserObject]:
+) -> tuple[object, object]:
     active = [dtypes.is_inexact(x.dtype) for x in primals]
 
     def of_active(*values: Value) -> list[Value]:
@@ -428,7 +428,7 @@ def _batch_derivative(
     axes: Sequence[int | None],
     *,
     _prim: VJPHiPrimitive,
-    **params: Param,
+    **params: object,
 ) -> tuple[list[Value], list[int | None]]:
     size = axis_data.size
     pairs = zip(operands, axes, strict=True)

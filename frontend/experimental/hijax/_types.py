@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from axir.dialect.core.annotations import Param, UserFunction, UserObject
+from axir.dialect.core.annotations import UserFunction, UserObject
 from axir.dialect.core.errors import AxirError
 
 
@@ -32,7 +32,7 @@ class HiPrimitive:
     def __init__(self, name: str):
         self.name = name
 
-    def bind(self, *args: UserObject, **params: Param) -> UserObject:
+    def bind(self, *args: object, **params: object) -> UserObject:
         """Raises: programs hold arrays."""
         raise HiPrimitiveError(
             f"{self.name} is a primitive on values that are no arrays, which programs here do not "
@@ -91,7 +91,7 @@ class _EffectTypes:
         """Adds a kind."""
         self._types.append(effect_type)
 
-    def contains(self, effect: UserObject) -> bool:
+    def contains(self, effect: object) -> bool:
         """Tells whether an effect is of such a kind."""
         return isinstance(effect, tuple(self._types))
 

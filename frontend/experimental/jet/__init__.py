@@ -15,7 +15,7 @@ Elsewhere: how ops compute with series (`_rules.py`), and how functions are walk
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import factorial
 
 from axir import lax
@@ -28,13 +28,7 @@ from axir._arguments.arguments import (
     trace_abstract,
 )
 from axir._trees import tree
-from axir.dialect.core.annotations import (
-    Options,
-    Param,
-    PyTree,
-    UserFunction,
-    UserObject,
-)
+from axir.dialect.core.annotations import Param, PyTree, UserFunction, UserObject
 from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.dtypes import is_inexact
 from axir.dialect.core.errors import ParameterError, ShapeError, TreeError
@@ -61,11 +55,11 @@ zero_series = None
 
 
 def jet(
-    fun: UserFunction,
+    fun: Callable[..., object],
     primals: Sequence[ArrayLike],
     series: Sequence[Sequence[ArrayLike]],
     factorial_scaled: bool = True,
-    **_: Options,
+    **_: object,
 ) -> tuple[PyTree, PyTree]:
     """Returns the value of a function on curves, and its derivatives along them.
 
@@ -106,8 +100,8 @@ def jet(
 
 
 def jet2(
-    fun: UserFunction, primals: Sequence[ArrayLike], series: Sequence[Sequence[ArrayLike]],
-    **options: Options,
+    fun: Callable[..., object], primals: Sequence[ArrayLike], series: Sequence[Sequence[ArrayLike]],
+    **options: object,
 ) -> tuple[PyTree, PyTree]:  # fmt: skip
     """Returns the value of a function on curves, and coefficients of its power series; see `jet`.
 
@@ -118,7 +112,7 @@ def jet2(
     return jet(fun, primals, series, factorial_scaled=False, **options)
 
 
-def def_comp(prim: Primitive, comp: UserFunction, **params: Options) -> None:
+def def_comp(prim: Primitive, comp: Callable[..., object], **params: object) -> None:
     """Defines how a primitive computes with series by a function that does the same.
 
     Args:
@@ -130,7 +124,7 @@ def def_comp(prim: Primitive, comp: UserFunction, **params: Options) -> None:
     >>> def_comp(core.Primitive("cubed"), lambda x: x * x * x)
     """
 
-    def rule(primals: UserObject, terms: UserObject, **own: Param) -> UserObject:
+    def rule(primals: UserObject, terms: UserObject, **own: object) -> UserObject:
         return jet2(lambda *operands: comp(*operands, **own), primals, terms, **params)
 
     jet_rules[prim] = rule
@@ -211,7 +205,7 @@ def _coefficients(x: Value, terms: Sequence[ArrayLike], scales: Sequence[int]) -
     return tuple(v / s if s != 1 else v for v, s in zip(values, scales, strict=True))
 
 
-def _terms(x: Value, series: Series, scales: Sequence[int]) -> list[UserObject]:
+def _terms(x: Value, series: Series, scales: Sequence[int]) -> list[object]:
     if series is None:
         return [jnp.zeros_like(x) for _ in scales]
     return [c * s if s != 1 else c for c, s in zip(series, scales, strict=True)]

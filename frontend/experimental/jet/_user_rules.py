@@ -28,7 +28,7 @@ def defzero(prim: Primitive) -> None:
     >>> defzero(core.Primitive("whole_part"))
     """
 
-    def rule(primals: UserObject, series: UserObject, **params: Param) -> UserObject:
+    def rule(primals: UserObject, series: object, **params: Param) -> UserObject:
         out = prim.bind(*primals, **params)
         return out, [None] * len(out) if prim.multiple_results else None
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from axir.dialect.core.annotations import Options, UserObject
+from axir.dialect.core.annotations import UserObject
 from axir.dialect.core.errors import AxirError
 
 
@@ -20,10 +20,10 @@ class _Elsewhere(type):
     device: str
     instead: str
 
-    def __call__(cls, *args: Options, **kwargs: Options) -> UserObject:
+    def __call__(cls, *args: object, **kwargs: object) -> UserObject:
         raise _error(cls)
 
-    def __getattr__(cls, name: str) -> UserObject:
+    def __getattr__(cls, name: str) -> object:
         if name.startswith("__"):
             raise AttributeError(name)
         raise _error(cls)
@@ -49,7 +49,7 @@ def only_on(
     """
     known = names.split()
 
-    def find(name: str) -> UserObject:
+    def find(name: str) -> object:
         if name not in known:
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
         space = {"__module__": module, "device": device, "instead": instead}

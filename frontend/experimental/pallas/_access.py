@@ -95,7 +95,7 @@ class _Part:
         return truth
 
 
-def _is_number(item: UserObject) -> bool:
+def _is_number(item: object) -> bool:
     return not isinstance(item, (slice, Slice)) and getattr(item, "shape", ()) == ()
 
 

@@ -7,7 +7,7 @@ elements that it writes there are dropped.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -102,7 +102,7 @@ class Blocks:
 
     # One block ----------------------------------------------------------------------------------
 
-    def starts(self, place: Sequence[UserObject], scalars: Sequence[UserObject]) -> Starts:
+    def starts(self, place: Sequence[object], scalars: Sequence[object]) -> Starts:
         """Returns where the block of a place in the grid begins along each axis.
 
         Raises:
@@ -123,7 +123,7 @@ class Blocks:
             self._start(n, x, dim) for n, (x, dim) in enumerate(zip(given, self.dims, strict=True))
         ]
 
-    def _start(self, number: int, given: UserObject, dim: UserObject) -> Start:
+    def _start(self, number: int, given: UserObject, dim: object) -> Start:
         if isinstance(dim, BoundedSlice):
             if not hasattr(given, "size") or not hasattr(given, "start"):
                 raise BlockSpecError(
@@ -199,12 +199,12 @@ def _as_indices(starts: Starts) -> list[Value]:
     return [asarray(start, np.int32) for start in starts]
 
 
-def _place_of(function: UserFunction | None) -> str:
+def _place_of(function: Callable[..., object] | None) -> str:
     """Returns the name of a function for messages: its name, and its source line."""
     return place_of(function) if function is not None else "default"
 
 
-def place_of(function: UserFunction) -> str:
+def place_of(function: Callable[..., object]) -> str:
     """Returns the name of a user's function, and its source line."""
     code = getattr(getattr(function, "func", function), "__code__", None)
     name = callback_name(function)

@@ -19,7 +19,7 @@ from axir._transforms.refs import Ref
 from axir._transforms.scopes import named_scope
 from axir._transforms.staging import make_jaxpr
 from axir._trees import tree
-from axir.dialect.core.annotations import AnyDtype, Options, PyTree, UserFunction, UserObject
+from axir.dialect.core.annotations import AnyDtype, PyTree, Tree, UserFunction, UserObject
 from axir.dialect.core.errors import AxirError, NonArrayArgumentError, TreeError
 from axir.dialect.core.state import Change
 from axir.dialect.core.types import ShapedArray
@@ -55,19 +55,19 @@ class _WritesOperands(Exception):
 
 
 def pallas_call(
-    kernel: UserFunction,
-    out_shape: PyTree,
+    kernel: Callable[..., object],
+    out_shape: Tree,
     *,
     grid_spec: GridSpec | None = None,
     grid: GridLike = (),
-    in_specs: PyTree = no_block_spec,
-    out_specs: PyTree = no_block_spec,
-    scratch_shapes: PyTree = (),
+    in_specs: Tree = no_block_spec,
+    out_specs: Tree = no_block_spec,
+    scratch_shapes: Tree = (),
     input_output_aliases: Mapping[int, int] | None = None,
     debug: bool = False,
-    interpret: UserObject = False,
+    interpret: object = False,
     name: str | None = None,
-    compiler_params: UserObject = None,
+    compiler_params: object = None,
     cost_estimate: CostEstimate | None = None,
     metadata: Mapping[str, str] | None = None,
     backend: str | None = None,
@@ -125,8 +125,8 @@ def pallas_call(
 
 def call_of(
     what: str,
-    kernel: UserFunction,
-    out_shape: PyTree,
+    kernel: Callable[..., object],
+    out_shape: Tree,
     spec: GridSpec,
     aliases: Mapping[int, int] | None = None,
     name: str | None = None,
@@ -154,9 +154,7 @@ def call_of(
     return call.function(name or callback_name(kernel), debug)
 
 
-def _check_alone(
-    grid: GridLike, in_specs: PyTree, out_specs: PyTree, scratch_shapes: PyTree
-) -> None:
+def _check_alone(grid: GridLike, in_specs: Tree, out_specs: Tree, scratch_shapes: Tree) -> None:
     given = {
         "grid": not isinstance(grid, tuple) or bool(grid),
         "in_specs": not isinstance(in_specs, NoBlockSpec),
@@ -177,8 +175,8 @@ class _Call:
     def __init__(
         self,
         what: str,
-        kernel: UserFunction,
-        out_shape: PyTree,
+        kernel: Callable[..., object],
+        out_shape: Tree,
         spec: GridSpec,
         aliases: dict[int, int],
         begin: Begin,
@@ -197,7 +195,7 @@ class _Call:
     def function(self, name: str, debug: bool) -> UserFunction:
         """Returns the function of arrays."""
 
-        def run(bounds: Values, args: tuple[PyTree, ...]) -> PyTree:
+        def run(bounds: Values, args: tuple[Tree, ...]) -> PyTree:
             with named_scope(name):
                 return self.results(bounds, args)
 
@@ -205,7 +203,7 @@ class _Call:
         compiled = jit(run)
         bounds = tuple(n for n in self.spec.grid if not isinstance(n, int))
 
-        def call(*args: Options) -> PyTree:
+        def call(*args: object) -> PyTree:
             if debug:
                 print(f"The kernel in {self.what} {place_of(self.kernel)}:")
                 print(make_jaxpr(run)(bounds, args))
@@ -214,7 +212,7 @@ class _Call:
         call.__name__ = call.__qualname__ = name
         return call
 
-    def results(self, bounds: Values, args: tuple[PyTree, ...]) -> PyTree:
+    def results(self, bounds: Values, args: tuple[Tree, ...]) -> PyTree:
         """Returns the results for arguments."""
         paths, leaves, in_tree = _with_paths(args, "args")
         operands = [_strong(asarray(x)) for x in leaves]
@@ -245,13 +243,13 @@ class _Call:
         trimmed = [blocks.trimmed(x) for blocks, x in zip(instance.outputs, results, strict=True)]
         return self.out_tree.unflatten(trimmed)
 
-    def _scalar_count(self, args: tuple[PyTree, ...]) -> int:
+    def _scalar_count(self, args: tuple[Tree, ...]) -> int:
         return len(tree.leaves(args[: self.spec.num_scalar_prefetch]))
 
     def _blocks(
         self,
-        specs: PyTree,
-        like: PyTree,
+        specs: Tree,
+        like: Tree,
         paths: Sequence[str],
         values: Sequence[Value | ShapedArray],
         what: str,
@@ -272,7 +270,7 @@ class _Call:
         return [Blocks(*each) for each in zip(paths, found, types, strict=True)]
 
     def _check_aliases(
-        self, operands: Sequence[Value], out_types: Sequence[ShapedArray], args: tuple[PyTree, ...]
+        self, operands: Sequence[Value], out_types: Sequence[ShapedArray], args: tuple[Tree, ...]
     ) -> None:
         for operand, result in self.aliases.items():
             pair = f"input_output_aliases contains the mapping '{operand}:{result}'"
@@ -305,7 +303,7 @@ class _Instance:
         scalars: Sequence[Value],
         inputs: list[Blocks],
         outputs: list[Blocks],
-        grid: tuple[UserObject, ...],
+        grid: tuple[object, ...],
     ):
         self.call = call
         self.in_tree = in_tree
@@ -394,6 +392,6 @@ def _strong(value: Value) -> Value:
     return convert_element_type(value, value.dtype, False)
 
 
-def _with_paths(given: PyTree, root: str) -> tuple[list[str], list[UserObject], tree.TreeDef]:
+def _with_paths(given: Tree, root: str) -> tuple[list[str], list[UserObject], tree.TreeDef]:
     pairs, structure = tree.flatten_with_path(given)
     return [root + tree.keystr(path) for path, _ in pairs], [x for _, x in pairs], structure

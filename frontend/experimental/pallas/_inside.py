@@ -9,7 +9,7 @@ import numpy as np
 from axir import debug, lax
 from axir._transforms.refs import Ref
 from axir._trees import tree
-from axir.dialect.core.annotations import Options, PyTree, UserFunction, UserObject
+from axir.dialect.core.annotations import PyTree, Tree, UserFunction, UserObject
 from axir.dialect.core.errors import KernelScopeError, OutOfBoundsError
 from axir.dialect.program.rules import Value
 from axir.dialect.program.tracer import state
@@ -44,10 +44,10 @@ def num_programs(axis: int) -> UserObject:
     return _in_grid("num_programs", axis, 1)
 
 
-def when(condition: UserObject, /) -> Callable[[UserFunction], None]:
+def when(condition: object, /) -> Callable[[UserFunction], None]:
     """Runs the function that it decorates if a condition holds."""
 
-    def run(body: UserFunction) -> None:
+    def run(body: Callable[..., object]) -> None:
         if isinstance(condition, (bool, np.bool_)):
             if condition:
                 body()
@@ -61,7 +61,7 @@ def loop(
     lower: UserObject,
     upper: UserObject,
     *,
-    init_carry: PyTree = None,
+    init_carry: Tree = None,
     step: UserObject = 1,
     unroll: int | bool | None = None,
 ) -> Callable[[UserFunction], PyTree]:
@@ -83,8 +83,8 @@ def loop(
         kind = result_type(*ends)
         lower, upper, step = (asarray(x, kind) for x in ends)
 
-    def run(body: UserFunction) -> PyTree:
-        def each(i: Value, carry: PyTree) -> PyTree:
+    def run(body: Callable[..., object]) -> PyTree:
+        def each(i: Value, carry: Tree) -> PyTree:
             place = lower + i * step
             return body(place) if init_carry is None else body(place, carry)
 
@@ -94,10 +94,10 @@ def loop(
 
 
 def run_scoped(
-    f: UserFunction,
-    *types: UserObject,
+    f: Callable[..., object],
+    *types: object,
     collective_axes: Hashable = (),
-    **kw_types: UserObject,
+    **kw_types: object,
 ) -> PyTree:
     """Calls a function with scoped memory; returns its result.
 
@@ -118,12 +118,12 @@ def run_scoped(
 
 
 def with_scoped(
-    *types: UserObject, collective_axes: Hashable = (), **kw_types: UserObject
+    *types: object, collective_axes: Hashable = (), **kw_types: object
 ) -> Callable[[UserFunction], UserFunction]:
     """Returns a decorator: the function gets memory for its time after its other arguments."""
 
-    def decorated(f: UserFunction) -> UserFunction:
-        def run(*args: Options) -> PyTree:
+    def decorated(f: Callable[..., object]) -> Callable[..., object]:
+        def run(*args: object) -> PyTree:
             return run_scoped(lambda *refs, **named: f(*args, *refs, **named), *types, **kw_types)
 
         return run
@@ -131,7 +131,7 @@ def with_scoped(
     return decorated
 
 
-def debug_print(fmt: str, *args: UserObject) -> None:
+def debug_print(fmt: str, *args: object) -> None:
     """Prints values while a kernel runs; without a place for them in the text, behind it.
 
     >>> from axir.experimental import pallas as pl
@@ -163,7 +163,7 @@ def reciprocal(x: Value, *, approx: bool = False, full_range: bool = True) -> Va
     return numpy_reciprocal(x)
 
 
-def delay(nanos: UserObject) -> None:
+def delay(nanos: object) -> None:
     """Does nothing: there are no other cores to wait for."""
 
 
@@ -181,7 +181,7 @@ def cdiv(a: UserObject, b: UserObject) -> UserObject:
     return lax.div(a + (b - 1), asarray(b, result_type(a, b)))
 
 
-def align_to(a: UserObject, alignment: UserObject) -> UserObject:
+def align_to(a: object, alignment: object) -> UserObject:
     """Returns the least multiple of a number that is not less than another one.
 
     >>> align_to(7, 4)

@@ -88,7 +88,7 @@ def uninitialized(shape: tuple[int, ...], dtype: AnyDtype) -> Value:
     return full(shape, np.nan, dtype)
 
 
-def wanted_type(x: UserObject, what: str) -> ShapedArray:
+def wanted_type(x: object, what: str) -> ShapedArray:
     """Returns the type of the array that something asks for.
 
     Raises:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from axir import lax
 from axir._transforms.refs import AnyRef, Ref
 from axir._trees import tree
-from axir.dialect.core.annotations import PyTree, UserFunction, UserObject
+from axir.dialect.core.annotations import Tree, UserFunction
 from axir.dialect.core.state import Change
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.rules import Value
@@ -21,12 +21,12 @@ from ._specs import GridLike, GridSpec, is_spec
 
 
 def emit_pipeline(
-    body: UserFunction,
+    body: Callable[..., object],
     *,
     grid: GridLike,
-    in_specs: PyTree = (),
-    out_specs: PyTree = (),
-    **options: UserObject,
+    in_specs: Tree = (),
+    out_specs: Tree = (),
+    **options: object,
 ) -> UserFunction:
     """Returns a function of refs that runs a kernel on their blocks at each grid position.
 
@@ -41,7 +41,7 @@ def emit_pipeline(
     specs_in = tree.leaves(in_specs, is_leaf=is_spec)
     specs_out = tree.leaves(out_specs, is_leaf=is_spec)
 
-    def pipeline(*refs: AnyRef, scratches: Sequence[AnyRef] = (), **more: UserObject) -> None:
+    def pipeline(*refs: AnyRef, scratches: Sequence[AnyRef] = (), **more: object) -> None:
         flat: list[AnyRef] = tree.leaves(refs)
         blocks = [
             Blocks(f"refs[{n}]", spec, ShapedArray(tuple(ref.shape), ref.dtype))
@@ -65,7 +65,7 @@ def emit_pipeline(
 
 
 def _run(
-    body: UserFunction,
+    body: Callable[..., object],
     place: tuple[Value, ...],
     blocks: Sequence[Blocks],
     refs: Sequence[AnyRef],

@@ -6,7 +6,6 @@ import numpy as np
 
 from axir import lax
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import UserObject
 from axir.dialect.core.errors import ParameterError, ShapeError
 from axir.dialect.program.rules import Value
 from axir.numpy import promote_types
@@ -18,7 +17,7 @@ def dot(
     trans_a: bool = False,
     trans_b: bool = False,
     allow_tf32: bool | None = None,
-    precision: UserObject = None,
+    precision: object = None,
 ) -> Value:
     """Returns the product of two matrices: float32 of narrower floats, int32 of integers.
 

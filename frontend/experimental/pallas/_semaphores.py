@@ -7,7 +7,7 @@ import enum
 
 from axir._transforms.refs import AnyRef
 from axir._trees import tree
-from axir.dialect.core.annotations import PyTree, UserObject
+from axir.dialect.core.annotations import Tree, UserObject
 from axir.dialect.core.array import ArrayLike
 from axir.dialect.program.rules import Value
 from axir.numpy import asarray
@@ -27,9 +27,9 @@ def semaphore_signal(
     sem_or_view: AnyRef,
     inc: ArrayLike = 1,
     *,
-    device_id: UserObject = None,
+    device_id: object = None,
     device_id_type: DeviceIdType = DeviceIdType.MESH,
-    core_index: UserObject = None,
+    core_index: object = None,
 ) -> None:
     """Adds to a semaphore.
 
@@ -104,7 +104,7 @@ class AsyncCopyDescriptor:
 
 
 def make_async_copy(
-    src_ref: AnyRef, dst_ref: AnyRef, sem: UserObject = None, *, src_sem: UserObject = None
+    src_ref: AnyRef, dst_ref: AnyRef, sem: object = None, *, src_sem: object = None
 ) -> UserObject:
     """Returns a copy that begins with `start()`.
 
@@ -119,11 +119,11 @@ def make_async_copy(
 def async_copy(
     src_ref: AnyRef,
     dst_ref: AnyRef,
-    sem: UserObject = None,
+    sem: object = None,
     *,
     priority: int = 0,
     add: bool = False,
-    src_sem: UserObject = None,
+    src_sem: object = None,
 ) -> UserObject:
     """Copies; returns an object to wait for."""
     copy = AsyncCopyDescriptor(src_ref, dst_ref)
@@ -131,19 +131,19 @@ def async_copy(
     return copy
 
 
-def sync_copy(src_ref: PyTree, dst_ref: PyTree, *, add: bool = False) -> None:
+def sync_copy(src_ref: Tree, dst_ref: Tree, *, add: bool = False) -> None:
     """Copies a tree of refs to another one."""
     sources, targets = tree.leaves(src_ref), tree.leaves(dst_ref)
     for source, target in zip(sources, targets, strict=True):
         async_copy(source, target, add=add)
 
 
-def make_async_remote_copy(*args: UserObject, **kwargs: UserObject) -> UserObject:
+def make_async_remote_copy(*args: object, **kwargs: object) -> UserObject:
     """Raises: a kernel has the memory of one device."""
     raise remote_error("make_async_remote_copy")
 
 
-def async_remote_copy(*args: UserObject, **kwargs: UserObject) -> UserObject:
+def async_remote_copy(*args: object, **kwargs: object) -> UserObject:
     """Raises: a kernel has the memory of one device."""
     raise remote_error("async_remote_copy")
 

@@ -91,7 +91,7 @@ def block_dim(given: UserObject) -> BlockDim:
         ) from None
 
 
-def get_block_size(given: UserObject) -> int:
+def get_block_size(given: object) -> int:
     """Returns how many places of an axis a block has."""
     return block_dim(given).block_size
 
@@ -150,7 +150,7 @@ no_block_spec = NoBlockSpec()
 GridLike: TypeAlias = UserObject
 
 
-def is_spec(x: UserObject) -> bool:
+def is_spec(x: object) -> bool:
     """Tells whether a leaf of a tree of specs is one."""
     return isinstance(x, (BlockSpec, NoBlockSpec))
 
@@ -204,7 +204,7 @@ def _grid(grid: GridLike) -> tuple[tuple[UserObject, ...], tuple[UserObject, ...
     return tuple(x if not _is_known(x) else operator.index(x) for x in extents), names
 
 
-def _is_known(x: UserObject) -> bool:
+def _is_known(x: object) -> bool:
     return not hasattr(x, "aval") and hasattr(type(x), "__index__")
 
 

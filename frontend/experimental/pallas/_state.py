@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from axir import lax
 from axir._as_jax.src.config import State
@@ -12,11 +13,10 @@ from axir._transforms.refs import Ref, freeze, new_ref
 from axir._trees import tree
 from axir.dialect.core.annotations import (
     DTypeLike,
-    Options,
     PyTree,
     ShapeLike,
+    Tree,
     UserFunction,
-    UserObject,
 )
 from axir.dialect.core.config import config
 from axir.dialect.program.rules import Value
@@ -52,7 +52,7 @@ def debug_check(condition: Value, message: str) -> None:
         checkify.check(condition, message, debug=True)
 
 
-def run_state(f: UserFunction) -> UserFunction:
+def run_state(f: Callable[..., object]) -> UserFunction:
     """Returns a function of a tree of arrays: `f` gets refs of them, and their last values return.
 
     >>> import axir.numpy as jnp
@@ -63,7 +63,7 @@ def run_state(f: UserFunction) -> UserFunction:
     Array([0, 2, 4], dtype=int32)
     """
 
-    def run(args: PyTree) -> PyTree:
+    def run(args: Tree) -> PyTree:
         refs = tree.map(lambda x: x if isinstance(x, Ref) else new_ref(x), args)
         f(refs)
         return tree.map(freeze, refs)
@@ -72,17 +72,17 @@ def run_state(f: UserFunction) -> UserFunction:
 
 
 @lies_where_told
-def empty(shape: ShapeLike, dtype: DTypeLike, *, out_sharding: UserObject = None) -> Value:
+def empty(shape: ShapeLike, dtype: DTypeLike, *, out_sharding: object = None) -> Value:
     """Returns an array with unspecified elements; axir fills it with zeros."""
     return lax.empty(shape, dtype)
 
 
-def empty_like(x: PyTree) -> PyTree:
+def empty_like(x: Tree) -> PyTree:
     """Returns arrays of the shapes and dtypes in a tree, with unspecified elements."""
     return tree.map(lambda leaf: empty(leaf.shape, leaf.dtype), x)
 
 
-def empty_ref_like(x: UserObject) -> Ref:
+def empty_ref_like(x: object) -> Ref:
     """Returns a ref of some shape and dtype, with unspecified elements."""
     wanted = available(wanted_type(x, "empty_ref_like"))
     return new_ref(empty(wanted.shape, wanted.dtype))
@@ -93,7 +93,7 @@ def broadcast_to(a: Value, shape: tuple[int, ...]) -> Value:
     return numpy_broadcast_to(a, shape)
 
 
-def estimate_cost(fun: UserFunction, *args: Options, **kwargs: Options) -> CostEstimate:
+def estimate_cost(fun: Callable[..., object], *args: object, **kwargs: object) -> CostEstimate:
     """Returns the estimated cost of a function of arrays, from its operations.
 
     Args:

@@ -7,7 +7,15 @@ import math
 from collections.abc import Sequence
 from typing import ClassVar
 
-from axir.dialect.core.annotations import Dtype, IndexLike, Options, UserFunction, UserObject
+from axir.dialect.core.annotations import (
+    Axes,
+    Dtype,
+    DTypeLike,
+    IndexLike,
+    ShapeLike,
+    UserFunction,
+    UserObject,
+)
 from axir.dialect.core.array import Array
 from axir.dialect.core.errors import AxirError, UnsupportedRuleError
 from axir.dialect.program.rules import Value
@@ -90,16 +98,16 @@ class JAXSparse(abc.ABC):
         self.data.block_until_ready()
         return self
 
-    def sum(self, axis: UserObject = None, **options: Options) -> UserObject:
+    def sum(self, axis: Axes = None, **options: object) -> UserObject:
         """Returns the sum along axes, as `jnp.sum`."""
         return OPERATIONS["sum"](self, axis=axis, **options)
 
-    def reshape(self, *shape: UserObject, order: str = "C") -> UserObject:
+    def reshape(self, *shape: ShapeLike, order: str = "C") -> UserObject:
         """Returns the array in another shape, as `jnp.reshape`."""
         sizes = shape[0] if len(shape) == 1 else shape
         return OPERATIONS["reshape"](self, sizes, order=order)
 
-    def astype(self, dtype: UserObject) -> UserObject:
+    def astype(self, dtype: DTypeLike) -> UserObject:
         """Returns the array in another dtype."""
         return OPERATIONS["astype"](self, dtype)
 
@@ -118,42 +126,42 @@ class JAXSparse(abc.ABC):
     def __abs__(self) -> UserObject:
         return OPERATIONS["abs"](self)
 
-    def __add__(self, other: UserObject) -> UserObject:
+    def __add__(self, other: object) -> UserObject:
         return OPERATIONS["add"](self, other)
 
-    def __radd__(self, other: UserObject) -> UserObject:
+    def __radd__(self, other: object) -> UserObject:
         return OPERATIONS["add"](other, self)
 
-    def __sub__(self, other: UserObject) -> UserObject:
+    def __sub__(self, other: object) -> UserObject:
         return OPERATIONS["sub"](self, other)
 
-    def __rsub__(self, other: UserObject) -> UserObject:
+    def __rsub__(self, other: object) -> UserObject:
         return OPERATIONS["sub"](other, self)
 
-    def __mul__(self, other: UserObject) -> UserObject:
+    def __mul__(self, other: object) -> UserObject:
         return OPERATIONS["mul"](self, other)
 
-    def __rmul__(self, other: UserObject) -> UserObject:
+    def __rmul__(self, other: object) -> UserObject:
         return OPERATIONS["mul"](other, self)
 
-    def __truediv__(self, other: UserObject) -> UserObject:
+    def __truediv__(self, other: object) -> UserObject:
         return OPERATIONS["div"](self, other)
 
-    def __pow__(self, other: UserObject) -> UserObject:
+    def __pow__(self, other: object) -> UserObject:
         return OPERATIONS["pow"](self, other)
 
-    def __matmul__(self, other: UserObject) -> UserObject:
+    def __matmul__(self, other: object) -> UserObject:
         return OPERATIONS["matmul"](self, other)
 
-    def __rmatmul__(self, other: UserObject) -> UserObject:
+    def __rmatmul__(self, other: object) -> UserObject:
         return OPERATIONS["matmul"](other, self)
 
 
-def is_sparse(x: UserObject) -> bool:
+def is_sparse(x: object) -> bool:
     """Tells whether something is a sparse array."""
     return isinstance(x, JAXSparse)
 
 
-def dense_shape(x: UserObject) -> tuple[int, ...]:
+def dense_shape(x: object) -> tuple[int, ...]:
     """Returns the shape of a sparse array, an array or a Python number."""
     return tuple(x.shape) if isinstance(x, (JAXSparse, Array)) else ()

@@ -5,7 +5,7 @@ Elsewhere: other orders and layouts of the same elements (`_bcoo_layout.py`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +14,7 @@ import axir.numpy as jnp
 from axir._transforms.vectorize import vmap
 from axir._trees.registration import register_pytree_node_class
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import DTypeLike, UserFunction, UserObject
+from axir.dialect.core.annotations import DTypeLike, UserObject
 from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import ParameterError
 from axir.dialect.core.late_modules import scipy_sparse
@@ -233,7 +233,7 @@ class Parts(NamedTuple):
     indices: Value
 
 
-def over_batches(mat: BCOO, function: UserFunction, *others: Value) -> UserObject:
+def over_batches(mat: BCOO, function: Callable[..., object], *others: Value) -> UserObject:
     """Applies a function of `Parts` and other arrays to each batch.
 
     Batch dimensions that elements or indices have in common are not multiplied unless needed.

@@ -363,7 +363,7 @@ def _repeated(mat: BCOO, shape: Sequence[int], places: list[int]) -> BCOO:
     return _made(jnp.repeat(mat.data, copies), indices, shape, mat)
 
 
-def getitem(mat: BCOO, key: UserObject) -> BCOO:
+def getitem(mat: BCOO, key: object) -> BCOO:
     """Returns part of an array by integers, slices, None and `...`.
 
     Raises:
@@ -394,7 +394,7 @@ def getitem(mat: BCOO, key: UserObject) -> BCOO:
     return bcoo_reshape(part, new_sizes=shape)
 
 
-def _entries(mat: BCOO, key: tuple[UserObject, ...]) -> tuple[UserObject, ...]:
+def _entries(mat: BCOO, key: tuple[object, ...]) -> tuple[UserObject, ...]:
     """Returns an index with an entry for each dimension, and None for each new one."""
     for entry in key:
         is_number = isinstance(entry, (int, np.integer)) and not isinstance(entry, bool)

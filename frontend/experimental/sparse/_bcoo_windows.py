@@ -9,7 +9,7 @@ from operator import index
 import axir.numpy as jnp
 from axir import lax
 from axir._transforms.vectorize import vmap
-from axir.dialect.core.annotations import DTypeLike, Options, UserObject
+from axir.dialect.core.annotations import DTypeLike, UserObject
 from axir.dialect.core.array import ArrayLike
 from axir.dialect.program.rules import Value
 
@@ -27,7 +27,7 @@ def bcoo_gather(
     *,
     unique_indices: bool = False,
     indices_are_sorted: bool = False,
-    mode: UserObject = None,
+    mode: object = None,
     fill_value: None = None,
 ) -> BCOO:
     """Returns parts of a sparse array that begin at computed places, as `lax.gather`.
@@ -94,12 +94,12 @@ def bcoo_conv_general_dilated(
     padding: str | Sequence[tuple[int, int]],
     lhs_dilation: Sequence[int] | None = None,
     rhs_dilation: Sequence[int] | None = None,
-    dimension_numbers: UserObject = None,
+    dimension_numbers: object = None,
     feature_group_count: int = 1,
     batch_group_count: int = 1,
-    precision: UserObject = None,
+    precision: object = None,
     preferred_element_type: DTypeLike | None = None,
-    **_: Options,
+    **_: object,
 ) -> BCOO:
     """Returns the convolution of two sparse arrays of one batch and one feature.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from axir._arguments.wrapping import wraps
 from axir._transforms import autodiff
@@ -15,15 +15,15 @@ from ._base import is_sparse
 from ._bcoo import BCOO
 
 
-def _elements(x: UserObject) -> UserObject:
+def _elements(x: object) -> UserObject:
     """Returns the differentiated leaves of a tree: the elements of its sparse arrays."""
     return tree.map(lambda leaf: leaf.data if is_sparse(leaf) else leaf, x, is_leaf=is_sparse)
 
 
-def _with_elements(x: UserObject, elements: UserObject) -> UserObject:
+def _with_elements(x: object, elements: object) -> UserObject:
     """Returns a tree with other elements in its sparse arrays."""
 
-    def placed(leaf: UserObject, new: UserObject) -> UserObject:
+    def placed(leaf: object, new: object) -> UserObject:
         if not is_sparse(leaf):
             return new
         (_, *places), structure = tree.flatten(leaf)
@@ -42,7 +42,7 @@ def _by_elements(
         numbers = [n % len(args) for n in chosen]
 
         @wraps(fun)
-        def of_elements(*elements: UserObject) -> UserObject:
+        def of_elements(*elements: object) -> UserObject:
             full = list(args)
             for number, new in zip(numbers, elements, strict=True):
                 full[number] = _with_elements(args[number], new)
@@ -56,10 +56,10 @@ def _by_elements(
 
 
 def value_and_grad(
-    fun: UserFunction,
+    fun: Callable[..., object],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
-    **kwargs: Options,
+    **kwargs: object,
 ) -> UserFunction:
     """Returns a function for value and gradient of a function of sparse arrays.
 
@@ -83,7 +83,7 @@ def value_and_grad(
     prepare = _by_elements(autodiff.value_and_grad, fun, argnums, options)
 
     @wraps(fun)
-    def evaluated(*args: Options, **keywords: Options) -> UserObject:
+    def evaluated(*args: object, **keywords: object) -> UserObject:
         (value, gradients), given = prepare(args, keywords)
         pairs = zip(given, gradients, strict=True)
         placed = tuple(_with_elements(x, gradient) for x, gradient in pairs)
@@ -93,33 +93,33 @@ def value_and_grad(
 
 
 def grad(
-    fun: UserFunction,
+    fun: Callable[..., object],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
-    **kwargs: Options,
+    **kwargs: object,
 ) -> UserFunction:
     """Returns a function for the gradient of a function of sparse arrays: see `value_and_grad`."""
     both = value_and_grad(fun, argnums, has_aux, **kwargs)
 
     @wraps(fun)
-    def differentiated(*args: Options, **keywords: Options) -> UserObject:
+    def differentiated(*args: object, **keywords: object) -> UserObject:
         value, gradient = both(*args, **keywords)
         return (gradient, value[1]) if has_aux else gradient
 
     return differentiated
 
 
-def _jacobian(transform: UserFunction, name: str) -> UserFunction:
+def _jacobian(transform: Callable[..., object], name: str) -> UserFunction:
     def make(
-        fun: UserFunction,
+        fun: Callable[..., object],
         argnums: int | Sequence[int] = 0,
         has_aux: bool = False,
-        **kwargs: Options,
+        **kwargs: object,
     ) -> UserFunction:
         prepare = _by_elements(transform, fun, argnums, {"has_aux": has_aux, **kwargs})
 
         @wraps(fun)
-        def differentiated(*args: Options, **keywords: Options) -> UserObject:
+        def differentiated(*args: object, **keywords: object) -> UserObject:
             result, given = prepare(args, keywords)
             rows, aux = result if has_aux else (result, None)
 
@@ -150,11 +150,11 @@ def _jacobian(transform: UserFunction, name: str) -> UserFunction:
     return make
 
 
-def _is_row(x: tuple[UserObject, ...]) -> bool:
+def _is_row(x: tuple[object, ...]) -> bool:
     return all(isinstance(leaf, Array) for leaf in tree.leaves(x))
 
 
-def _jacobian_of(x: UserObject, block: UserObject) -> UserObject:
+def _jacobian_of(x: object, block: UserObject) -> UserObject:
     """Returns a block of a Jacobian as a sparse array if the argument is one."""
     if not isinstance(x, BCOO):
         return block

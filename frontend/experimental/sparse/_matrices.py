@@ -78,7 +78,7 @@ class _Matrix(JAXSparse):
         return cls.from_bcoo(bcoo_fromdense(_matrix(mat), nse=nse, index_dtype=index_dtype))
 
     @classmethod
-    def from_scipy_sparse(cls: type[_M], mat: UserObject, *, index_dtype: DTypeLike = None) -> _M:
+    def from_scipy_sparse(cls: type[_M], mat: object, *, index_dtype: DTypeLike = None) -> _M:
         """Makes a matrix of one of SciPy's."""
         return cls.from_bcoo(BCOO.from_scipy_sparse(mat, index_dtype=index_dtype))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import axir.numpy as jnp
-from axir.dialect.core.annotations import UserObject
+from axir.dialect.core.annotations import Axes, DTypeLike, UserObject
 from axir.dialect.core.array import Array
 
 from ._base import OPERATIONS
@@ -14,19 +14,19 @@ from ._conversion import to_bcoo
 from ._transform import sparsify
 
 
-def _transposed(x: UserObject, axes: UserObject) -> BCOO:
+def _transposed(x: object, axes: Axes) -> BCOO:
     return sparsify(lambda x: jnp.transpose(x, axes))(x)
 
 
-def _indexed(x: UserObject, key: UserObject) -> BCOO:
+def _indexed(x: object, key: object) -> BCOO:
     return getitem(to_bcoo(x), key)
 
 
-def _converted(x: UserObject, dtype: UserObject) -> UserObject:
+def _converted(x: object, dtype: DTypeLike) -> UserObject:
     return sparsify(lambda x: x.astype(dtype))(x)
 
 
-def _dense(x: UserObject) -> UserObject:
+def _dense(x: UserObject) -> object:
     """Returns NumPy's arrays as arrays, which are traced; other things as they are."""
     return jnp.asarray(x) if hasattr(x, "__array__") and not isinstance(x, Array) else x
 

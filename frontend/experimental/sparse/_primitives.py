@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import axir.numpy as jnp
 from axir._composite_primitives import CompositePrimitive
-from axir.dialect.core.annotations import Param, UserFunction, UserObject
+from axir.dialect.core.annotations import Param, UserObject
 from axir.dialect.program.rules import Value
 
 from . import _bcoo, _bcoo_layout, _bcoo_products, _bcoo_shape, _bcsr, _matrices
@@ -50,7 +50,7 @@ class COOInfo(NamedTuple):
     cols_sorted: bool = False
 
 
-def _array(kind: UserFunction, parts: Sequence[UserObject], info: UserObject) -> UserObject:
+def _array(kind: Callable[..., object], parts: Sequence[object], info: object) -> UserObject:
     """Returns an array of parts; `spinfo` may contain only its shape."""
     facts = info._asdict() if hasattr(info, "_asdict") else {"shape": info}
     return kind(tuple(parts), **facts)
@@ -69,11 +69,11 @@ _PLACES: dict[type[JAXSparse], tuple[str, ...]] = {
 
 
 def _of_array(
-    kind: type[JAXSparse], function: UserFunction, info: str = "spinfo"
+    kind: type[JAXSparse], function: Callable[..., object], info: str = "spinfo"
 ) -> Callable[..., UserObject]:
     """Makes a function of parts of one of a sparse array, and of arrays after it."""
 
-    def bound(*operands: UserObject, **params: Param) -> UserObject:
+    def bound(*operands: object, **params: object) -> UserObject:
         count = 1 + len(_PLACES[kind])
         array = _array(kind, operands[:count], params.pop(info))
         result = function(array, *operands[count:], **params)
@@ -82,7 +82,7 @@ def _of_array(
     return bound
 
 
-def _to_parts(function: UserFunction) -> Callable[..., list[Value]]:
+def _to_parts(function: Callable[..., object]) -> Callable[..., list[Value]]:
     return lambda x, **params: _parts(function(x, **params))
 
 

@@ -12,7 +12,7 @@ from axir._devices.shape_dtype_struct import ShapeDtypeStruct
 from axir._transforms.staging import make_jaxpr
 from axir._trees import tree
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import Dtype, Options, Param, UserFunction, UserObject
+from axir.dialect.core.annotations import Dtype, Param, UserFunction, UserObject
 from axir.dialect.core.array import Array
 from axir.dialect.program.jaxprs.jaxpr import Jaxpr
 from axir.dialect.program.primitive import primitive_of
@@ -28,7 +28,7 @@ from ._conversion import to_bcoo
 Rule = Callable[..., UserObject]
 
 
-def sparsify(f: UserFunction, use_tracer: bool = False) -> UserFunction:
+def sparsify(f: Callable[..., object], use_tracer: bool = False) -> UserFunction:
     """Returns a function that also takes sparse arrays, and computes with their stored elements.
 
     Args:
@@ -55,7 +55,7 @@ def sparsify(f: UserFunction, use_tracer: bool = False) -> UserFunction:
     check_callable(f, "sparsify")
 
     @wraps(f)
-    def sparsified(*args: Options, **kwargs: Options) -> UserObject:
+    def sparsified(*args: object, **kwargs: object) -> object:
         leaves, structure = tree.flatten((args, kwargs), is_leaf=is_sparse)
         if not any(map(is_sparse, leaves)):
             return f(*args, **kwargs)
@@ -79,13 +79,11 @@ def sparsify(f: UserFunction, use_tracer: bool = False) -> UserFunction:
     return sparsified
 
 
-def _type_of(x: UserObject) -> UserObject:
+def _type_of(x: UserObject) -> object:
     return ShapeDtypeStruct(x.shape, x.dtype) if is_sparse(x) else x
 
 
-def _interpret(
-    jaxpr: Jaxpr, consts: Sequence[UserObject], args: Sequence[UserObject]
-) -> list[UserObject]:
+def _interpret(jaxpr: Jaxpr, consts: Sequence[object], args: Sequence[object]) -> list[object]:
     """Evaluates a program with values that may be sparse."""
     names = [*jaxpr.constvars, *jaxpr.invars]
     environment = dict(zip(names, [*consts, *args], strict=True))
@@ -105,7 +103,7 @@ def _interpret(
     return [read(variable) for variable in jaxpr.outvars]
 
 
-def _apply(name: str, operands: list[UserObject], params: dict[str, Param]) -> list[UserObject]:
+def _apply(name: str, operands: list[object], params: dict[str, Param]) -> list[object]:
     if name in _CALLS:
         return _interpret(params["jaxpr"].jaxpr, [], operands)
     if name in _CONTROL_FLOW:
@@ -126,7 +124,7 @@ _CALLS = ("jit", "checkpoint")
 # Control flow ----------------------------------------------------------------------------------
 
 
-def _run(body: UserObject, operands: Sequence[UserObject]) -> list[UserObject]:
+def _run(body: UserObject, operands: Sequence[object]) -> list[UserObject]:
     """Runs a part of a loop or choice on values that may be sparse."""
     return _interpret(body.jaxpr, body.consts, operands)
 
@@ -159,7 +157,7 @@ def _scan(operands: list[UserObject], params: dict[str, Param]) -> list[UserObje
             "Pass x.todense() as xs.",
         )
 
-    def step(state: list[UserObject], x: list[UserObject]) -> tuple[UserObject, UserObject]:
+    def step(state: list[object], x: list[object]) -> tuple[UserObject, UserObject]:
         results = _run(body, [*known, *state, *x])
         after = _as_before(results[: len(state)], state)
         return after, [todense(y) for y in results[len(state) :]]
@@ -169,7 +167,7 @@ def _scan(operands: list[UserObject], params: dict[str, Param]) -> list[UserObje
     return [*final, *ys]
 
 
-def _while(operands: list[UserObject], params: dict[str, Param]) -> list[UserObject]:
+def _while(operands: list[object], params: dict[str, Param]) -> list[object]:
     first = params["cond_nconsts"]
     second = first + params["body_nconsts"]
     return lax.while_loop(
@@ -181,8 +179,8 @@ def _while(operands: list[UserObject], params: dict[str, Param]) -> list[UserObj
     )
 
 
-def _cond(operands: list[UserObject], params: dict[str, Param]) -> list[UserObject]:
-    def branch(body: UserObject) -> UserFunction:
+def _cond(operands: list[object], params: dict[str, Param]) -> list[object]:
+    def branch(body: object) -> UserFunction:
         return lambda *values: [todense(x) for x in _run(body, values)]
 
     return lax.switch(todense(operands[0]), list(map(branch, params["branches"])), *operands[1:])
@@ -209,7 +207,7 @@ def _on_sums(function: UserFunction) -> Rule:
     return rule
 
 
-def _add(x: UserObject, y: UserObject) -> UserObject:
+def _add(x: UserObject, y: UserObject) -> object:
     if not (is_sparse(x) and is_sparse(y)):
         return jnp.add(todense(x), todense(y))
     shape = jnp.broadcast_shapes(x.shape, y.shape)
@@ -224,7 +222,7 @@ def _add(x: UserObject, y: UserObject) -> UserObject:
     return BCOO((data, indices), shape=shape)
 
 
-def _sub(x: UserObject, y: UserObject) -> UserObject:
+def _sub(x: object, y: UserObject) -> object:
     return _add(x, with_data(y, -y.data) if is_sparse(y) else jnp.negative(y))
 
 
@@ -265,7 +263,7 @@ def _div(x: UserObject, y: UserObject) -> BCOO:
     )
 
 
-def _pow(x: UserObject, y: UserObject) -> BCOO:
+def _pow(x: object, y: object) -> BCOO:
     if is_sparse(y) or dense_shape(y):
         raise SparseRuleError(
             "sparsify: a power of or by a sparse array needs a number as its exponent.",
@@ -290,7 +288,7 @@ def _convert(x: BCOO, new_dtype: Dtype, weak_type: bool) -> BCOO:
     return rule(lambda data: data.astype(new_dtype))(x)
 
 
-def _dot_general(x: UserObject, y: UserObject, **params: Param) -> UserObject:
+def _dot_general(x: UserObject, y: UserObject, **params: Param) -> object:
     return products.bcoo_dot_general(x, y, **params)
 
 
@@ -339,7 +337,7 @@ _RULES: dict[str, Rule] = {
 }
 
 
-def todense(arr: UserObject) -> UserObject:
+def todense(arr: object) -> UserObject:
     """Returns a sparse array with all its elements, and another array as it is.
 
     >>> import axir.numpy as jnp

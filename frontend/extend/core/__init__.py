@@ -16,7 +16,7 @@ import numpy as np
 
 from axir._arguments.arguments import type_of
 from axir._user_primitives import Primitive, gensym, jaxpr_as_fun, new_jaxpr_eqn
-from axir.dialect.core.annotations import Options, UserObject
+from axir.dialect.core.annotations import UserObject
 from axir.dialect.core.array import Array, ConcreteArray
 from axir.dialect.core.dtypes import as_dtype
 from axir.dialect.core.errors import AxirError, AxisError, ConcretizationTypeError
@@ -123,7 +123,7 @@ def check_jaxpr(jaxpr: Jaxpr | ClosedJaxpr) -> None:
     parse_module(str(write_module({"main": jaxpr.function})))
 
 
-def jaxprs_in_params(params: Mapping[str, Options]) -> Iterator[Jaxpr]:
+def jaxprs_in_params(params: Mapping[str, object]) -> Iterator[Jaxpr]:
     """Yields the jaxprs that parameters of an equation are or hold."""
     for value in params.values():
         for function in functions_in(value):
@@ -169,7 +169,7 @@ def unmapped_aval(size: int, axis: int | None, aval: ShapedArray) -> ShapedArray
     return aval.update(shape=(*aval.shape[:axis], size, *aval.shape[axis:]))
 
 
-def primal_dtype_to_tangent_dtype(primal_dtype: UserObject) -> np.dtype:
+def primal_dtype_to_tangent_dtype(primal_dtype: object) -> np.dtype:
     """Returns the dtype of the tangents of values: float0 for integers and bools.
 
     >>> primal_dtype_to_tangent_dtype("bfloat16")
@@ -179,7 +179,7 @@ def primal_dtype_to_tangent_dtype(primal_dtype: UserObject) -> np.dtype:
 
 
 def concrete_or_error(
-    force: Callable[[UserObject], UserObject] | None, val: UserObject, context: str = ""
+    force: Callable[[UserObject], UserObject] | None, val: object, context: str = ""
 ) -> UserObject:
     """Returns a value that must be known, passed through a function such as `int`.
 
@@ -203,7 +203,7 @@ def concrete_or_error(
         raise type(error)(f"{context}: {error.message}", error.way_out) from error
 
 
-def valid_jaxtype(x: UserObject) -> bool:
+def valid_jaxtype(x: object) -> bool:
     """Tells whether a value is an array, a tracer or a scalar.
 
     >>> valid_jaxtype(1.0), valid_jaxtype("1.0")

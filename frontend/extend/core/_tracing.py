@@ -6,7 +6,6 @@ import weakref
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 
-from axir.dialect.core.annotations import UserObject
 from axir.dialect.core.state import around_trace, axes_in_scope, without_ambient_trace
 from axir.dialect.program.tracer import Trace, state
 
@@ -64,7 +63,7 @@ def trace_state_clean() -> bool:
     return state.level == 0
 
 
-def find_top_trace(_: UserObject = None) -> Trace | None:
+def find_top_trace(_: object = None) -> Trace | None:
     """Returns the trace in which code runs, or None."""
     return state.ambient
 

@@ -22,7 +22,7 @@ from ._body_tracing import check_body, flatten_values
 @boundary
 def associative_scan(
     fn: Callable[[UserObject, UserObject], UserObject],
-    elems: UserObject,
+    elems: object,
     reverse: bool = False,
     axis: int = 0,
 ) -> UserObject:
@@ -61,7 +61,7 @@ def associative_scan(
             "Scan over arrays of one length.",
         )
 
-    def combine(first: list[UserObject], second: list[UserObject]) -> list[UserObject]:
+    def combine(first: list[object], second: list[object]) -> list[UserObject]:
         result = fn(structure.unflatten(first), structure.unflatten(second))
         leaves, found = tree.flatten(result)
         if found != structure:

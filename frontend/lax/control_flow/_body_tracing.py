@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import operator
 import weakref
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 
 from axir._arguments.arguments import FlatFunction, flatten_arguments, to_values
@@ -13,7 +13,7 @@ from axir._transforms.caches import cleared_with_caches
 from axir._trees import tree
 from axir._trees.registration import compared
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import Options, UserFunction, UserObject
+from axir.dialect.core.annotations import UserFunction, UserObject
 from axir.dialect.core.config import config
 from axir.dialect.core.errors import DTypeError, NonArrayArgumentError, TreeError
 from axir.dialect.core.manual_axes import NOWHERE, Axes, in_order
@@ -52,12 +52,12 @@ class Adapted:
     def __name__(self) -> str:
         return function_name(self.owner)
 
-    def __call__(self, *args: Options) -> UserObject:
+    def __call__(self, *args: object) -> UserObject:
         """Applies the function."""
         return self.function(*args)
 
 
-def check_body(function: UserObject, what: str) -> None:
+def check_body(function: object, what: str) -> None:
     """Raises `TypeError` if the body is not callable."""
     if not callable(function):
         raise NonArrayArgumentError(
@@ -67,7 +67,7 @@ def check_body(function: UserObject, what: str) -> None:
 
 
 def trace_user_body(
-    function: UserFunction,
+    function: Callable[..., object],
     in_tree: tree.TreeDef,
     types: Sequence[ShapedArray],
     is_branch: bool = False,
@@ -101,18 +101,18 @@ def _is_closed(traced: tuple[Body, tree.TreeDef]) -> bool:
     return not any(type(x) is Tracer for x in traced[0].captured)
 
 
-def flatten_values(value: UserObject, name: str) -> tuple[list[UserObject], tree.TreeDef]:
+def flatten_values(value: object, name: str) -> tuple[list[UserObject], tree.TreeDef]:
     """Returns the leaves of an argument as arrays, and its structure."""
     leaves, structure = flatten_arguments(value)
     return to_values(leaves, value, name), structure
 
 
-def is_executed_in_python(*values: UserObject) -> bool:
+def is_executed_in_python(*values: object) -> bool:
     """Tells whether `disable_jit` asks for Python control flow, and the values are known."""
     return config.jax_disable_jit and all(map(is_known, values))
 
 
-def is_known(value: UserObject) -> bool:
+def is_known(value: object) -> bool:
     """Tells whether Python can see the value, which may be a tracer again one level out."""
     while type(value) is Tracer:
         if value.owner.environment is None or not value.owner.is_open:
@@ -187,7 +187,9 @@ def _differences(
 
 
 def alike(
-    branches: Sequence[UserFunction], outputs: Sequence[Sequence[ShapedArray]], chosen: Axes
+    branches: Sequence[Callable[..., object]],
+    outputs: Sequence[Sequence[ShapedArray]],
+    chosen: Axes,
 ) -> list[UserFunction] | None:
     """Makes results of branches vary along the axes along which any of them does.
 
@@ -204,8 +206,8 @@ def alike(
         return None
     role = ("varying", *map(in_order, wanted))
 
-    def adapted(branch: UserFunction) -> UserFunction:
-        def varied(*args: Options) -> UserObject:
+    def adapted(branch: Callable[..., object]) -> Callable[..., object]:
+        def varied(*args: object) -> UserObject:
             leaves, structure = flatten_values(branch(*args), "varying")
             return structure.unflatten(map(pvary, leaves, wanted))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from axir._arguments.tracebacks import boundary
 from axir._transforms.carried_refs import branched
 from axir._trees import tree
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import IndexLike, UserFunction, UserObject
+from axir.dialect.core.annotations import IndexLike, UserObject
 from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError
 from axir.dialect.core.manual_axes import Axes
 from axir.dialect.core.state import chosen_along
@@ -40,12 +40,12 @@ _INDEX = np.dtype(np.int32)
 
 @boundary
 def cond(
-    pred: UserObject,
+    pred: object,
     true_fun: UserObject,
     false_fun: UserObject,
     *operands: UserObject,
-    operand: UserObject = _NOTHING,
-    linear: UserObject = None,
+    operand: object = _NOTHING,
+    linear: object = None,
 ) -> UserObject:
     """Applies `true_fun` to the operands if `pred` holds, else `false_fun`.
 
@@ -85,10 +85,10 @@ def cond(
 
 
 def _cond_of_two_operands(
-    pred: UserObject,
-    true_operand: UserObject,
+    pred: object,
+    true_operand: object,
     true_fun: UserObject,
-    false_operand: UserObject,
+    false_operand: object,
     false_fun: UserObject,
 ) -> UserObject:
     return cond(
@@ -99,7 +99,7 @@ def _cond_of_two_operands(
     )
 
 
-def _predicate(pred: UserObject) -> UserObject:
+def _predicate(pred: object) -> UserObject:
     value = to_value(pred, lambda: "cond: pred")
     if value.shape:
         raise ShapeError(
@@ -119,9 +119,9 @@ def _predicate(pred: UserObject) -> UserObject:
 @boundary
 def switch(
     index: IndexLike,
-    branches: Sequence[UserFunction],
-    *operands: UserObject,
-    operand: UserObject = _NOTHING,
+    branches: Sequence[Callable[..., object]],
+    *operands: object,
+    operand: object = _NOTHING,
 ) -> UserObject:
     """Applies the function that `index` chooses to the operands.
 
@@ -169,11 +169,11 @@ def switch(
 def _branch(
     what: str,
     index: IndexLike,
-    branches: Sequence[UserFunction],
+    branches: Sequence[Callable[..., object]],
     names: Sequence[str],
-    operands: tuple[UserObject, ...],
+    operands: tuple[object, ...],
 ) -> UserObject:
-    def run(branches: Sequence[UserFunction], operands: tuple[UserObject, ...]) -> UserObject:
+    def run(branches: Sequence[Callable[..., object]], operands: tuple[object, ...]) -> UserObject:
         return _chosen(what, index, branches, names, operands)
 
     return branched(run, branches, operands)
@@ -182,9 +182,9 @@ def _branch(
 def _chosen(
     what: str,
     index: IndexLike,
-    branches: Sequence[UserFunction],
+    branches: Sequence[Callable[..., object]],
     names: Sequence[str],
-    operands: tuple[UserObject, ...],
+    operands: tuple[object, ...],
 ) -> UserObject:
     values, _ = flatten_values(operands, what)
     in_tree = tree.structure((operands, {}))
@@ -199,7 +199,7 @@ def _chosen(
 
 def _traced_branches(
     what: str,
-    branches: Sequence[UserFunction],
+    branches: Sequence[Callable[..., object]],
     names: Sequence[str],
     in_tree: tree.TreeDef,
     types: Sequence[ShapedArray],

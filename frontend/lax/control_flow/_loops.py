@@ -33,7 +33,7 @@ from ._scans import scan, unroll_count
 
 
 @boundary
-def while_loop(cond_fun: UserFunction, body_fun: UserFunction, init_val: T) -> T:
+def while_loop(cond_fun: Callable[..., object], body_fun: Callable[..., object], init_val: T) -> T:
     """Computes `value = body_fun(value)` as long as `cond_fun(value)` holds.
 
     Can be differentiated in forward mode only, because the number of passes is unknown: use `scan`,
@@ -60,7 +60,9 @@ def while_loop(cond_fun: UserFunction, body_fun: UserFunction, init_val: T) -> T
     return repeated(_repeated, cond_fun, body_fun, init_val)
 
 
-def _repeated(cond_fun: UserFunction, body_fun: UserFunction, init_val: UserObject) -> UserObject:
+def _repeated(
+    cond_fun: Callable[..., object], body_fun: UserFunction, init_val: object
+) -> UserObject:
     if config.jax_disable_jit:
         try:
             # Arrays of NumPy's would change where the body writes `x += 1`.
@@ -102,8 +104,8 @@ def _check_predicate(cond_tree: tree.TreeDef, found: Sequence[ShapedArray]) -> N
 
 @boundary
 def fori_loop(
-    lower: UserObject,
-    upper: UserObject,
+    lower: object,
+    upper: object,
     body_fun: Callable[[UserObject, UserObject], UserObject],
     init_val: T,
     *,
@@ -141,7 +143,7 @@ def fori_loop(
         if not length and config.jax_disable_jit:
             return init_val  # no pass tells the types of a scan's results
 
-        def advance(carry: tuple[UserObject, UserObject], _: UserObject) -> tuple[UserObject, None]:
+        def advance(carry: tuple[object, object], _: object) -> tuple[UserObject, None]:
             index, value = carry
             return (add(index, 1), body_fun(index, value)), None
 
@@ -160,7 +162,7 @@ def fori_loop(
         )
 
     def pass_of(
-        carry: tuple[UserObject, UserObject, UserObject],
+        carry: tuple[object, object, object],
     ) -> tuple[UserObject, UserObject, UserObject]:
         index, end, value = carry
         return add(index, 1), end, body_fun(index, value)
@@ -169,11 +171,11 @@ def fori_loop(
     return while_loop(_is_before, body, (first, last, init_val))[2]
 
 
-def _is_before(carry: tuple[UserObject, UserObject, UserObject]) -> UserObject:
+def _is_before(carry: tuple[object, object, object]) -> UserObject:
     return lt(carry[0], carry[1])
 
 
-def _bounds(lower: UserObject, upper: UserObject) -> tuple[UserObject, UserObject]:
+def _bounds(lower: object, upper: object) -> tuple[UserObject, UserObject]:
     """Returns the bounds as scalars of one dtype."""
     bounds = []
     for name, bound in (("lower", lower), ("upper", upper)):

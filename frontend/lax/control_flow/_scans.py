@@ -11,7 +11,7 @@ from axir._arguments.tracebacks import boundary
 from axir._transforms.carried_refs import scanned
 from axir._transforms.vectorize import vmap
 from axir._trees import tree
-from axir.dialect.core.annotations import PyTree, R, T, UserFunction, UserObject
+from axir.dialect.core.annotations import PyTree, R, T, Tree, UserFunction, UserObject
 from axir.dialect.core.config import config
 from axir.dialect.core.errors import (
     AxirError,
@@ -43,7 +43,7 @@ from ._body_tracing import (
 def scan(
     f: Callable[[UserObject, UserObject], tuple[UserObject, R]],
     init: T,
-    xs: PyTree = None,
+    xs: Tree = None,
     length: int | None = None,
     reverse: bool = False,
     unroll: int | bool = 1,
@@ -84,21 +84,21 @@ def scan(
     count = _length(slices, xs_tree, length)
     passes = unroll_count(unroll, count)
 
-    def run(body: UserFunction, first: PyTree) -> tuple[UserObject, UserObject]:
+    def run(body: Callable[..., object], first: Tree) -> tuple[UserObject, UserObject]:
         return _scanned(body, first, xs, slices, count, reverse, passes)
 
     return scanned(run, f, init)
 
 
 def _scanned(
-    f: UserFunction,
-    init: PyTree,
-    xs: PyTree,
+    f: Callable[..., object],
+    init: Tree,
+    xs: Tree,
     slices: Sequence[UserObject],
     count: int,
     reverse: bool,
     passes: int,
-) -> tuple[UserObject, UserObject]:
+) -> tuple[object, object]:
     if config.jax_disable_jit:
         return _scan_in_python(f, init, slices, tree.structure(xs), count, reverse)
     carry, carry_tree = flatten_values(init, "scan")
@@ -132,7 +132,7 @@ def _trace(
     return trace_user_body(f, in_tree, [*(x.type for x in carry), *x_types])
 
 
-def _carry_and_ys(f: UserObject, out_tree: tree.TreeDef) -> tuple[tree.TreeDef, tree.TreeDef]:
+def _carry_and_ys(f: object, out_tree: tree.TreeDef) -> tuple[tree.TreeDef, tree.TreeDef]:
     children = out_tree.children()
     container = out_tree.type
     if len(children) != 2 or container is None or not issubclass(container, (tuple, list)):
@@ -144,7 +144,7 @@ def _carry_and_ys(f: UserObject, out_tree: tree.TreeDef) -> tuple[tree.TreeDef, 
     return children[0], children[1]
 
 
-def _length(slices: Sequence[UserObject], structure: tree.TreeDef, length: UserObject) -> int:
+def _length(slices: Sequence[UserObject], structure: tree.TreeDef, length: object) -> int:
     """Returns the number of passes."""
     extents = {x.shape[0] if x.shape else None for x in slices}
     if None in extents or len(extents) > 1:
@@ -183,7 +183,7 @@ def _no_common_length(slices: Sequence[UserObject], structure: tree.TreeDef) -> 
     )
 
 
-def unroll_count(unroll: UserObject, length: int) -> int:
+def unroll_count(unroll: object, length: int) -> int:
     """Returns how many passes to write out."""
     if unroll is True:
         return 1 if is_symbolic_dim(length) else max(length, 1)
@@ -196,7 +196,7 @@ def unroll_count(unroll: UserObject, length: int) -> int:
     return max(count, 1)
 
 
-def _integer(value: UserObject, name: str) -> int:
+def _integer(value: object, name: str) -> int:
     if isinstance(value, (float, np.floating)) and value.is_integer():
         return int(value)
     try:
@@ -230,12 +230,12 @@ def _scan_in_python(
     return carry, tree.map(_stack, *(collected[::-1] if reverse else collected))
 
 
-def _stack(*ys: UserObject) -> UserObject:
+def _stack(*ys: object) -> object:
     return concatenate([expand_dims(as_value(y), (0,)) for y in ys], 0)
 
 
 @boundary
-def map(f: UserFunction, xs: PyTree, *, batch_size: int | None = None) -> UserObject:
+def map(f: Callable[..., object], xs: Tree, *, batch_size: int | None = None) -> UserObject:
     """Applies a function to each slice along the first axis, one after the other.
 
     Like `vmap`, but in a loop: slower, and in the memory of one application.
@@ -256,7 +256,7 @@ def map(f: UserFunction, xs: PyTree, *, batch_size: int | None = None) -> UserOb
     return scan(Adapted(f, "map", lambda _, x: ((), f(x))), (), xs)[1]
 
 
-def _map_batches(f: UserFunction, xs: PyTree, size: int) -> UserObject:
+def _map_batches(f: Callable[..., object], xs: Tree, size: int) -> object:
     if size <= 0:
         raise ParameterError(
             f"map: batch_size={size} must be positive.", "Leave it out to map one by one."

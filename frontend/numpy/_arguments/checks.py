@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from axir.dialect.core.annotations import Options, UserFunction, UserObject
+from axir.dialect.core.annotations import UserFunction, UserObject
 from axir.dialect.core.errors import AxirError, AxisError, axis_error
 from axir.dialect.ops.shape.broadcasting import broadcast_in_dim
 
@@ -24,7 +24,7 @@ class OutArgumentError(AxirError, NotImplementedError):
     """An `out` array was passed; arrays are immutable."""
 
 
-def reject_out(name: str, out: UserObject) -> None:
+def reject_out(name: str, out: object) -> None:
     """Raises `OutArgumentError` unless `out` is None."""
     if out is not None:
         raise OutArgumentError(
@@ -46,7 +46,7 @@ def accepts_older_keyword(
 
     def decorate(function: Function) -> Function:
         @wraps(function)
-        def accepting(*args: Options, **kwargs: Options) -> UserObject:
+        def accepting(*args: object, **kwargs: object) -> object:
             if old in kwargs:
                 message = f"{function.__name__}: the argument {old!r} is now {new!r}."
                 warnings.warn(message, DeprecationWarning, stacklevel=2)
@@ -77,7 +77,7 @@ def canonical_axis(name: str, axis: UserObject, ndim: int) -> int:
     return axis + ndim if axis < 0 else axis
 
 
-def is_sequence(numbers: UserObject) -> bool:
+def is_sequence(numbers: object) -> bool:
     """Tells several numbers, of whatever sequence or NumPy array, from a single one."""
     if type(numbers) is np.ndarray:
         return numbers.ndim > 0

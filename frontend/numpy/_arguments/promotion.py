@@ -14,7 +14,7 @@ import ml_dtypes
 import numpy as np
 
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import DTypeLike, Options, UserObject
+from axir.dialect.core.annotations import DTypeLike, UserObject
 from axir.dialect.core.array import Array, ConcreteArray, as_value, scalar
 from axir.dialect.core.config import config
 from axir.dialect.core.context import is_written_by_user
@@ -74,7 +74,7 @@ def array_argument(name: str, x: UserObject, position: int = 0) -> Value:
         raise not_an_array(name, x, position) from None
 
 
-def not_an_array(name: str, x: UserObject, position: int) -> NonArrayArgumentError:
+def not_an_array(name: str, x: object, position: int) -> NonArrayArgumentError:
     """Returns the error for an argument that is not an array."""
     if getattr(x, "_is_ref", False):
         return RefArgumentError(f"jnp.{name}: argument {position}", x)
@@ -94,7 +94,7 @@ _constants: dict[UserObject, Array] = {}
 _MOST_CONSTANTS = 4096
 
 
-def constant(value: UserObject, dtype: np.dtype, weak_type: bool = False) -> Array:
+def constant(value: object, dtype: np.dtype, weak_type: bool = False) -> Array:
     """Returns a Python scalar as a rank-0 array; integers wrap around in a narrow dtype.
 
     Raises:
@@ -114,7 +114,7 @@ def constant(value: UserObject, dtype: np.dtype, weak_type: bool = False) -> Arr
     return known
 
 
-def _wraps(value: UserObject, dtype: np.dtype) -> bool:
+def _wraps(value: object, dtype: np.dtype) -> bool:
     """Tells whether a scalar is an integer that a dtype of integers does not hold."""
     if type(value) is not int or not dtypes.is_integer(dtype):
         return False
@@ -170,7 +170,7 @@ def cast(x: UserObject, dtype: np.dtype, weak_type: bool = False) -> Value:
     return convert_element_type(x, dtype, weak_type)
 
 
-def operands(name: str, args: Sequence[UserObject]) -> list[UserObject]:
+def operands(name: str, args: Sequence[object]) -> list[UserObject]:
     """Returns arguments as arrays, save for Python scalars, which stay."""
     return [
         x
@@ -180,7 +180,7 @@ def operands(name: str, args: Sequence[UserObject]) -> list[UserObject]:
     ]
 
 
-def promote_arguments(name: str, *args: Options) -> list[Value]:
+def promote_arguments(name: str, *args: object) -> list[Value]:
     """Brings arguments to the dtype that they promote to.
 
     Args:
@@ -222,7 +222,7 @@ def common_dtype(values: Sequence[UserObject]) -> tuple[np.dtype, bool]:
     return dtypes.promote([dtype_and_weakness(x) for x in values])
 
 
-def promote_inexact(name: str, *args: Options) -> list[Value]:
+def promote_inexact(name: str, *args: object) -> list[Value]:
     """Brings arguments to the inexact dtype that they promote to: integers become floats.
 
     >>> promote_inexact("sin", 2)
@@ -234,7 +234,7 @@ def promote_inexact(name: str, *args: Options) -> list[Value]:
     return [cast(x, dtype, weak_type) for x in values]
 
 
-def promote_numeric(name: str, *args: Options) -> list[Value]:
+def promote_numeric(name: str, *args: object) -> list[Value]:
     """Brings arguments to the dtype that they promote to; bools become integers."""
     values = operands(name, args)
     dtype, weak_type = common_dtype(values)

@@ -86,9 +86,7 @@ def canonical_shape(name: str, shape: UserObject) -> tuple[int, ...]:
     return extents
 
 
-def to_device(
-    x: Value, device: UserObject, name: str = "array", out_sharding: UserObject = None
-) -> Value:
+def to_device(x: Value, device: object, name: str = "array", out_sharding: object = None) -> Value:
     """Moves a new array to a device or sharding, by default to `jax_default_device`."""
     if out_sharding is not None:
         return laid_out(x, f"jnp.{name}", out_sharding)
@@ -108,8 +106,8 @@ def asarray(
     order: str | None = None,
     *,
     copy: bool | None = None,
-    device: UserObject = None,
-    out_sharding: UserObject = None,
+    device: object = None,
+    out_sharding: object = None,
 ) -> Value:
     """Turns a value into an array, without a copy if it is one already.
 
@@ -136,14 +134,14 @@ def asarray(
 
 
 def array(
-    object: UserObject,
+    object: object,
     dtype: DTypeLike = None,
     copy: bool = True,
     order: str | None = "K",
     ndmin: int = 0,
     *,
-    device: UserObject = None,
-    out_sharding: UserObject = None,
+    device: object = None,
+    out_sharding: object = None,
 ) -> Value:
     """Turns a value into an array.
 
@@ -203,7 +201,7 @@ def _converted(value: Value, dtype: np.dtype, weak_type: bool = False) -> Value:
     return convert_element_type(value, dtype, weak_type)
 
 
-def _from_host(value: UserObject, dtype: np.dtype) -> Array:
+def _from_host(value: object, dtype: np.dtype) -> Array:
     # Weak types do not survive a dtype that was asked for; NumPy checks the range of integers.
     host = np.asarray(value)
     if host.dtype.kind == "c" and not dtypes.is_complex(dtype) and dtype != dtypes.bool_:
@@ -214,7 +212,7 @@ def _from_host(value: UserObject, dtype: np.dtype) -> Array:
     return from_numpy(np.array(source, dtype=dtype))
 
 
-def _from_sequence(value: UserObject, dtype: np.dtype | None) -> Value:
+def _from_sequence(value: object, dtype: np.dtype | None) -> Value:
     leaves: list[UserObject] = []
     _collect_leaves(value, leaves)
     kinds = {type(leaf) for leaf in leaves}
@@ -231,7 +229,7 @@ def _from_sequence(value: UserObject, dtype: np.dtype | None) -> Value:
     return from_numpy(_checked(lambda: np.array(_hosts(value, dtype), dtype=dtype)))
 
 
-def _collect_leaves(value: UserObject, leaves: list[UserObject]) -> None:
+def _collect_leaves(value: UserObject, leaves: list[object]) -> None:
     if isinstance(value, range):
         leaves += [0, value.start, value.stop][: 3 if value else 0]
         return
@@ -242,13 +240,13 @@ def _collect_leaves(value: UserObject, leaves: list[UserObject]) -> None:
             leaves.append(entry)
 
 
-def _common_dtype(leaves: Sequence[UserObject]) -> np.dtype:
+def _common_dtype(leaves: Sequence[object]) -> np.dtype:
     if not leaves:
         return dtypes.canonicalize_dtype(dtypes.float64)
     return dtypes.promote({dtype_and_weakness(_typed(leaf)) for leaf in leaves})[0]
 
 
-def _typed(leaf: UserObject) -> UserObject:
+def _typed(leaf: object) -> object:
     return leaf if type(leaf) in SCALARS else array_argument("array", leaf)
 
 
@@ -262,7 +260,7 @@ def _checked(make: UserObject) -> np.ndarray:
         ) from None
 
 
-def _hosts(value: UserObject, dtype: np.dtype) -> UserObject:
+def _hosts(value: object, dtype: np.dtype) -> object:
     """Returns nested lists with arrays replaced by NumPy arrays of a dtype."""
     if isinstance(value, (list, tuple)):
         return [_hosts(entry, dtype) for entry in value]
@@ -271,7 +269,7 @@ def _hosts(value: UserObject, dtype: np.dtype) -> UserObject:
     return np.asarray(_converted(array_argument("array", value), dtype))
 
 
-def _stacked(value: UserObject, dtype: np.dtype) -> Value:
+def _stacked(value: object, dtype: np.dtype) -> Value:
     """Joins nested lists that hold tracers."""
     if not isinstance(value, _SEQUENCES):
         return _converted(array_argument("array", value), dtype)
@@ -305,8 +303,8 @@ def full(
     fill_value: ArrayLike,
     dtype: DTypeLike = None,
     *,
-    device: UserObject = None,
-    out_sharding: UserObject = None,
+    device: object = None,
+    out_sharding: object = None,
 ) -> Value:
     """Returns an array filled with a value.
 
@@ -349,8 +347,8 @@ class _Filled(Protocol):
         shape: ShapeLike,
         dtype: DTypeLike = None,
         *,
-        device: UserObject = None,
-        out_sharding: UserObject = None,
+        device: object = None,
+        out_sharding: object = None,
     ) -> Array: ...
 
 
@@ -359,8 +357,8 @@ def _filled(name: str, value: int, summary: str) -> _Filled:
         shape: ShapeLike,
         dtype: DTypeLike = None,
         *,
-        device: UserObject = None,
-        out_sharding: UserObject = None,
+        device: object = None,
+        out_sharding: object = None,
     ) -> Array:
         shape = canonical_shape(name, shape)
         new_dtype = dtype_argument(name, float if dtype is None else dtype)
@@ -387,7 +385,7 @@ def _filled(name: str, value: int, summary: str) -> _Filled:
 def _repeated(shape: tuple[int, ...], value: int, dtype: np.dtype) -> Array:
     if dtype == dtypes.float0:  # elements without any bytes: an array of NumPy's
         return np.zeros(shape, dtype)  # type: ignore[return-value]
-    # A view: takes the memory of one element however large the shape.
+    # A view: a shape of any size takes the memory of one element.
     if dtypes.is_key(dtype) or is_open(shape):
         return repeated(shape, value, dtype)
     host = np.broadcast_to(np.array(value, dtype), shape)
@@ -405,8 +403,8 @@ def full_like(
     dtype: DTypeLike = None,
     shape: ShapeLike | None = None,
     *,
-    device: UserObject = None,
-    out_sharding: UserObject = None,
+    device: object = None,
+    out_sharding: object = None,
 ) -> Value:
     """Returns an array filled with a value, with the shape and dtype of another.
 
@@ -441,12 +439,12 @@ class _FilledLike(Protocol):
 
     def __call__(
         self,
-        a: UserObject,
+        a: object,
         dtype: DTypeLike = None,
         shape: ShapeLike | None = None,
         *,
-        device: UserObject = None,
-        out_sharding: UserObject = None,
+        device: object = None,
+        out_sharding: object = None,
     ) -> Array: ...
 
 
@@ -456,8 +454,8 @@ def _filled_like(name: str, value: int, summary: str) -> _FilledLike:
         dtype: DTypeLike = None,
         shape: ShapeLike | None = None,
         *,
-        device: UserObject = None,
-        out_sharding: UserObject = None,
+        device: object = None,
+        out_sharding: object = None,
     ) -> Value:
         if not (hasattr(a, "shape") and hasattr(a, "dtype")):
             a = array_argument(name, a)
@@ -481,11 +479,11 @@ ones_like = _filled_like("ones_like", 1, "Returns an array of ones")
 
 
 def empty_like(
-    prototype: UserObject,
+    prototype: object,
     dtype: DTypeLike = None,
     shape: ShapeLike | None = None,
     *,
-    device: UserObject = None,
+    device: object = None,
 ) -> Value:
     """Returns an array of zeros, with the shape and dtype of another array.
 
@@ -499,7 +497,7 @@ def empty_like(
 
 
 def converted(
-    value: UserObject, dtype: np.dtype, weak_type: bool = False, name: str = "array"
+    value: object, dtype: np.dtype, weak_type: bool = False, name: str = "array"
 ) -> Value:
     """Returns a value in a dtype; of complex numbers the real part where the dtype is real.
 

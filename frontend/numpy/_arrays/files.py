@@ -42,7 +42,7 @@ def load(file: UserObject, *args: Options, **kwargs: Options) -> UserObject:
     return asarray(loaded.view(dtypes.bfloat16) if loaded.dtype == "V2" else loaded)
 
 
-def from_dlpack(x: UserObject, /, *, device: UserObject = None, copy: bool | None = None) -> Array:
+def from_dlpack(x: UserObject, /, *, device: object = None, copy: bool | None = None) -> Array:
     """Makes an array of one of another library, through the DLPack protocol.
 
     Args:

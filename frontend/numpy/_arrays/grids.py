@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import (
     DTypeLike,
-    Options,
     ShapeLike,
-    UserFunction,
     UserObject,
 )
 from axir.dialect.core.array import Array, ArrayLike, from_numpy
@@ -59,11 +57,11 @@ __all__ = [
 def arange(
     start: ArrayLike,
     stop: ArrayLike | None = None,
-    step: UserObject = None,
+    step: object = None,
     dtype: DTypeLike = None,
     *,
-    device: UserObject = None,
-    out_sharding: UserObject = None,
+    device: object = None,
+    out_sharding: object = None,
 ) -> Array:
     """Returns evenly spaced numbers from `start` up to, but without, `stop`.
 
@@ -124,7 +122,7 @@ def _counted(given: Sequence[UserObject], dtype: DTypeLike) -> Value:
     return numbers if is_same(first, 0) else lax.add(numbers, constant(first, kind))
 
 
-def _known(position: int, x: UserObject) -> UserObject:
+def _known(position: int, x: UserObject) -> object:
     """Returns a scalar argument as a Python number."""
     if type(x) in SCALARS:
         return x
@@ -145,7 +143,7 @@ def linspace(
     dtype: DTypeLike = None,
     axis: int = 0,
     *,
-    device: UserObject = None,
+    device: object = None,
 ) -> UserObject:
     """Returns a number of evenly spaced values between two.
 
@@ -222,7 +220,7 @@ def logspace(
     stop: ArrayLike,
     num: int = 50,
     endpoint: bool = True,
-    base: UserObject = 10.0,
+    base: object = 10.0,
     dtype: DTypeLike = None,
     axis: int = 0,
 ) -> Value:
@@ -293,7 +291,7 @@ def geomspace(
 
 
 def meshgrid(
-    *xi: UserObject, copy: bool = True, sparse: bool = False, indexing: str = "xy"
+    *xi: object, copy: bool = True, sparse: bool = False, indexing: str = "xy"
 ) -> list[Value]:
     """Returns coordinate arrays of the grid that vectors of coordinates span.
 
@@ -368,7 +366,7 @@ def indices(dimensions: Sequence[int], dtype: DTypeLike = None, sparse: bool = F
 
 
 def fromfunction(
-    function: UserFunction, shape: ShapeLike, *, dtype: DTypeLike = float, **kwargs: Options
+    function: Callable[..., object], shape: ShapeLike, *, dtype: DTypeLike = float, **kwargs: object
 ) -> UserObject:
     """Returns a function's values at all indices of a shape.
 

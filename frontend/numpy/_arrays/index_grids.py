@@ -7,7 +7,6 @@ from operator import index
 import numpy as np
 
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import Options
 from axir.dialect.core.array import Array, ArrayLike, from_numpy
 from axir.dialect.core.errors import ParameterError
 from axir.dialect.core.symbolic_dims import as_extent, is_symbolic_dim
@@ -125,7 +124,7 @@ def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
     return diag_indices(arr.shape[0], arr.ndim)
 
 
-def ix_(*args: Options) -> tuple[Value, ...]:
+def ix_(*args: object) -> tuple[Value, ...]:
     """Shapes vectors of indices so that together they select a grid of elements.
 
     Bool vectors stand for the places where they are True.

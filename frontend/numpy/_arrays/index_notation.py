@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from axir.dialect.core.annotations import IndexLike, UserObject
+from axir.dialect.core.annotations import IndexLike
 from axir.dialect.core.errors import ParameterError
 from axir.dialect.ops.elementwise.family import as_value
 from axir.dialect.program.rules import Value
@@ -45,7 +45,7 @@ class _Grid:
     def __repr__(self) -> str:
         return f"axir.numpy.{self._name}"
 
-    def __getitem__(self, index: IndexLike) -> UserObject:
+    def __getitem__(self, index: IndexLike) -> object:
         if isinstance(index, slice):
             return _range(index)
         ranges = promote_arguments(self._name, *map(_range, index))
@@ -89,7 +89,7 @@ class _Joined:
             ) from None
         return tuple([*numbers, *self._defaults[len(numbers) :]])[:3]  # type: ignore[return-value]
 
-    def _part(self, part: UserObject, rank: int, start: int) -> Value:
+    def _part(self, part: object, rank: int, start: int) -> Value:
         if isinstance(part, str):
             raise ParameterError(f"jnp.{self._name}: a directive like {part!r} comes first.")
         array = _range(part) if isinstance(part, slice) else as_value(part)

@@ -8,7 +8,7 @@ from operator import index
 import numpy as np
 
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import DTypeLike, UserObject
+from axir.dialect.core.annotations import DTypeLike
 from axir.dialect.core.array import Array, ArrayLike, from_numpy
 from axir.dialect.core.errors import ShapeError
 from axir.dialect.core.symbolic_dims import is_open
@@ -32,7 +32,7 @@ __all__ = [
 
 
 def eye(
-    N: int, M: int | None = None, k: int = 0, dtype: DTypeLike = None, *, device: UserObject = None
+    N: int, M: int | None = None, k: int = 0, dtype: DTypeLike = None, *, device: object = None
 ) -> Array:
     """Returns a matrix with ones on a diagonal and zeros elsewhere.
 
@@ -58,7 +58,7 @@ def eye(
     return to_device(from_numpy(host), device)
 
 
-def _extents(name: str, rows: UserObject, columns: UserObject) -> tuple[int, int]:
+def _extents(name: str, rows: object, columns: object) -> tuple[int, int]:
     shape = canonical_shape(name, (rows, rows if columns is None else columns))
     return shape[0], shape[1]
 

@@ -13,7 +13,7 @@ import ml_dtypes
 import numpy as np
 
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import DTypeLike, Options, UserObject
+from axir.dialect.core.annotations import DTypeLike, UserObject
 from axir.dialect.core.array import Array, ArrayLike, ConcreteArray
 from axir.dialect.core.errors import DTypeError, ParameterError
 from axir.dialect.core.extended_dtypes import extended, prng_key
@@ -119,7 +119,7 @@ class ScalarType(type):
     def __hash__(cls) -> int:
         return hash(cls.dtype.type)
 
-    def __instancecheck__(cls, instance: UserObject) -> bool:
+    def __instancecheck__(cls, instance: object) -> bool:
         return isinstance(instance, cls.dtype.type)
 
 
@@ -152,7 +152,7 @@ integer, signedinteger, unsignedinteger = np.integer, np.signedinteger, np.unsig
 floating, complexfloating = np.floating, np.complexfloating
 
 
-def result_type(*args: Options) -> np.dtype:
+def result_type(*args: object) -> np.dtype:
     """Returns the dtype that arrays, scalars and dtypes promote to.
 
     Args:
@@ -169,7 +169,7 @@ def result_type(*args: Options) -> np.dtype:
     return dtypes.canonicalize_dtype(result)
 
 
-def _pair(arg: UserObject) -> tuple[np.dtype, bool]:
+def _pair(arg: object) -> tuple[np.dtype, bool]:
     if type(arg) in SCALARS or type(arg) is ConcreteArray or type(arg) is Tracer:
         return dtype_and_weakness(arg)
     if isinstance(arg, type) and arg in (int, float, complex):
@@ -199,7 +199,7 @@ _EXTENDED = (extended, prng_key)
 _NO_DTYPES = frozenset(map(id, (*_CATEGORIES, *_EXTENDED)))
 
 
-def issubdtype(arg1: UserObject, arg2: UserObject) -> bool:
+def issubdtype(arg1: object, arg2: UserObject) -> bool:
     """Tells whether a dtype belongs to a category, or is a given dtype.
 
     Args:
@@ -229,7 +229,7 @@ _KINDS = {
 }  # fmt: skip
 
 
-def isdtype(dtype: DTypeLike, kind: UserObject) -> bool:
+def isdtype(dtype: DTypeLike, kind: object) -> bool:
     """Tells whether a dtype is of a kind of the array API standard.
 
     Args:
@@ -254,14 +254,14 @@ def isdtype(dtype: DTypeLike, kind: UserObject) -> bool:
         ) from None
 
 
-def can_cast(from_: UserObject, to: UserObject, casting: str = "safe") -> bool:
+def can_cast(from_: object, to: object, casting: str = "safe") -> bool:
     """Tells whether NumPy's rules allow a conversion; `casting` as in `numpy.can_cast`."""
     source = from_.dtype if isinstance(from_, Array) else dtypes.as_dtype(from_)
     return bool(np.can_cast(source, dtypes.as_dtype(to), casting=casting))  # type: ignore[arg-type]
 
 
 def astype(
-    x: ArrayLike, dtype: DTypeLike, /, *, copy: bool = False, device: UserObject = None
+    x: ArrayLike, dtype: DTypeLike, /, *, copy: bool = False, device: object = None
 ) -> Value:
     """Returns an array converted to another dtype.
 

@@ -56,7 +56,7 @@ TO_NEAREST_EVEN = lax.TO_NEAREST_EVEN
 _REAL = (*INTEGER, *FLOAT)
 
 
-def _like(value: UserObject, x: Value) -> Array:
+def _like(value: object, x: Value) -> Array:
     """Returns a scalar of the dtype of `x`, weak so that `x` decides on the result."""
     return constant(value, x.type.dtype, True)
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection
 import numpy as np
 
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import UserFunction, UserObject
+from axir.dialect.core.annotations import UserObject
 from axir.dialect.core.array import ArrayLike, ConcreteArray, Memories
 from axir.dialect.core.config import config
 from axir.dialect.core.numerics import ignore_floating_point_warnings, restore_warnings
@@ -206,7 +206,7 @@ def evaluate_broadcast(
 
 
 def evaluate(
-    name: str, function: UserFunction, result_type: ShapedArray, *operands: ConcreteArray
+    name: str, function: Callable[..., object], result_type: ShapedArray, *operands: ConcreteArray
 ) -> ConcreteArray:
     """Computes a NumPy function of concrete arrays, as a single operation."""
     device = None
@@ -232,7 +232,7 @@ def evaluate(
 
 
 def evaluated_by(
-    numpy_function: UserFunction, domain: Collection[np.dtype]
+    numpy_function: Callable[..., object], domain: Collection[np.dtype]
 ) -> Callable[[Callable[..., Value]], Callable[..., Value]]:
     """Makes a composed function of two operands evaluate concrete ones in one step (a decorator).
 

@@ -136,7 +136,7 @@ def _with_shares(function: Callable[[Value, Value], Value], scale: float) -> Use
     function = custom_jvp(function)
 
     def rule(
-        primals: tuple[Value, Value], tangents: tuple[UserObject, UserObject]
+        primals: tuple[Value, Value], tangents: tuple[object, object]
     ) -> tuple[Value, UserObject]:
         x, y = primals
         out = function(x, y)

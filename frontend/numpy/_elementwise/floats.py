@@ -35,7 +35,7 @@ __all__ = [
 _REAL = (*dtypes.SIGNED, *dtypes.UNSIGNED, *FLOAT)
 
 
-def _like(value: UserObject, x: Value) -> Value:
+def _like(value: object, x: Value) -> Value:
     return constant(value, x.type.dtype, True)
 
 

@@ -21,9 +21,7 @@ from axir.numpy._shape.manipulation import roll
 __all__ = ["fftfreq", "fftshift", "ifftshift", "rfftfreq"]
 
 
-def fftfreq(
-    n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike = None, device: UserObject = None
-) -> Value:
+def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike = None, device: object = None) -> Value:
     """Returns the frequencies of the elements of a transform, those above the middle as negative.
 
     Args:
@@ -46,7 +44,7 @@ def fftfreq(
 
 
 def rfftfreq(
-    n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike = None, device: UserObject = None
+    n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike = None, device: object = None
 ) -> Value:
     """Returns the frequencies of the n // 2 + 1 elements of `rfft`.
 
@@ -72,7 +70,7 @@ def _count(name: str, n: UserObject) -> int:
 
 
 def _frequencies(
-    name: str, cycles: np.ndarray, n: int, d: ArrayLike, dtype: DTypeLike, device: UserObject
+    name: str, cycles: np.ndarray, n: int, d: ArrayLike, dtype: DTypeLike, device: object
 ) -> Value:
     dtype = dtype_argument(f"fft.{name}", float if dtype is None else dtype)
     wide = dtype if dtypes.is_inexact(dtype) else dtypes.float32
@@ -83,7 +81,7 @@ def _frequencies(
     return to_device(result.astype(dtype), device)
 
 
-def fftshift(x: UserObject, axes: int | Sequence[int] | None = None) -> Value:
+def fftshift(x: object, axes: int | Sequence[int] | None = None) -> Value:
     """Moves the element of frequency zero to the middle of axes.
 
     Args:
@@ -102,7 +100,7 @@ def fftshift(x: UserObject, axes: int | Sequence[int] | None = None) -> Value:
     return roll(x, [x.shape[axis] // 2 for axis in shifted], shifted) if shifted else x
 
 
-def ifftshift(x: UserObject, axes: int | Sequence[int] | None = None) -> Value:
+def ifftshift(x: object, axes: int | Sequence[int] | None = None) -> Value:
     """Undoes `fftshift`: moves the element in the middle of axes to their start.
 
     >>> import axir.numpy as jnp

@@ -170,7 +170,7 @@ def one_axis(
 
 
 def several_axes(
-    name: str, kind: str, a: UserObject, s: UserObject, axes: UserObject, norm: str | None
+    name: str, kind: str, a: object, s: UserObject, axes: UserObject, norm: str | None
 ) -> Value:
     """Transforms axes, of lengths s of the operand, for IRFFT of the result."""
     norm = check_norm(name, norm)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from operator import index
 
 import ml_dtypes
 import numpy as np
 
 from axir._transforms.vectorize import vmap
-from axir.dialect.core.annotations import Options, UserFunction, UserObject
+from axir.dialect.core.annotations import UserFunction, UserObject
 from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import ParameterError, ShapeError
 from axir.dialect.ops.elementwise.arithmetic import mul, sign
@@ -27,7 +27,7 @@ __all__ = ["apply_along_axis", "apply_over_axes", "i0", "piecewise", "polyfit"]
 
 
 def apply_along_axis(
-    func1d: UserFunction, axis: int, arr: ArrayLike, *args: Options, **kwargs: Options
+    func1d: Callable[..., object], axis: int, arr: ArrayLike, *args: object, **kwargs: object
 ) -> Value:
     """Applies a function of a vector to all vectors along an axis.
 
@@ -45,7 +45,7 @@ def apply_along_axis(
     array = array_argument("apply_along_axis", arr)
     axis = canonical_axis("apply_along_axis", axis, array.ndim)
 
-    def apply(vector: UserObject) -> UserObject:
+    def apply(vector: object) -> UserObject:
         return func1d(vector, *args, **kwargs)
 
     # The axis itself ends up between the mapped axes before and after it.
@@ -79,10 +79,10 @@ def apply_over_axes(func: UserFunction, a: ArrayLike, axes: UserObject) -> Value
 
 def piecewise(
     x: ArrayLike,
-    condlist: UserObject,
-    funclist: Sequence[UserObject],
-    *args: Options,
-    **kw: Options,
+    condlist: object,
+    funclist: Sequence[object],
+    *args: object,
+    **kw: object,
 ) -> Value:
     """Evaluates a function that is defined piece by piece.
 
@@ -108,7 +108,7 @@ def piecewise(
         )
     rest = pieces.pop() if len(pieces) > len(conditions) else 0
 
-    def value(piece: UserObject) -> Value:
+    def value(piece: object) -> Value:
         result = piece(x, *args, **kw) if callable(piece) else piece
         return array_argument("piecewise", result).astype(x.dtype)
 

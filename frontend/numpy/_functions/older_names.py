@@ -6,9 +6,10 @@ unchanged.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import wraps
 
-from axir.dialect.core.annotations import UserFunction, UserObject
+from axir.dialect.core.annotations import UserObject
 from axir.dialect.core.array import ArrayLike
 from axir.dialect.program.rules import Value
 from axir.numpy._arrays.scalar_types import issubdtype
@@ -27,11 +28,11 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _older(name: str, function: UserFunction) -> UserFunction:
+def _older(name: str, function: Callable[..., object]) -> Callable[..., object]:
     """Returns a function under an older name."""
 
     @wraps(function)
-    def apply(*args: UserObject, **kwargs: UserObject) -> UserObject:
+    def apply(*args: object, **kwargs: object) -> UserObject:
         return function(*args, **kwargs)
 
     apply.__name__ = apply.__qualname__ = name
@@ -72,7 +73,7 @@ def msort(a: ArrayLike) -> Value:
     return sort(a, axis=0)
 
 
-def issubsctype(arg1: UserObject, arg2: UserObject) -> bool:
+def issubsctype(arg1: object, arg2: object) -> bool:
     """Tells whether a dtype, or an array's dtype, belongs to a category; deprecated.
 
     `issubdtype` is the newer function, which takes dtypes only.

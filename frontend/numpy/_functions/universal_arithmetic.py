@@ -15,7 +15,6 @@ from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import (
     Axes,
     DTypeLike,
-    Options,
     UserObject,
 )
 from axir.dialect.core.array import ArrayLike
@@ -44,7 +43,7 @@ __all__ = [
 
 
 def _updating(kind: str) -> Callable[..., Value]:
-    def at(a: Value, indices: UserObject, b: ArrayLike) -> Value:
+    def at(a: Value, indices: object, b: ArrayLike) -> Value:
         return update(a, indices, kind, b)
 
     return at
@@ -53,7 +52,7 @@ def _updating(kind: str) -> Callable[..., Value]:
 def _extremum(reduction: Callable[..., Value]) -> Callable[..., Value]:
     """Returns `max` or `min`, of elements that are converted to a dtype before."""
 
-    def reduce(a: ArrayLike, axis: Axes = 0, dtype: DTypeLike = None, **options: Options) -> Value:
+    def reduce(a: ArrayLike, axis: Axes = 0, dtype: DTypeLike = None, **options: object) -> Value:
         if dtype is not None:
             a = _converted(reduction.__name__, a, dtype)
         return reduction(a, axis=axis, **options)
@@ -142,16 +141,16 @@ def _running(name: str, operation: Callable[..., Value]) -> Callable[..., Value]
     return accumulate
 
 
-def _negated(a: Value, indices: UserObject) -> Value:
+def _negated(a: Value, indices: object) -> Value:
     return update(a, indices, "multiply", -1)
 
 
-def _lowered(a: Value, indices: UserObject, b: ArrayLike) -> Value:
+def _lowered(a: Value, indices: object, b: ArrayLike) -> Value:
     return update(a, indices, "add", arithmetic.negative(b))
 
 
 def _made(
-    function: Callable[..., Value], count: int = 2, identity: UserObject = None, **own: UserObject
+    function: Callable[..., Value], count: int = 2, identity: object = None, **own: UserObject
 ) -> ufunc:
     made = ufunc(function, count, 1, identity=identity, call=function, **own)
     made._evaluator = getattr(np, function.__name__)

@@ -138,9 +138,7 @@ class ufunc:
     def __repr__(self) -> str:
         return f"<jnp.ufunc {self.__name__!r}>"
 
-    def __call__(
-        self, *args: ArrayLike, out: UserObject = None, where: UserObject = None
-    ) -> UserObject:
+    def __call__(self, *args: ArrayLike, out: object = None, where: object = None) -> UserObject:
         """Applies the function to arrays that broadcast against each other.
 
         Args:
@@ -243,7 +241,7 @@ class ufunc:
         return later.scan(step, first, (x, mask))[0]
 
     def accumulate(
-        self, a: ArrayLike, axis: UserObject = 0, dtype: DTypeLike = None, out: None = None
+        self, a: ArrayLike, axis: object = 0, dtype: DTypeLike = None, out: None = None
     ) -> Value:
         """Returns the result of `reduce` up to and including each element along an axis.
 
@@ -314,7 +312,7 @@ class ufunc:
     def at(
         self,
         a: ArrayLike,
-        indices: UserObject,
+        indices: object,
         b: ArrayLike | None = None,
         /,
         *,
@@ -375,8 +373,8 @@ class ufunc:
     def reduceat(
         self,
         a: ArrayLike,
-        indices: UserObject,
-        axis: UserObject = 0,
+        indices: object,
+        axis: object = 0,
         dtype: DTypeLike = None,
         out: None = None,
     ) -> Value:
@@ -462,7 +460,7 @@ def _reduce_segments(
     return combine.reduceat(x, positions, axis=axis, dtype=x.dtype)
 
 
-def _named(name: str) -> UserObject:
+def _named(name: str) -> object:
     """Returns the object of a name, for copies and pickles."""
     return getattr(sys.modules["axir.numpy"], name)
 
@@ -485,7 +483,7 @@ def _gathered(x: Value, axes: tuple[int, ...]) -> Value:
 
 
 def frompyfunc(
-    func: Callable[..., UserObject], /, nin: int, nout: int, *, identity: UserObject = None
+    func: Callable[..., object], /, nin: int, nout: int, *, identity: object = None
 ) -> ufunc:
     """Makes an elementwise function of arrays from a function of scalars.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import wraps
 
 from axir._transforms.vectorize import vmap
@@ -32,7 +32,7 @@ class SignatureError(ShapeError, ValueError):
 
 
 def vectorize(
-    pyfunc: UserFunction,
+    pyfunc: Callable[..., object],
     *,
     excluded: Collection[int | str] = frozenset(),
     signature: str | None = None,
@@ -61,7 +61,7 @@ def vectorize(
     dimensions = None if signature is None else _parse(signature)
 
     @wraps(pyfunc)
-    def vectorized(*args: Options, **kwargs: Options) -> UserObject:
+    def vectorized(*args: Options, **kwargs: object) -> UserObject:
         unknown = sorted(kwargs.keys() - set(excluded))
         if unknown:
             raise TypeError(
@@ -70,7 +70,7 @@ def vectorize(
             )
         mapped = [i for i, x in enumerate(args) if i not in excluded and x is not None]
 
-        def core(*values: ArrayLike) -> UserObject:
+        def core(*values: ArrayLike) -> object:
             every = list(args)
             for position, value in zip(mapped, values, strict=True):
                 every[position] = value
@@ -106,10 +106,10 @@ def _parse(signature: str) -> tuple[list[Dimensions], list[Dimensions]]:
 
 
 def _map(
-    core: UserFunction,
+    core: Callable[..., object],
     values: Sequence[Value],
     dimensions: tuple[list[Dimensions], list[Dimensions]] | None,
-) -> UserObject:
+) -> object:
     """Maps a function over all axes in front of the core dimensions."""
     inputs = [()] * len(values) if dimensions is None else dimensions[0]
     if len(inputs) != len(values):
@@ -157,8 +157,8 @@ def _check_core(shape: tuple[int, ...], names: Dimensions, sizes: dict[str, int]
 
 
 def _checked(
-    core: UserFunction, outputs: Sequence[Dimensions], sizes: dict[str, int]
-) -> UserFunction:
+    core: Callable[..., object], outputs: Sequence[Dimensions], sizes: dict[str, int]
+) -> Callable[..., object]:
     """Checks the results of a function against their core dimensions."""
 
     def checked(*values: ArrayLike) -> UserObject:

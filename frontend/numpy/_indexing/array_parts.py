@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from axir._devices.result_layouts import lies_where_told
-from axir.dialect.core.annotations import IndexLike, Options, UserObject
+from axir.dialect.core.annotations import IndexLike, Options
 from axir.dialect.core.array import ArrayLike
 from axir.dialect.program.rules import Value
 
@@ -58,12 +58,12 @@ class Reference:
     def get(
         self,
         *,
-        mode: UserObject = None,
+        mode: object = None,
         fill_value: ArrayLike | None = None,
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
         wrap_negative_indices: bool = True,
-        out_sharding: Options = None,
+        out_sharding: object = None,
     ) -> Value:
         """Returns the part itself; `mode='fill'` takes `fill_value` out of bounds."""
         return read(

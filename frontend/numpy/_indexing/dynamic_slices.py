@@ -44,7 +44,7 @@ class SliceSizeError(ShapeError, TypeError):
     """A slice has more entries than the axis."""
 
 
-def _is_known(x: UserObject) -> bool:
+def _is_known(x: object) -> bool:
     return isinstance(x, (int, np.integer))
 
 
@@ -91,9 +91,7 @@ class Slice:
         return children, (*known, self.stride)
 
     @classmethod
-    def tree_unflatten(
-        cls, known: tuple[UserObject, ...], children: tuple[UserObject, ...]
-    ) -> Slice:
+    def tree_unflatten(cls, known: tuple[UserObject, ...], children: tuple[object, ...]) -> Slice:
         """Returns the slice from the results of `tree_flatten`."""
         start, size = (a if a is not None else b for a, b in zip(children, known, strict=False))
         return cls(start, size, known[2])
@@ -114,9 +112,7 @@ class Slice:
         return cls(positions.start, len(positions), positions.step)
 
 
-def dslice(
-    start: UserObject, size: UserObject = None, stride: int | None = None
-) -> builtins.slice | Slice:
+def dslice(start: object, size: object = None, stride: int | None = None) -> builtins.slice | Slice:
     """Makes a slice of a known size and a start that may be computed, for `x[...]` and `x.at[...]`.
 
     A slice that reaches beyond the end is moved inside when it is read, and left out when it is
@@ -226,7 +222,7 @@ def cut_of(shape: tuple[int, ...], index: IndexLike, wraps: bool) -> Cut | None:
     return Cut(axis, _counted(found.start, extent, wraps), size, found.stride, extent, rest)
 
 
-def _axis_of(shape: tuple[int, ...], items: tuple[UserObject, ...], place: int) -> int:
+def _axis_of(shape: tuple[int, ...], items: tuple[object, ...], place: int) -> int:
     """Returns the axis that an item of an index is about."""
     used = [1 if type(x) is Slice else axes_used(normal_item(x, True)) for x in items]
     before = items[:place]

@@ -139,7 +139,7 @@ def compress(
     return take(array, places, axis, mode="fill", fill_value=fill_value)
 
 
-def place(arr: ArrayLike, mask: ArrayLike, vals: UserObject, *, inplace: bool = True) -> Value:
+def place(arr: ArrayLike, mask: ArrayLike, vals: object, *, inplace: bool = True) -> Value:
     """Returns an array with values, over and over again, where a mask holds.
 
     Args:
@@ -205,7 +205,7 @@ def fill_diagonal(
     return update(array, (places,) * array.ndim, "set", values.astype(array.dtype))
 
 
-def block(arrays: UserObject) -> Value:
+def block(arrays: object) -> Value:
     """Puts arrays together from nested lists: the innermost along the last axis.
 
     >>> import axir.numpy as jnp
@@ -219,7 +219,7 @@ def block(arrays: UserObject) -> Value:
     return _joined(arrays, depth, rank)
 
 
-def _depth(arrays: UserObject) -> int:
+def _depth(arrays: object) -> int:
     if not isinstance(arrays, list):
         return 0
     depths = {_depth(x) for x in arrays}
@@ -228,7 +228,7 @@ def _depth(arrays: UserObject) -> int:
     return 1 + depths.pop()
 
 
-def _leaves(arrays: UserObject) -> list[UserObject]:
+def _leaves(arrays: object) -> list[UserObject]:
     return [y for x in arrays for y in _leaves(x)] if isinstance(arrays, list) else [arrays]
 
 
@@ -239,7 +239,7 @@ def _joined(arrays: UserObject, depth: int, rank: int) -> Value:
     return concatenate([_joined(x, depth - 1, rank) for x in arrays], -depth)
 
 
-def trim_zeros(filt: UserObject, trim: str = "fb", axis: Axes = None) -> Value:
+def trim_zeros(filt: object, trim: str = "fb", axis: Axes = None) -> Value:
     """Returns a known array without the layers of zeros at its ends.
 
     Args:

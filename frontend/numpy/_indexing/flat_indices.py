@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import DTypeLike, UserFunction, UserObject
+from axir.dialect.core.annotations import DTypeLike, UserObject
 from axir.dialect.core.array import Array, ArrayLike
 from axir.dialect.core.errors import DTypeError, OutOfBoundsError, ParameterError
 from axir.dialect.ops.elementwise.conversion import convert_element_type
@@ -115,7 +116,7 @@ def _integers(name: str, x: ArrayLike) -> Value:
 
 
 def mask_indices(
-    n: int, mask_func: UserFunction, k: UserObject = 0, *, size: int | None = None
+    n: int, mask_func: Callable[..., object], k: object = 0, *, size: int | None = None
 ) -> tuple[Value, ...]:
     """Returns the indices of an n by n matrix that a function like `triu` keeps.
 

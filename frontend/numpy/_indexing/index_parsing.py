@@ -195,7 +195,7 @@ def normal_item(item: UserObject, is_in_tuple: bool) -> UserObject:
     )
 
 
-def _shorten(item: UserObject) -> str:
+def _shorten(item: object) -> str:
     text = repr(item)
     return text if len(text) <= 60 else text[:57] + "..."
 
@@ -217,7 +217,7 @@ def axes_used(item: UserObject) -> int:
     return 1
 
 
-def _arrays_are_apart(items: list[UserObject]) -> bool:
+def _arrays_are_apart(items: list[object]) -> bool:
     """Tells whether other entries separate arrays; integers count as arrays."""
     is_array = [
         item is not None and item is not Ellipsis and type(item) is not slice for item in items
@@ -228,7 +228,7 @@ def _arrays_are_apart(items: list[UserObject]) -> bool:
     return not all(is_array[is_array.index(True) : last])
 
 
-def _without_ellipsis(items: list[UserObject], missing: int) -> list[UserObject]:
+def _without_ellipsis(items: list[object], missing: int) -> list[object]:
     places = [place for place, item in enumerate(items) if item is Ellipsis]
     if len(places) > 1:
         raise OutOfBoundsError("An index can have only one ellipsis ('...').")

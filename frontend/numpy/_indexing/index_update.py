@@ -8,7 +8,7 @@ The indexed part is read, combined with the values, and written back: blocks by
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -100,9 +100,9 @@ def update(
     x: Value,
     index: IndexLike,
     kind: str,
-    values: ArrayLike,
+    values: ArrayLike | Sequence[object],
     *,
-    mode: UserObject = None,
+    mode: object = None,
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
     wrap_negative_indices: bool = True,
@@ -177,7 +177,7 @@ def _update_cut(
 
 
 def apply(
-    x: Value, index: IndexLike, func: Callable[[Value], Value], *, mode: UserObject = None,
+    x: Value, index: IndexLike, func: Callable[[Value], Value], *, mode: object = None,
     wrap_negative_indices: bool = True, **promises: bool,
 ) -> Value:  # fmt: skip
     """Returns a copy of an array with a function applied to the part that an index names.
@@ -322,7 +322,7 @@ def _is_written(
 
 
 def _update_scalars(
-    block: Value, index: Index, kind: str, values: Value, mode: UserObject, wraps: bool
+    block: Value, index: Index, kind: str, values: Value, mode: object, wraps: bool
 ) -> Value:
     starts: list[UserObject] = []
     sizes = list(block.shape)
@@ -378,7 +378,7 @@ def _update_arrays(
     index: Index,
     kind: str,
     values: Value,
-    mode: UserObject,
+    mode: object,
     wraps: bool,
     promises: dict[str, bool],
 ) -> Value:

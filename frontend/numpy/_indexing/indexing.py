@@ -353,7 +353,7 @@ def _read_along(
     x: Value,
     positions: Value,
     axis: int,
-    mode: UserObject,
+    mode: object,
     fill_value: ArrayLike | None,
     wraps: bool,
 ) -> Value:
@@ -395,7 +395,7 @@ def integer_positions(name: str, indices: ArrayLike, *, takes_bools: bool = Fals
     return indices
 
 
-def _gather_mode(name: str, mode: UserObject) -> UserObject:
+def _gather_mode(name: str, mode: object) -> object:
     try:
         return FILL if mode is None else GatherScatterMode.from_any(mode)
     except ParameterError:
@@ -405,7 +405,7 @@ def _gather_mode(name: str, mode: UserObject) -> UserObject:
 
 
 def take(
-    a: UserObject,
+    a: object,
     indices: ArrayLike,
     axis: int | None = None,
     out: None = None,
@@ -476,7 +476,7 @@ def _take_known(a: ConcreteArray, positions: ConcreteArray, axis: int | None) ->
 
 
 def take_along_axis(
-    arr: UserObject,
+    arr: object,
     indices: ArrayLike,
     axis: int | None = -1,
     mode: str | None = None,

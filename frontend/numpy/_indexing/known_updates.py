@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import IndexLike, Options, UserObject
+from axir.dialect.core.annotations import IndexLike, Options
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.config import config
 from axir.dialect.core.numerics import ignore_floating_point_warnings, restore_warnings
@@ -67,7 +67,7 @@ def update_known(
     return ConcreteArray(x.type, host, None, x._device)
 
 
-def _is_inside(known: tuple[UserObject, ...], shape: tuple[int, ...]) -> bool:
+def _is_inside(known: tuple[object, ...], shape: tuple[int, ...]) -> bool:
     """Tells whether an index is one array of positions, all of them inside and not negative."""
     if len(known) != 2 or type(known[0]) is not np.ndarray or not shape:
         return False

@@ -46,7 +46,7 @@ def _reject_in_place(name: str, inplace: bool) -> None:
 
 
 def put(
-    a: UserObject, ind: UserObject, v: ArrayLike, mode: str | None = None, *, inplace: bool = True
+    a: object, ind: UserObject, v: ArrayLike, mode: str | None = None, *, inplace: bool = True
 ) -> Value:
     """Returns a copy of an array with values put at positions of the flattened array.
 
@@ -99,7 +99,7 @@ def put_along_axis(
     axis: int | None,
     inplace: bool = True,
     *,
-    mode: UserObject = None,
+    mode: object = None,
 ) -> Value:
     """Returns a copy of an array with values put at positions along an axis.
 
@@ -140,7 +140,7 @@ def put_along_axis(
     return reshape(update(array, tuple(grid), "set", values, mode=chosen), given.shape)
 
 
-def choose(a: ArrayLike, choices: UserObject, out: None = None, mode: str = "raise") -> Value:
+def choose(a: ArrayLike, choices: object, out: None = None, mode: str = "raise") -> Value:
     """Chooses each element from one of several arrays, by the array's number.
 
     Args:
@@ -183,7 +183,7 @@ def choose(a: ArrayLike, choices: UserObject, out: None = None, mode: str = "rai
     return stacked[index]
 
 
-def _sequence(choices: UserObject) -> Sequence[UserObject]:
+def _sequence(choices: object) -> Sequence[object]:
     if isinstance(choices, (list, tuple)):
         return choices
     choices = array_argument("choose", choices, 1)

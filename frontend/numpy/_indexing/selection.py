@@ -48,13 +48,13 @@ def where(
 
 
 @overload
-def where(condition: UserObject, x: UserObject, y: UserObject, /) -> Value: ...
+def where(condition: UserObject, x: UserObject, y: object, /) -> Value: ...
 
 
 def where(
     condition: UserObject,
     x: UserObject = None,
-    y: UserObject = None,
+    y: object = None,
     /,
     *,
     size: int | None = None,
@@ -93,9 +93,7 @@ def where(
     return _select_n(*broadcast_arguments("where", condition, y, x))
 
 
-def select(
-    condlist: Sequence[UserObject], choicelist: Sequence[UserObject], default: UserObject = 0
-) -> Value:
+def select(condlist: Sequence[object], choicelist: Sequence[object], default: object = 0) -> Value:
     """Chooses for each element the choice of the first condition that holds.
 
     Args:
@@ -169,9 +167,9 @@ def _is_complex(x: ArrayLike) -> bool:
 def nan_to_num(
     x: ArrayLike,
     copy: bool = True,
-    nan: UserObject = 0.0,
-    posinf: UserObject = None,
-    neginf: UserObject = None,
+    nan: object = 0.0,
+    posinf: object = None,
+    neginf: object = None,
 ) -> Value:
     """Replaces NaN and infinities by numbers.
 
@@ -220,7 +218,7 @@ def concrete_host(x: Value, use: str) -> np.ndarray:
 
 
 def nonzero(
-    a: UserObject, *, size: int | None = None, fill_value: UserObject = None
+    a: object, *, size: int | None = None, fill_value: UserObject = None
 ) -> tuple[Value, ...]:
     """Returns the indices of the elements that are not zero.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from axir.dialect.core.annotations import UserObject
 from axir.dialect.core.array import Array
 from axir.dialect.core.errors import AxirError
 from axir.dialect.program.tracer import Tracer
@@ -53,7 +52,7 @@ class _Absent:
     def __init__(self, name: str, what: str, way_out: str):
         self.message, self.way_out = what.format(name), way_out
 
-    def __get__(self, array: UserObject, owner: type) -> NoReturn:
+    def __get__(self, array: object, owner: type) -> NoReturn:
         raise AbsentAttributeError(self.message, f"{self.way_out}.")
 
 

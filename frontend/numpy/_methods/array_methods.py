@@ -15,7 +15,6 @@ from axir._arguments.tracebacks import leave_out_own_frames
 from axir._devices.placement import device_put
 from axir.dialect.core.annotations import (
     DTypeLike,
-    Options,
     UserFunction,
     UserObject,
 )
@@ -125,7 +124,7 @@ def _comparison_of_tracers(name: str) -> Callable[[UserObject, UserObject], User
     """
     elementwise, is_equality = getattr(Array, name), name == "__eq__"
 
-    def compare(self: Tracer, other: UserObject) -> UserObject:
+    def compare(self: Tracer, other: object) -> UserObject:
         if not self.owner.is_open and isinstance(other, Var):
             is_left_behind = not isinstance(other, Tracer) or not other.owner.is_open
             if is_left_behind:
@@ -136,7 +135,7 @@ def _comparison_of_tracers(name: str) -> Callable[[UserObject, UserObject], User
     return compare
 
 
-def _power(self: Value, other: ArrayLike, modulus: None = None) -> UserObject:
+def _power(self: Value, other: ArrayLike, modulus: None = None) -> object:
     if modulus is not None:
         return NotImplemented
     if type(other) in _OPERANDS or _is_operand(other):
@@ -170,7 +169,7 @@ def _install_operators() -> None:
     _install(Tracer, __getitem__=indexing.getitem_tracer)
 
 
-def _install(target: type, **members: Options) -> None:
+def _install(target: type, **members: object) -> None:
     for name, member in members.items():
         setattr(target, name, member)
 
@@ -227,7 +226,7 @@ def _reshape(
     return manipulation.reshape(self, new_shape, order, copy=copy, out_sharding=out_sharding)
 
 
-def _transpose(self: Value, *axes: UserObject) -> Value:
+def _transpose(self: Value, *axes: object) -> Value:
     """Permutes the axes: `x.transpose()`, `x.transpose(1, 0)` or `x.transpose((1, 0))`."""
     if not axes:
         return manipulation.transpose(self)
@@ -235,12 +234,12 @@ def _transpose(self: Value, *axes: UserObject) -> Value:
     return manipulation.transpose(self, axes[0] if is_sequence else axes)
 
 
-def _flatten(self: Value, order: str = "C", *, out_sharding: UserObject = None) -> Value:
+def _flatten(self: Value, order: str = "C", *, out_sharding: object = None) -> Value:
     """Flattens the array to one axis."""
     return manipulation.ravel(self, order, out_sharding=out_sharding)
 
 
-def _astype(self: Value, dtype: DTypeLike, copy: bool = False, device: UserObject = None) -> Value:
+def _astype(self: Value, dtype: DTypeLike, copy: bool = False, device: object = None) -> Value:
     """Converts to another dtype; see `axir.numpy.astype`."""
     return scalar_types.astype(self, dtype, copy=copy, device=device)
 
@@ -250,7 +249,7 @@ def _copy(self: Value) -> Value:
     return array(self, copy=True)
 
 
-def _to_device(self: Value, device: UserObject, *, stream: None = None) -> Value:
+def _to_device(self: Value, device: object, *, stream: None = None) -> Value:
     """Moves the array to a device."""
     return device_put(self, device)
 
@@ -278,7 +277,7 @@ def _contains(self: Value, element: ArrayLike) -> bool:
     return bool(reductions.any(logic.equal(self, element)))
 
 
-def _array_namespace(self: Value, *, api_version: str | None = None) -> UserObject:
+def _array_namespace(self: Value, *, api_version: str | None = None) -> object:
     """Returns the module `axir.numpy`, as the array API standard asks."""
     return sys.modules["axir.numpy"]
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
 from axir._devices.sharding import Shard, Sharding, SingleDeviceSharding
 from axir._later import later
-from axir.dialect.core.annotations import Options, UserFunction, UserObject
+from axir.dialect.core.annotations import UserFunction, UserObject
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import AxirError, ConcretizationTypeError
 from axir.dialect.program.tracer import Tracer
@@ -65,7 +65,7 @@ def global_shards(array: ConcreteArray) -> list[Shard]:
     ]
 
 
-def _parts(array: ConcreteArray) -> dict[Device, ConcreteArray]:
+def _parts(array: ConcreteArray) -> Mapping[object, ConcreteArray]:
     """Returns the parts on the devices of this process, as arrays."""
     place = array._device
     if place is None or not place.is_spread:
@@ -174,7 +174,7 @@ def _of_known(name: str) -> UserFunction:
 def _method_of_known(name: str) -> UserFunction:
     attribute = _of_known(name)
 
-    def call(tracer: Tracer, *arguments: Options, **options: Options) -> UserObject:
+    def call(tracer: Tracer, *arguments: object, **options: object) -> UserObject:
         return attribute(tracer)(*arguments, **options)
 
     call.__doc__ = getattr(ConcreteArray, name).__doc__

@@ -7,7 +7,7 @@ nowhere else are summed, and pairs are multiplied by one `dot_general`.
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from axir._devices.result_layouts import lies_where_told
 from axir.dialect.core import dtypes
@@ -40,15 +40,15 @@ _CHOICES = (True, False, "auto", "optimal", "greedy")
 
 @lies_where_told
 def einsum(
-    subscripts: UserObject,
+    subscripts: object,
     /,
     *operands: ArrayLike,
     out: None = None,
-    optimize: UserObject = "auto",
+    optimize: object = "auto",
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike = None,
-    out_sharding: UserObject = None,
-    _dot_general: UserFunction = dot_general,
+    out_sharding: object = None,
+    _dot_general: Callable[..., object] = dot_general,
 ) -> Value:
     """Sums products of arrays, as Einstein's notation says.
 
@@ -102,7 +102,7 @@ def einsum(
 
 
 def einsum_path(
-    subscripts: UserObject, /, *operands: ArrayLike, optimize: UserObject = "auto"
+    subscripts: object, /, *operands: ArrayLike, optimize: object = "auto"
 ) -> tuple[list[tuple[int, ...]], UserObject]:
     """Returns the order of contractions that `einsum` would take, and a description of it.
 
@@ -124,9 +124,7 @@ def einsum_path(
     return path, description
 
 
-def _arguments(
-    subscripts: UserObject, operands: Sequence[UserObject]
-) -> tuple[str, list[UserObject]]:
+def _arguments(subscripts: object, operands: Sequence[object]) -> tuple[str, list[object]]:
     """Returns the string form of either form of the arguments."""
     if isinstance(subscripts, str):
         if not operands:
@@ -212,7 +210,7 @@ def _broadcastable(explicit: str, shapes: Sequence[Shape]) -> list[Shape]:
 
 @functools.lru_cache(maxsize=1024)
 def _plan(
-    subscripts: str, shapes: tuple[Shape, ...], optimize: UserObject
+    subscripts: str, shapes: tuple[Shape, ...], optimize: object
 ) -> tuple[tuple[tuple[str, str], ...], tuple[Step, ...]]:
     explicit, names = _explicit(subscripts, shapes)
     if len(shapes) <= 2 and optimize in _CHOICES:  # there is nothing to choose
@@ -233,7 +231,7 @@ def _plan(
     return names, tuple(steps)
 
 
-def _strategy(optimize: UserObject, count: int) -> UserObject:
+def _strategy(optimize: object, count: int) -> object:
     """Returns the search method in the form that opt_einsum takes.
 
     False takes the first two arrays each time; a product becomes the last.
@@ -256,7 +254,7 @@ def _without_ones(x: Value, given: str, used: str) -> Value:
 
 
 def _contract(
-    terms: Sequence[tuple[Value, str]], result: str, multiply: UserFunction
+    terms: Sequence[tuple[Value, str]], result: str, multiply: Callable[..., object]
 ) -> tuple[Value, str]:
     """Contracts operands, the last of them first, to the given indices."""
     terms = list(terms)

@@ -341,7 +341,7 @@ def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Sequence[int] | None = None) -
     return reshape(solve(matrix, reshape(b, (b.size,))), shape)
 
 
-def multi_dot(arrays: Sequence[UserObject], *, precision: PrecisionLike = None) -> Value:
+def multi_dot(arrays: Sequence[object], *, precision: PrecisionLike = None) -> Value:
     """Multiplies matrices in the order that takes the fewest operations.
 
     Args:

@@ -36,9 +36,7 @@ __all__ = ["cond", "matrix_norm", "matrix_rank", "norm", "vector_norm"]
 Axes = tuple[int, ...]
 
 
-def norm(
-    x: UserObject, ord: UserObject = None, axis: UserObject = None, keepdims: bool = False
-) -> Value:
+def norm(x: object, ord: object = None, axis: object = None, keepdims: bool = False) -> Value:
     """Returns norms of vectors or matrices.
 
     Args:
@@ -73,7 +71,7 @@ def norm(
 
 
 def vector_norm(
-    x: UserObject, /, *, axis: UserObject = None, keepdims: bool = False, ord: UserObject = 2
+    x: object, /, *, axis: object = None, keepdims: bool = False, ord: object = 2
 ) -> Value:
     """Returns norms of vectors that lie along one or several axes.
 
@@ -96,7 +94,7 @@ def vector_norm(
     return _vector_norm(x, ord, axes, keepdims)
 
 
-def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: UserObject = "fro") -> Value:
+def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: object = "fro") -> Value:
     """Returns norms of matrices in the last two axes; `ord` as in `norm`.
 
     Raises:
@@ -113,7 +111,7 @@ def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: UserObject = "f
     return _matrix_norm(x, ord, (x.ndim - 2, x.ndim - 1), keepdims)
 
 
-def _vector_norm(x: Value, ord: UserObject, axes: Axes, keepdims: bool) -> Value:
+def _vector_norm(x: Value, ord: object, axes: Axes, keepdims: bool) -> Value:
     if isinstance(ord, str):
         raise ParameterError(
             f"jnp.linalg.norm: ord={ord!r} is a norm of matrices, but the axes {axes} of {x.aval} "
@@ -192,7 +190,7 @@ def cond(x: ArrayLike, p: ArrayLike | None = None) -> Value:
 
 
 def matrix_rank(
-    M: ArrayLike, rtol: ArrayLike | None = None, *, hermitian: bool = False, tol: UserObject = None
+    M: ArrayLike, rtol: ArrayLike | None = None, *, hermitian: bool = False, tol: object = None
 ) -> Value:
     """Returns ranks: how many singular values count as not zero.
 

@@ -174,7 +174,7 @@ def polyder(p: ArrayLike, m: int = 1) -> Value:
     return mul(slice_in_dim(p, 0, len(factors)), _table(factors, p.dtype))
 
 
-def polyint(p: ArrayLike, m: int = 1, k: UserObject = None) -> Value:
+def polyint(p: ArrayLike, m: int = 1, k: object = None) -> Value:
     """Returns the integral of order m.
 
     Args:
@@ -243,7 +243,7 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Value:
     return value
 
 
-def poly(seq_of_zeros: UserObject) -> Value:
+def poly(seq_of_zeros: object) -> Value:
     """Returns the polynomial with given zeros, or the characteristic one of a square matrix.
 
     Args:

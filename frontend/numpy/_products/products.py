@@ -50,7 +50,7 @@ def matmul(
     *,
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike = None,
-    out_sharding: UserObject = None,
+    out_sharding: object = None,
 ) -> Value:
     """Multiplies matrices in the last two axes; axes before them broadcast. The operator `@`.
 
@@ -83,7 +83,7 @@ def matmul(
     return _batched_matmul("matmul", a, b, precision, preferred_element_type)
 
 
-def _plain_product(a: ArrayLike, b: ArrayLike) -> UserObject:
+def _plain_product(a: ArrayLike, b: ArrayLike) -> object:
     """Returns the dimension numbers of a product of vectors and matrices that needs no checks."""
     if (type(a) is not ConcreteArray and type(a) is not Tracer) or (
         type(b) is not ConcreteArray and type(b) is not Tracer
@@ -154,7 +154,7 @@ def dot(
     *,
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike = None,
-    out_sharding: UserObject = None,
+    out_sharding: object = None,
 ) -> Value:
     """Sums products over the last axis of `a` and the last but one (or only) axis of `b`.
 
@@ -328,7 +328,7 @@ def tensordot(
     *,
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike = None,
-    out_sharding: UserObject = None,
+    out_sharding: object = None,
 ) -> Value:
     """Sums products over several axes.
 

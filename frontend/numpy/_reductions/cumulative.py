@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import Axes, DTypeLike, UserObject
+from axir.dialect.core.annotations import Axes, DTypeLike
 from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import AxisError
 from axir.dialect.ops.elementwise.family import full
@@ -30,8 +30,8 @@ def _accumulate(
     a: ArrayLike,
     axis: Axes,
     dtype: DTypeLike,
-    out: UserObject,
-    substitute: UserObject,
+    out: object,
+    substitute: object,
 ) -> Value:
     reject_out(name, out)
     a = array_argument(name, a)

@@ -8,7 +8,7 @@ from operator import index
 import numpy as np
 
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import UserObject
+from axir.dialect.core.annotations import Axes, UserObject
 from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import AxirError, ParameterError
 from axir.dialect.ops.elementwise.arithmetic import add, div, mul, sub
@@ -32,7 +32,7 @@ class EdgeOrderError(AxirError, NotImplementedError):
 
 
 def diff(
-    a: ArrayLike, n: int = 1, axis: int = -1, prepend: UserObject = None, append: UserObject = None
+    a: ArrayLike, n: int = 1, axis: int = -1, prepend: object = None, append: object = None
 ) -> Value:
     """Returns differences of neighbours along an axis, n times.
 
@@ -78,7 +78,7 @@ def diff(
     return a
 
 
-def _neighbour(a: Value, value: UserObject, axis: int) -> Value:
+def _neighbour(a: Value, value: object, axis: int) -> Value:
     value = array_argument("diff", value)
     if value.ndim:
         return value
@@ -113,7 +113,7 @@ def _flat(x: ArrayLike) -> Value:
 
 
 def gradient(
-    f: ArrayLike, *varargs: UserObject, axis: UserObject = None, edge_order: int | None = None
+    f: ArrayLike, *varargs: object, axis: Axes = None, edge_order: int | None = None
 ) -> Value | list[Value]:
     """Returns derivatives of sampled values along axes, by central differences.
 
@@ -207,9 +207,7 @@ def _uneven_derivative(f: Value, axis: int, coordinates: Value, edges: Sequence[
     return concatenate([first, add(add(middle[0], middle[1]), middle[2]), last], axis)
 
 
-def trapezoid(
-    y: ArrayLike, x: ArrayLike | None = None, dx: UserObject = 1.0, axis: int = -1
-) -> Value:
+def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: object = 1.0, axis: int = -1) -> Value:
     """Integrates samples along an axis by the trapezoidal rule.
 
     Args:

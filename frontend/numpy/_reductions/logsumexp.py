@@ -32,7 +32,7 @@ def _evaluated_logsumexp(a: ConcreteArray, axis: Axes, keepdims: bool) -> Value:
     extents = [1 if d in axes else extent for d, extent in enumerate(a.shape)]
     shape = tuple([n for d, n in enumerate(extents) if keepdims or d not in axes])
 
-    def compute(x: np.ndarray) -> UserObject:
+    def compute(x: np.ndarray) -> object:
         shift = np.maximum.reduce(x, axis=axes, keepdims=True)
         shift = np.where(np.isfinite(shift), shift, 0)
         added = reduce_in_blocks(np.add, np.exp(x - shift), axes, keepdims=True)
@@ -42,8 +42,8 @@ def _evaluated_logsumexp(a: ConcreteArray, axis: Axes, keepdims: bool) -> Value:
 
 
 def logsumexp(
-    a: UserObject,
-    axis: UserObject = None,
+    a: object,
+    axis: Axes = None,
     b: ArrayLike | None = None,
     keepdims: bool = False,
     return_sign: bool = False,
@@ -109,9 +109,7 @@ def logsumexp(
     return result
 
 
-def _in_single(
-    a: Value, axis: UserObject, factors: list[Value], *options: UserObject
-) -> UserObject:
+def _in_single(a: Value, axis: Axes, factors: list[Value], *options: UserObject) -> object:
     wide, *rest = (convert_element_type(x, dtypes.float32) for x in (a, *factors))
     found = logsumexp(wide, axis, rest[0] if rest else None, *options)
     if isinstance(found, tuple):
@@ -119,7 +117,7 @@ def _in_single(
     return convert_element_type(found, a.dtype)
 
 
-def is_narrow(x: UserObject) -> bool:
+def is_narrow(x: object) -> bool:
     """Tells whether an array has floats of less than 32 bits.
 
     Sums of exponentials exceed their range though the logarithm does not, and so do sums of

@@ -6,6 +6,7 @@ They are computed in a float dtype for integers, and in float32 for half precisi
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import lru_cache, partial
 from typing import Literal, overload
 
@@ -15,7 +16,6 @@ from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import (
     Axes,
     DTypeLike,
-    UserFunction,
     UserObject,
 )
 from axir.dialect.core.array import ArrayLike, ConcreteArray
@@ -50,8 +50,8 @@ _DIRECT = frozenset((dtypes.float32, dtypes.float64))
 
 
 def _evaluated(
-    name: str, function: UserFunction, a: ConcreteArray, axis: Axes, keepdims: bool,
-    correction: UserObject = 0,
+    name: str, function: Callable[..., object], a: ConcreteArray, axis: Axes, keepdims: bool,
+    correction: object = 0,
 ) -> Value:  # fmt: skip
     """Computes a function of a concrete array, its axes, their number of elements, and so on."""
     axes = canonical_axes(name, axis, a.type.ndim)
@@ -61,12 +61,12 @@ def _evaluated(
 
 @lru_cache(maxsize=1024)
 def _plan(
-    function: UserFunction,
+    function: Callable[..., object],
     a: ShapedArray,
     axes: tuple[int, ...],
     keepdims: bool,
     correction: UserObject,
-) -> tuple[UserFunction, ShapedArray]:
+) -> tuple[Callable[..., object], ShapedArray]:
     count = math.prod([a.shape[d] for d in axes])
     extents = [1 if d in axes else extent for d, extent in enumerate(a.shape)]
     shape = tuple([n for d, n in enumerate(extents) if keepdims or d not in axes])
@@ -83,13 +83,13 @@ def _plan(
 
 
 def _mean_of(
-    x: np.ndarray, axes: tuple[int, ...], keepdims: bool, count: UserObject, divisor: ArrayLike
-) -> UserObject:
+    x: np.ndarray, axes: tuple[int, ...], keepdims: bool, count: object, divisor: ArrayLike
+) -> object:
     return reduce_in_blocks(np.add, x, axes, keepdims=keepdims) / count
 
 
 def _variance_of(
-    x: np.ndarray, axes: tuple[int, ...], keepdims: bool, count: UserObject, divisor: ArrayLike
+    x: np.ndarray, axes: tuple[int, ...], keepdims: bool, count: object, divisor: ArrayLike
 ) -> UserObject:
     distance = x - reduce_in_blocks(np.add, x, axes, keepdims=True) / count
     distance *= distance
@@ -97,15 +97,15 @@ def _variance_of(
 
 
 def _deviation_of(
-    x: np.ndarray, axes: tuple[int, ...], keepdims: bool, count: UserObject, divisor: ArrayLike
-) -> UserObject:
+    x: np.ndarray, axes: tuple[int, ...], keepdims: bool, count: object, divisor: ArrayLike
+) -> object:
     return np.sqrt(_variance_of(x, axes, keepdims, count, divisor))
 
 
 def element_count(
     name: str,
     shape: tuple[int, ...],
-    axis: UserObject,
+    axis: Axes,
     keepdims: bool,
     where: ArrayLike | None,
     dtype: np.dtype,
@@ -120,7 +120,7 @@ def element_count(
 
 def mean(
     a: UserObject,
-    axis: UserObject = None,
+    axis: Axes = None,
     dtype: DTypeLike = None,
     out: None = None,
     keepdims: bool = False,
@@ -179,9 +179,9 @@ def average(
     keepdims: bool = False,
 ) -> tuple[Value, Value]: ...
 def average(
-    a: UserObject,
-    axis: UserObject = None,
-    weights: UserObject = None,
+    a: object,
+    axis: Axes = None,
+    weights: object = None,
     returned: bool = False,
     keepdims: bool = False,
 ) -> Value | tuple[Value, Value]:
@@ -238,14 +238,14 @@ def _spread_weights(a: Value, weights: Value, axis: Axes, axes: tuple[int, ...])
 
 def var(
     a: UserObject,
-    axis: UserObject = None,
-    dtype: UserObject = None,
+    axis: Axes = None,
+    dtype: DTypeLike = None,
     out: None = None,
     ddof: int = 0,
     keepdims: bool = False,
     *,
-    where: UserObject = None,
-    mean: UserObject = None,
+    where: object = None,
+    mean: object = None,
     correction: int | float | None = None,
 ) -> Value:
     """Returns the variance along axes: the mean squared distance from the mean.
@@ -282,14 +282,14 @@ def var(
 
 def std(
     a: UserObject,
-    axis: UserObject = None,
-    dtype: UserObject = None,
+    axis: Axes = None,
+    dtype: DTypeLike = None,
     out: None = None,
     ddof: int = 0,
     keepdims: bool = False,
     *,
-    where: UserObject = None,
-    mean: UserObject = None,
+    where: object = None,
+    mean: object = None,
     correction: int | float | None = None,
 ) -> Value:
     """Returns the standard deviation along axes, the square root of the variance; see `var`.
@@ -307,11 +307,11 @@ def std(
 
 def _is_direct(
     a: ArrayLike,
-    dtype: UserObject,
-    where: UserObject,
-    center: UserObject,
-    ddof: UserObject,
-    correction: UserObject,
+    dtype: DTypeLike,
+    where: object,
+    center: object,
+    ddof: object,
+    correction: object,
 ) -> bool:
     """Tells whether `_variance_of` handles the given arguments."""
     if type(a) is not ConcreteArray or a.type.dtype not in _DIRECT:
@@ -324,13 +324,13 @@ def _is_direct(
 def _variance(
     name: str,
     a: ArrayLike,
-    axis: UserObject,
-    dtype: UserObject,
-    ddof: UserObject,
+    axis: Axes,
+    dtype: DTypeLike,
+    ddof: object,
     keepdims: bool,
     where: UserObject,
-    center: UserObject,
-    correction: UserObject,
+    center: object,
+    correction: object,
 ) -> Value:
     if correction is None:
         correction = ddof
@@ -354,7 +354,7 @@ def _variance(
     return normalized_squares(total, count, correction, result)
 
 
-def variance_dtypes(name: str, dtype: np.dtype, asked: UserObject) -> tuple[np.dtype, np.dtype]:
+def variance_dtypes(name: str, dtype: np.dtype, asked: object) -> tuple[np.dtype, np.dtype]:
     """Returns the dtypes to compute a variance in, and of its result."""
     if asked is None:
         inexact = inexact_dtype(dtype)
@@ -373,9 +373,7 @@ def squared_magnitude(x: Value) -> Value:
     return real(mul(x, conj(x))) if dtypes.is_complex(x.dtype) else square(x)
 
 
-def normalized_squares(
-    total: Value, count: Value, correction: UserObject, dtype: np.dtype
-) -> Value:
+def normalized_squares(total: Value, count: Value, correction: object, dtype: np.dtype) -> Value:
     """Divides a sum of squares by count - correction, where that is positive; else NaN."""
     if not (isinstance(correction, (int, float)) and correction == 0):
         count = sub(count, converted(array_argument("var", correction), count.dtype))

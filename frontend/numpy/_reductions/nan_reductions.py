@@ -29,14 +29,14 @@ __all__ = [
 ]  # fmt: skip
 
 
-def without_nans(a: Value, substitute: UserObject) -> Value:
+def without_nans(a: Value, substitute: object) -> Value:
     """Replaces NaNs by a number."""
     neutral = constant(substitute, a.dtype)
     return select_n(ne(a, a), a, neutral) if dtypes.is_inexact(a.dtype) else a
 
 
 def _where_any_number(
-    a: Value, axis: Axes, keepdims: bool, result: Value, otherwise: UserObject
+    a: Value, axis: Axes, keepdims: bool, result: Value, otherwise: object
 ) -> Value:
     """Replaces results for lines of nothing but NaNs."""
     is_nothing = reductions.all(ne(a, a), axis, keepdims=keepdims)
@@ -82,11 +82,11 @@ def nanprod(
 
 
 def nanmax(
-    a: UserObject,
-    axis: UserObject = None,
+    a: object,
+    axis: Axes = None,
     out: None = None,
     keepdims: bool = False,
-    initial: UserObject = None,
+    initial: object = None,
     where: UserObject = None,
 ) -> Value:
     """Returns the maximum along axes, ignoring NaN; NaN if all elements are NaN.
@@ -101,11 +101,11 @@ def nanmax(
 
 
 def nanmin(
-    a: UserObject,
-    axis: UserObject = None,
+    a: object,
+    axis: Axes = None,
     out: None = None,
     keepdims: bool = False,
-    initial: UserObject = None,
+    initial: object = None,
     where: UserObject = None,
 ) -> Value:
     """Returns the minimum along axes, ignoring NaN; NaN if all elements are NaN.
@@ -122,12 +122,12 @@ def nanmin(
 def _extremum(
     name: str,
     reduce: Callable[..., Value],
-    identity: Callable[[np.dtype], UserObject],
-    a: UserObject,
-    axis: UserObject,
-    out: UserObject,
+    identity: Callable[[np.dtype], object],
+    a: object,
+    axis: Axes,
+    out: object,
     keepdims: bool,
-    initial: UserObject,
+    initial: object,
     where: ArrayLike,
 ) -> Value:
     reject_out(name, out)
@@ -146,8 +146,8 @@ def _count_numbers(
 
 
 def nanmean(
-    a: UserObject,
-    axis: UserObject = None,
+    a: object,
+    axis: Axes = None,
     dtype: DTypeLike = None,
     out: None = None,
     keepdims: bool = False,
@@ -171,9 +171,9 @@ def nanmean(
 
 
 def nanvar(
-    a: UserObject,
-    axis: UserObject = None,
-    dtype: UserObject = None,
+    a: object,
+    axis: Axes = None,
+    dtype: DTypeLike = None,
     out: None = None,
     ddof: int = 0,
     keepdims: bool = False,

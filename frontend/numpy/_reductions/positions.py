@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import Axes, UserObject
+from axir.dialect.core.annotations import Axes
 from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import ParameterError
 from axir.dialect.ops.elementwise.comparison import eq, not_, select_n
@@ -67,7 +67,7 @@ def _position(
     find: Callable[..., Value],
     a: ArrayLike,
     axis: Axes,
-    out: UserObject,
+    out: object,
     keepdims: bool | None,
 ) -> Value:
     """Finds positions along an axis, or in the flattened array."""
@@ -118,10 +118,10 @@ def nanargmin(
 def _position_of_number(
     name: str,
     find: Callable[..., Value],
-    identity: Callable[[np.dtype], UserObject],
+    identity: Callable[[np.dtype], object],
     a: ArrayLike,
     axis: Axes,
-    out: UserObject,
+    out: object,
     keepdims: bool | None,
 ) -> Value:
     reject_out(name, out)

@@ -42,9 +42,9 @@ METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
 
 @accepts_older_keyword("interpolation", "method")
 def quantile(
-    a: UserObject,
+    a: object,
     q: UserObject,
-    axis: UserObject = None,
+    axis: Axes = None,
     out: None = None,
     overwrite_input: bool = False,
     method: str = "linear",
@@ -85,9 +85,9 @@ def quantile(
 
 @accepts_older_keyword("interpolation", "method")
 def nanquantile(
-    a: UserObject,
+    a: object,
     q: ArrayLike,
-    axis: UserObject = None,
+    axis: Axes = None,
     out: None = None,
     overwrite_input: bool = False,
     method: str = "linear",
@@ -109,16 +109,16 @@ def nanquantile(
 @accepts_older_keyword("interpolation", "method")
 @lies_where_told
 def percentile(
-    a: UserObject,
+    a: object,
     q: ArrayLike,
-    axis: UserObject = None,
+    axis: Axes = None,
     out: None = None,
     overwrite_input: bool = False,
     method: str = "linear",
     keepdims: bool = False,
     *,
     weights: UserObject = None,
-    out_sharding: UserObject = None,
+    out_sharding: object = None,
 ) -> Value:
     """Returns quantiles for fractions in percent; otherwise like `quantile`.
 
@@ -133,9 +133,9 @@ def percentile(
 
 @accepts_older_keyword("interpolation", "method")
 def nanpercentile(
-    a: UserObject,
+    a: object,
     q: ArrayLike,
-    axis: UserObject = None,
+    axis: Axes = None,
     out: None = None,
     overwrite_input: bool = False,
     method: str = "linear",
@@ -155,8 +155,8 @@ def nanpercentile(
 
 
 def median(
-    a: UserObject,
-    axis: UserObject = None,
+    a: object,
+    axis: Axes = None,
     out: None = None,
     overwrite_input: bool = False,
     keepdims: bool = False,
@@ -174,8 +174,8 @@ def median(
 
 
 def nanmedian(
-    a: UserObject,
-    axis: UserObject = None,
+    a: object,
+    axis: Axes = None,
     out: None = None,
     overwrite_input: bool = False,
     keepdims: bool = False,
@@ -223,7 +223,7 @@ def _check(name: str, a: Value, method: str, weights: ArrayLike | None) -> None:
 
 def _quantile(
     name: str,
-    a: UserObject,
+    a: object,
     q: Value,
     axis: Axes,
     method: str,

@@ -127,7 +127,7 @@ class Reduction:
         shape: tuple[int, ...],
         axes: tuple[int, ...],
         initial: ArrayLike | None,
-        where: UserObject,
+        where: object,
     ) -> None:
         if initial is not None:
             return
@@ -199,7 +199,7 @@ def _is_plain(a: ArrayLike) -> bool:
 
 def sum(
     a: UserObject,
-    axis: UserObject = None,
+    axis: Axes = None,
     dtype: DTypeLike = None,
     out: None = None,
     keepdims: bool = False,
@@ -241,15 +241,15 @@ def sum(
     return SUM.apply(a, result, axis, keepdims, initial, where)
 
 
-def _sum_dtype(dtype: np.dtype, asked: UserObject, promote_integers: bool = True) -> np.dtype:
+def _sum_dtype(dtype: np.dtype, asked: object, promote_integers: bool = True) -> np.dtype:
     if asked is not None:
         return dtypes.canonicalize_dtype(asked)
     return promoted_integer(dtype) if promote_integers else dtype
 
 
 def prod(
-    a: UserObject,
-    axis: UserObject = None,
+    a: object,
+    axis: Axes = None,
     dtype: DTypeLike = None,
     out: None = None,
     keepdims: bool = False,
@@ -270,12 +270,12 @@ def prod(
 
 
 def max(
-    a: UserObject,
-    axis: UserObject = None,
+    a: object,
+    axis: Axes = None,
     out: None = None,
     keepdims: bool = False,
-    initial: UserObject = None,
-    where: UserObject = None,
+    initial: object = None,
+    where: object = None,
 ) -> Value:
     """Returns the largest elements along axes, NaN where there is one.
 
@@ -301,12 +301,12 @@ def max(
 
 
 def min(
-    a: UserObject,
-    axis: UserObject = None,
+    a: object,
+    axis: Axes = None,
     out: None = None,
     keepdims: bool = False,
-    initial: UserObject = None,
-    where: UserObject = None,
+    initial: object = None,
+    where: object = None,
 ) -> Value:
     """Returns the smallest elements along axes, NaN where there is one; see `max`.
 
@@ -321,12 +321,12 @@ amax, amin = max, min
 
 
 def minmax(
-    a: UserObject,
-    axis: UserObject = None,
+    a: object,
+    axis: Axes = None,
     out: None = None,
     keepdims: bool = False,
-    initial: UserObject = None,
-    where: UserObject = None,
+    initial: object = None,
+    where: object = None,
 ) -> tuple[Value, Value]:
     """Returns the smallest and the largest elements along axes; see `min` and `max`.
 
@@ -349,8 +349,8 @@ def _extremum(
     reduction: Reduction,
     bind: Callable[..., Value],
     a: UserObject,
-    axis: UserObject,
-    out: UserObject,
+    axis: Axes,
+    out: object,
     keepdims: bool,
     initial: UserObject,
     where: UserObject,
@@ -364,8 +364,8 @@ def _extremum(
 
 
 def all(
-    a: UserObject,
-    axis: UserObject = None,
+    a: object,
+    axis: Axes = None,
     out: None = None,
     keepdims: bool = False,
     *,
@@ -383,8 +383,8 @@ def all(
 
 
 def any(
-    a: UserObject,
-    axis: UserObject = None,
+    a: object,
+    axis: Axes = None,
     out: None = None,
     keepdims: bool = False,
     *,
@@ -401,7 +401,7 @@ def any(
     return _ANY.apply(a, dtypes.bool_, axis, keepdims, None, where)
 
 
-def count_nonzero(a: UserObject, axis: UserObject = None, keepdims: bool = False) -> Value:
+def count_nonzero(a: object, axis: Axes = None, keepdims: bool = False) -> Value:
     """Counts the nonzero elements along axes.
 
     >>> import axir.numpy as jnp

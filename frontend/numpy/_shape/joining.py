@@ -48,7 +48,7 @@ __all__ = [
 # Joining ---------------------------------------------------------------------------------------
 
 
-def _elements(name: str, arrays: UserObject, *, are_nested: bool = False) -> list[Value]:
+def _elements(name: str, arrays: object, *, are_nested: bool = False) -> list[Value]:
     """Returns a sequence of arrays, or an array along its first axis, as a list.
 
     Args:
@@ -78,7 +78,7 @@ def _promoted(name: str, arrays: Sequence[Value], dtype: DTypeLike) -> list[Valu
     return [convert_element_type(x, dtype) for x in arrays]
 
 
-def concatenate(arrays: UserObject, axis: int | None = 0, dtype: DTypeLike = None) -> Value:
+def concatenate(arrays: object, axis: int | None = 0, dtype: DTypeLike = None) -> Value:
     """Joins arrays along an axis.
 
     Args:
@@ -109,12 +109,12 @@ def concatenate(arrays: UserObject, axis: int | None = 0, dtype: DTypeLike = Non
     return values[0] if len(values) == 1 else lax_concatenate(values, axis)
 
 
-def concat(arrays: UserObject, /, *, axis: int | None = 0) -> Value:
+def concat(arrays: object, /, *, axis: int | None = 0) -> Value:
     """Joins arrays along an axis; see `concatenate`."""
     return concatenate(arrays, axis)
 
 
-def stack(arrays: UserObject, axis: int = 0, out: None = None, dtype: DTypeLike = None) -> Value:
+def stack(arrays: object, axis: int = 0, out: None = None, dtype: DTypeLike = None) -> Value:
     """Joins arrays of equal shape along a new axis.
 
     Args:
@@ -150,7 +150,7 @@ def stack(arrays: UserObject, axis: int = 0, out: None = None, dtype: DTypeLike 
     return lax_concatenate([expand_dims(x, (axis,)) for x in values], axis)
 
 
-def vstack(tup: UserObject, dtype: DTypeLike = None) -> Value:
+def vstack(tup: object, dtype: DTypeLike = None) -> Value:
     """Joins arrays along axis 0; vectors are rows.
 
     >>> import axir.numpy as jnp
@@ -162,7 +162,7 @@ def vstack(tup: UserObject, dtype: DTypeLike = None) -> Value:
     return concatenate(rows, 0, dtype)
 
 
-def hstack(tup: UserObject, dtype: DTypeLike = None) -> Value:
+def hstack(tup: object, dtype: DTypeLike = None) -> Value:
     """Joins arrays along axis 1, vectors along axis 0.
 
     >>> import axir.numpy as jnp
@@ -173,7 +173,7 @@ def hstack(tup: UserObject, dtype: DTypeLike = None) -> Value:
     return concatenate(parts, 0 if parts[0].ndim == 1 else 1, dtype)
 
 
-def dstack(tup: UserObject, dtype: DTypeLike = None) -> Value:
+def dstack(tup: object, dtype: DTypeLike = None) -> Value:
     """Joins arrays along axis 2, after `atleast_3d`.
 
     >>> import axir.numpy as jnp
@@ -183,7 +183,7 @@ def dstack(tup: UserObject, dtype: DTypeLike = None) -> Value:
     return concatenate([atleast_3d(x) for x in _elements("dstack", tup, are_nested=True)], 2, dtype)
 
 
-def column_stack(tup: UserObject) -> Value:
+def column_stack(tup: object) -> Value:
     """Joins arrays along axis 1; vectors are columns.
 
     >>> import axir.numpy as jnp
@@ -231,7 +231,7 @@ def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Value, ...]:
     )
 
 
-def array_split(ary: ArrayLike, indices_or_sections: UserObject, axis: int = 0) -> list[Value]:
+def array_split(ary: ArrayLike, indices_or_sections: object, axis: int = 0) -> list[Value]:
     """Splits an array along an axis into nearly equal parts, or at given places; see `split`.
 
     >>> import axir.numpy as jnp
@@ -241,7 +241,7 @@ def array_split(ary: ArrayLike, indices_or_sections: UserObject, axis: int = 0) 
     return _split("array_split", ary, indices_or_sections, axis, False)
 
 
-def split(ary: ArrayLike, indices_or_sections: UserObject, axis: int = 0) -> list[Value]:
+def split(ary: ArrayLike, indices_or_sections: object, axis: int = 0) -> list[Value]:
     """Splits an array along an axis.
 
     Args:
@@ -260,18 +260,18 @@ def split(ary: ArrayLike, indices_or_sections: UserObject, axis: int = 0) -> lis
     return _split("split", ary, indices_or_sections, axis, True)
 
 
-def hsplit(ary: ArrayLike, indices_or_sections: UserObject) -> list[Value]:
+def hsplit(ary: ArrayLike, indices_or_sections: object) -> list[Value]:
     """Splits an array along axis 1, a vector along axis 0; see `split`."""
     axis = 0 if array_argument("hsplit", ary).ndim == 1 else 1
     return _split("hsplit", ary, indices_or_sections, axis, True)
 
 
-def vsplit(ary: ArrayLike, indices_or_sections: UserObject) -> list[Value]:
+def vsplit(ary: ArrayLike, indices_or_sections: object) -> list[Value]:
     """Splits an array along axis 0; see `split`."""
     return _split("vsplit", ary, indices_or_sections, 0, True)
 
 
-def dsplit(ary: ArrayLike, indices_or_sections: UserObject) -> list[Value]:
+def dsplit(ary: ArrayLike, indices_or_sections: object) -> list[Value]:
     """Splits an array along axis 2; see `split`."""
     return _split("dsplit", ary, indices_or_sections, 2, True)
 
@@ -338,7 +338,7 @@ def repeat(
     axis: int | None = None,
     *,
     total_repeat_length: int | None = None,
-    out_sharding: UserObject = None,
+    out_sharding: object = None,
 ) -> Value:
     """Repeats each element along an axis.
 
@@ -388,7 +388,7 @@ def repeat(
     return take_places(a, from_numpy(places), axis)
 
 
-def _checked_counts(repeats: UserObject) -> np.ndarray:
+def _checked_counts(repeats: object) -> np.ndarray:
     counts = np.asarray(repeats)
     if counts.ndim > 1:
         raise ParameterError(
@@ -405,7 +405,7 @@ def _checked_counts(repeats: UserObject) -> np.ndarray:
     return counts.reshape(-1).astype(np.int64)
 
 
-def _known(repeats: Tracer) -> UserObject:
+def _known(repeats: Tracer) -> object:
     return repeats.known(
         ConcretizationTypeError,
         "for the extent of the result of jnp.repeat (pass total_repeat_length)",

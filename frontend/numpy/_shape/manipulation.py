@@ -15,7 +15,6 @@ from axir._devices.result_layouts import laid_out
 from axir.dialect.core.annotations import (
     Axes,
     Extent,
-    Options,
     ShapeLike,
     UserObject,
 )
@@ -61,7 +60,7 @@ def reshape(
     order: str = "C",
     *,
     copy: bool | None = None,
-    out_sharding: UserObject = None,
+    out_sharding: object = None,
 ) -> Value:
     """Gives an array another shape of as many elements.
 
@@ -114,7 +113,7 @@ def _inferred_shape(a: Value, shape: UserObject) -> tuple[int, ...]:
     return (*sizes[:place], a.size // known, *sizes[place + 1 :])
 
 
-def ravel(a: ArrayLike, order: str = "C", *, out_sharding: UserObject = None) -> Value:
+def ravel(a: ArrayLike, order: str = "C", *, out_sharding: object = None) -> Value:
     """Flattens an array to one axis, in the order that `reshape` describes.
 
     >>> import axir.numpy as jnp
@@ -170,7 +169,7 @@ def expand_dims(a: ArrayLike, axis: UserObject) -> Value:
     return broadcasting.expand_dims(a, canonical)
 
 
-def atleast_1d(*arys: UserObject) -> UserObject:
+def atleast_1d(*arys: object) -> UserObject:
     """Returns arrays with at least one axis: scalars get one of extent 1.
 
     One argument gives an array, several a list of arrays.
@@ -182,7 +181,7 @@ def atleast_1d(*arys: UserObject) -> UserObject:
     return _each("atleast_1d", arys, lambda x: x.shape or (1,))
 
 
-def atleast_2d(*arys: UserObject) -> UserObject:
+def atleast_2d(*arys: object) -> UserObject:
     """Returns arrays with at least two axes, by new ones in front; see `atleast_1d`.
 
     >>> import axir.numpy as jnp
@@ -192,7 +191,7 @@ def atleast_2d(*arys: UserObject) -> UserObject:
     return _each("atleast_2d", arys, lambda x: (1,) * (2 - x.ndim) + x.shape)
 
 
-def atleast_3d(*arys: UserObject) -> UserObject:
+def atleast_3d(*arys: object) -> UserObject:
     """Returns arrays with at least three axes: (n,) becomes (1, n, 1), and (m, n) (m, n, 1).
 
     >>> import axir.numpy as jnp
@@ -208,7 +207,7 @@ def atleast_3d(*arys: UserObject) -> UserObject:
     return _each("atleast_3d", arys, shape)
 
 
-def _each(name: str, arys: Sequence[UserObject], shape: UserObject) -> UserObject:
+def _each(name: str, arys: Sequence[object], shape: UserObject) -> UserObject:
     results = []
     for position, x in enumerate(arys):
         x = array_argument(name, x, position)
@@ -216,7 +215,7 @@ def _each(name: str, arys: Sequence[UserObject], shape: UserObject) -> UserObjec
     return results[0] if len(results) == 1 else results
 
 
-def broadcast_to(array: UserObject, shape: UserObject, *, out_sharding: UserObject = None) -> Value:
+def broadcast_to(array: object, shape: UserObject, *, out_sharding: object = None) -> Value:
     """Stretches an array to a shape, by NumPy's rules.
 
     Raises:
@@ -245,7 +244,7 @@ def broadcast_to(array: UserObject, shape: UserObject, *, out_sharding: UserObje
     return broadcasting.broadcast_in_dim(array, target, tuple(range(offset, len(target))))
 
 
-def broadcast_arrays(*args: Options) -> list[Value]:
+def broadcast_arrays(*args: object) -> list[Value]:
     """Stretches arrays to their common shape; their dtypes stay.
 
     Raises:
@@ -263,7 +262,7 @@ def broadcast_arrays(*args: Options) -> list[Value]:
 # Axes ------------------------------------------------------------------------------------------
 
 
-def transpose(a: UserObject, axes: UserObject = None) -> Value:
+def transpose(a: object, axes: UserObject = None) -> Value:
     """Permutes the axes of an array.
 
     Args:
@@ -342,7 +341,7 @@ def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Value:
     return _permuted(a, tuple(order))
 
 
-def moveaxis(a: ArrayLike, source: UserObject, destination: UserObject) -> Value:
+def moveaxis(a: ArrayLike, source: object, destination: object) -> Value:
     """Moves axes to other places; the others keep their order.
 
     Args:
@@ -426,7 +425,7 @@ def flipud(m: ArrayLike) -> Value:
     return flip(m, 0)
 
 
-def rot90(m: UserObject, k: int = 1, axes: UserObject = (0, 1)) -> Value:
+def rot90(m: object, k: int = 1, axes: UserObject = (0, 1)) -> Value:
     """Rotates by k right angles in the plane of two axes, from the first toward the second.
 
     Raises:
@@ -490,7 +489,7 @@ def _shifts(shift: ArrayLike | Sequence[ArrayLike]) -> list[UserObject]:
     return list(np.ravel(np.asarray(shift)))
 
 
-def _paired(shifts: list[UserObject], axes: list[int]) -> tuple[list[UserObject], list[int]]:
+def _paired(shifts: list[object], axes: list[int]) -> tuple[list[UserObject], list[int]]:
     """Broadcasts shifts and axes against each other."""
     count = max(len(shifts), len(axes))
     if len(shifts) not in (1, count) or len(axes) not in (1, count):

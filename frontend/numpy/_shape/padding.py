@@ -42,9 +42,7 @@ class PaddingModeError(AxirError, NotImplementedError):
     """A padding mode that does not exist."""
 
 
-def pad(
-    array: UserObject, pad_width: UserObject, mode: UserObject = "constant", **kwargs: Options
-) -> Value:
+def pad(array: object, pad_width: object, mode: UserObject = "constant", **kwargs: object) -> Value:
     """Adds elements before and after an array's elements.
 
     Args:
@@ -79,7 +77,7 @@ def pad(
     return _MODES[mode](array, widths, **kwargs)
 
 
-def _pad_constant(array: Value, widths: list[Pair], constant_values: UserObject = 0) -> Value:
+def _pad_constant(array: Value, widths: list[Pair], constant_values: object = 0) -> Value:
     given = _pairs(constant_values, array.ndim, "constant_values")
     converted = {id(x): _scalar(x, array) for pair in given for x in pair}
     values = [tuple([converted[id(x)] for x in pair]) for pair in given]
@@ -117,7 +115,7 @@ def _along_each_axis(
 ) -> Callable[..., Value]:
     """Makes a mode of a function that extends an array along one axis."""
 
-    def apply(array: Value, widths: list[Pair], **options: Options) -> Value:
+    def apply(array: Value, widths: list[Pair], **options: object) -> Value:
         for axis, (before, after) in enumerate(widths):
             if not before and not after:
                 continue
@@ -197,7 +195,7 @@ def _mirrored(
     return sub(mul(_repeated(edge, axis, count), 2), piece)
 
 
-def _pad_linear_ramp(array: Value, widths: list[Pair], end_values: UserObject = 0) -> Value:
+def _pad_linear_ramp(array: Value, widths: list[Pair], end_values: object = 0) -> Value:
     ends = _pairs(end_values, array.ndim, "end_values")
     for axis, ((before, after), (low, high)) in enumerate(zip(widths, ends, strict=True)):
         extent = array.shape[axis]
@@ -212,7 +210,7 @@ def _pad_linear_ramp(array: Value, widths: list[Pair], end_values: UserObject = 
     return array
 
 
-def _ramp(end: UserObject, edge: Value, axis: int, count: int) -> Value:
+def _ramp(end: object, edge: Value, axis: int, count: int) -> Value:
     """Returns `count` values from `end` on, in equal steps that would reach the edge."""
     dtype, is_weak = edge.dtype, edge.type.weak_type
     computed = inexact_dtype(dtype)
@@ -230,7 +228,7 @@ def _ramp(end: UserObject, edge: Value, axis: int, count: int) -> Value:
 def _statistic(reduce: Callable[..., Value]) -> Callable[..., Value]:
     """Makes a mode that pads with a statistic of the elements next to each edge."""
 
-    def apply(array: Value, widths: list[Pair], stat_length: UserObject = None) -> Value:
+    def apply(array: Value, widths: list[Pair], stat_length: object = None) -> Value:
         lengths = [(None, None)] * array.ndim
         if stat_length is not None:
             lengths = _pairs(stat_length, array.ndim, "stat_length")
@@ -298,7 +296,7 @@ _KEYWORDS = {
 }
 
 
-def _check_mode(mode: UserObject, kwargs: dict[str, Options]) -> None:
+def _check_mode(mode: object, kwargs: dict[str, object]) -> None:
     if mode not in _MODES:
         raise PaddingModeError(
             f"jnp.pad: mode {mode!r} is unknown.",
@@ -312,7 +310,7 @@ def _check_mode(mode: UserObject, kwargs: dict[str, Options]) -> None:
         )
 
 
-def _width(value: UserObject) -> int:
+def _width(value: object) -> int:
     width = as_extent(value)
     if width < 0:
         raise ParameterError(

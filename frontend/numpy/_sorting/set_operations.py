@@ -120,7 +120,7 @@ def _differs(x: Value, y: Value, equal_nan: bool) -> Value:
     return differs
 
 
-def _number_of(name: str, count: Value, size: UserObject) -> int:
+def _number_of(name: str, count: Value, size: object) -> int:
     if size is not None:
         return as_extent(size)
     if type(count) is Tracer:
@@ -146,7 +146,7 @@ def _places_of(mask: Value, number: int) -> Value:
 
 
 def unique(
-    ar: UserObject,
+    ar: object,
     return_index: bool = False,
     return_inverse: bool = False,
     return_counts: bool = False,
@@ -387,7 +387,7 @@ def setdiff1d(
     return _chosen("setdiff1d", first, mask, size, fill_value)
 
 
-def _chosen(name: str, x: Value, mask: Value, size: UserObject, fill_value: ArrayLike) -> Value:
+def _chosen(name: str, x: Value, mask: Value, size: object, fill_value: ArrayLike) -> Value:
     """Returns the elements that a mask chooses, filled up to a size."""
     count = reduce_sum(convert_element_type(mask, np.int32), (0,))
     number = _number_of(name, count, size)

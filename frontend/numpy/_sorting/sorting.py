@@ -11,7 +11,7 @@ from operator import index
 import numpy as np
 
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import Axes, DTypeLike, UserObject
+from axir.dialect.core.annotations import Axes, DTypeLike
 from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import AxirError, DTypeError, ParameterError
 from axir.dialect.core.symbolic_dims import is_open, symbolic_dim_bounds
@@ -53,7 +53,7 @@ class SortOptionError(AxirError, TypeError):
     """An option of NumPy's sort that makes no sense here."""
 
 
-def _check_options(name: str, kind: UserObject, order: UserObject) -> None:
+def _check_options(name: str, kind: object, order: object) -> None:
     if kind is not None:
         raise SortOptionError(
             f"jnp.{name}: 'kind' argument to {name} is not supported.",
@@ -186,7 +186,9 @@ def top_k(
     )  # fmt: skip
 
 
-def lexsort(keys: ArrayLike, axis: int = -1, *, batch_size: int = 16) -> Value:
+def lexsort(
+    keys: ArrayLike | tuple[ArrayLike, ...] | list[Value], axis: int = -1, *, batch_size: int = 16
+) -> Value:
     """Returns the indices that sort by several keys; the last key is the primary one.
 
     Args:
@@ -302,7 +304,7 @@ def searchsorted(
     a: ArrayLike,
     v: ArrayLike,
     side: str = "left",
-    sorter: UserObject = None,
+    sorter: object = None,
     *,
     method: str = "scan",
 ) -> Value:
@@ -408,7 +410,7 @@ def _by_sorting(a: Value, v: Value, side: str) -> Value:
 
 
 def digitize(
-    x: ArrayLike, bins: UserObject, right: bool = False, *, method: str | None = None
+    x: ArrayLike, bins: object, right: bool = False, *, method: str | None = None
 ) -> Value:
     """Returns the number of the bin in which each value lies.
 

@@ -41,12 +41,12 @@ __all__ = [
 
 @lies_where_told
 def bincount(
-    x: UserObject,
-    weights: UserObject = None,
+    x: object,
+    weights: object = None,
     minlength: int = 0,
     *,
     length: int | None = None,
-    out_sharding: UserObject = None,
+    out_sharding: object = None,
 ) -> Value:
     """Counts how often each of the numbers 0, 1, 2 ... occurs.
 
@@ -99,7 +99,7 @@ def bincount(
 
 
 def histogram_bin_edges(
-    a: ArrayLike, bins: UserObject = 10, range: UserObject = None, weights: ArrayLike | None = None
+    a: ArrayLike, bins: UserObject = 10, range: object = None, weights: ArrayLike | None = None
 ) -> Value:
     """Returns the edges of the bins of a histogram.
 
@@ -169,12 +169,12 @@ def _spread_last(x: Value, edges: Value) -> tuple[Value, Value]:
 
 
 def histogram(
-    a: UserObject,
-    bins: UserObject = 10,
-    range: UserObject = None,
+    a: object,
+    bins: object = 10,
+    range: object = None,
     weights: UserObject = None,
     density: bool | None = None,
-    out_sharding: UserObject = None,
+    out_sharding: object = None,
 ) -> tuple[Value, Value]:
     """Counts the elements in each bin.
 
@@ -226,7 +226,7 @@ def _weighted(name: str, a: UserObject, weights: ArrayLike | None) -> tuple[Valu
 def histogramdd(
     sample: UserObject,
     bins: UserObject = 10,
-    range: UserObject = None,
+    range: object = None,
     weights: ArrayLike | None = None,
     density: bool | None = None,
 ) -> tuple[Value, list[Value]]:
@@ -281,7 +281,7 @@ def histogramdd(
     return counts, edges
 
 
-def _is_list(bins: UserObject) -> bool:
+def _is_list(bins: object) -> bool:
     return isinstance(bins, (list, tuple))
 
 
@@ -304,7 +304,7 @@ def _columns(sample: Value) -> list[Value]:
     return list(promote_inexact("histogramdd", *columns))
 
 
-def _for_each(what: str, values: UserObject, rank: int) -> list[UserObject]:
+def _for_each(what: str, values: UserObject, rank: int) -> list[object]:
     values = list(values)
     if len(values) != rank:
         raise ParameterError(
@@ -314,10 +314,10 @@ def _for_each(what: str, values: UserObject, rank: int) -> list[UserObject]:
 
 
 def histogram2d(
-    x: UserObject,
-    y: UserObject,
+    x: object,
+    y: object,
     bins: UserObject = 10,
-    range: Sequence[UserObject] | None = None,
+    range: Sequence[object] | None = None,
     weights: UserObject = None,
     density: bool | None = None,
 ) -> tuple[Value, Value, Value]:

@@ -51,12 +51,12 @@ __all__ = ["corrcoef", "cov", "interp", "unwrap"]
 
 
 def interp(
-    x: UserObject,
-    xp: UserObject,
-    fp: UserObject,
+    x: object,
+    xp: object,
+    fp: object,
     left: UserObject = None,
     right: UserObject = None,
-    period: UserObject = None,
+    period: object = None,
 ) -> Value:
     """Interpolates linearly between points.
 
@@ -107,7 +107,7 @@ def interp(
 
 
 def _with_ends(
-    inner: Value, x: Value, xp: Value, fp: Value, left: ArrayLike, right: ArrayLike
+    inner: Value, x: Value, xp: Value, fp: Value, left: ArrayLike | str, right: ArrayLike | str
 ) -> Value:
     ends = ((left, fp[0], less(x, xp[0])), (right, fp[-1], less(xp[-1], x)))
     for given, default, is_outside in ends:
@@ -134,7 +134,7 @@ def _periodic(x: Value, xp: Value, fp: Value, period: UserObject) -> tuple[Value
 
 
 def unwrap(
-    p: ArrayLike, discont: UserObject = None, axis: int = -1, period: UserObject = 2 * math.pi
+    p: ArrayLike, discont: object = None, axis: int = -1, period: UserObject = 2 * math.pi
 ) -> Value:
     """Takes multiples of the period off so that neighbours differ by no more than half of it.
 
@@ -190,8 +190,8 @@ def cov(
     rowvar: bool = True,
     bias: bool = False,
     ddof: int | None = None,
-    fweights: UserObject = None,
-    aweights: UserObject = None,
+    fweights: object = None,
+    aweights: object = None,
     dtype: DTypeLike = None,
 ) -> Value:
     """Estimates the covariances of variables.
@@ -263,7 +263,7 @@ def _variables(m: ArrayLike, y: ArrayLike, rowvar: bool) -> Value:
     return rows[0] if len(rows) == 1 else concatenate(rows)
 
 
-def _weights(fweights: UserObject, aweights: UserObject, count: int) -> Value | None:
+def _weights(fweights: object, aweights: object, count: int) -> Value | None:
     weights = None
     for name, given, position in (("fweights", fweights, 5), ("aweights", aweights, 6)):
         if given is None:

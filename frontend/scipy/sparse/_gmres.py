@@ -5,7 +5,7 @@ from __future__ import annotations
 import axir.numpy as jnp
 from axir import lax
 from axir._trees import tree
-from axir.dialect.core.annotations import PyTree, UserObject
+from axir.dialect.core.annotations import PyTree, Tree, UserObject
 from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import ParameterError
 from axir.dialect.program.rules import Value
@@ -24,15 +24,15 @@ from ._vectors import (
 
 
 def gmres(
-    A: UserObject,
-    b: PyTree,
-    x0: PyTree | None = None,
+    A: object,
+    b: Tree,
+    x0: Tree | None = None,
     *,
     tol: ArrayLike = 1e-5,
     atol: ArrayLike = 0.0,
     restart: int = 20,
-    maxiter: UserObject = None,
-    M: UserObject = None,
+    maxiter: object = None,
+    M: object = None,
     solve_method: str = "batched",
 ) -> tuple[PyTree, Value]:
     """Solves A x = b by generalized minimal residuals, for any matrix.
@@ -84,9 +84,9 @@ def _restarted(restart: int, stops_early: bool) -> Iteration:
     """Returns the iteration over Krylov spaces."""
 
     def iterate(
-        product: Operator, b: PyTree, x: PyTree, precondition: Operator | None, limit: Value,
+        product: Operator, b: Tree, x: Tree, precondition: Operator | None, limit: Value,
         maxiter: UserObject,
-    ) -> tuple[PyTree, Value]:  # fmt: skip
+    ) -> tuple[Tree, Value]:  # fmt: skip
         prepared = precondition or (lambda vector: vector)
         State = tuple[PyTree, PyTree, Value, Value, Value]
 
@@ -113,7 +113,7 @@ def _restarted(restart: int, stops_early: bool) -> Iteration:
     return iterate
 
 
-def _nearest(product: Operator, residual: PyTree, restart: int, share: Value) -> PyTree:
+def _nearest(product: Operator, residual: Tree, restart: int, share: Value) -> Tree:
     """Returns the vector of a Krylov space with the product nearest to a residual.
 
     Args:
@@ -175,13 +175,13 @@ def _or_one(x: Value) -> Value:
     return jnp.where(x == 0, 1, x)
 
 
-def _orthogonalized(basis: PyTree, vector: PyTree) -> tuple[PyTree, Value]:
+def _orthogonalized(basis: Tree, vector: Tree) -> tuple[Tree, Value]:
     """Returns the part of a vector orthogonal to the basis, and its products with the basis.
 
     Done twice, because the first pass leaves rounding errors of the order of the removed part.
     """
 
-    def once(vector: PyTree) -> tuple[PyTree, Value]:
+    def once(vector: Tree) -> tuple[PyTree, Value]:
         leaves = zip(tree.leaves(basis), tree.leaves(vector), strict=True)
         first, *others = [
             jnp.tensordot(jnp.conj(v), x, axes=x.ndim, precision=HIGHEST) for v, x in leaves

@@ -12,7 +12,7 @@ import axir.numpy as jnp
 from axir import lax
 from axir._trees import tree
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import PyTree, UserObject
+from axir.dialect.core.annotations import PyTree, Tree, UserObject
 from axir.dialect.core.array import Array, ArrayLike
 from axir.dialect.core.errors import MatrixShapeError, NonArrayArgumentError, ShapeError, TreeError
 from axir.dialect.ops.elementwise.conversion import convert_element_type
@@ -29,7 +29,7 @@ HIGHEST = lax.Precision.HIGHEST
 # Vectors ---------------------------------------------------------------------------------------
 
 
-def dot(x: PyTree, y: PyTree) -> Value:
+def dot(x: Tree, y: Tree) -> Value:
     """Returns the product of vectors, the first one conjugated, of their common dtype."""
     pairs = zip(tree.leaves(x), tree.leaves(y), strict=True)
     first, *others = [jnp.vdot(a, b, precision=HIGHEST) for a, b in pairs]
@@ -38,22 +38,22 @@ def dot(x: PyTree, y: PyTree) -> Value:
     return first
 
 
-def squared_norm(x: PyTree) -> Value:
+def squared_norm(x: Tree) -> Value:
     """Returns the sum of the squares of absolute values, of a real dtype."""
     return jnp.real(dot(x, x))
 
 
-def combined(x: PyTree, factor: Value, y: PyTree) -> PyTree:
+def combined(x: Tree, factor: Value, y: Tree) -> PyTree:
     """Returns x + factor * y; elements keep their dtypes."""
     return tree.map(lambda a, b: a + (factor * b).astype(a.dtype), x, y)
 
 
-def difference(x: PyTree, y: PyTree) -> PyTree:
+def difference(x: Tree, y: Tree) -> PyTree:
     """Returns x - y."""
     return tree.map(lambda a, b: a - b, x, y)
 
 
-def chosen(condition: Value, x: PyTree, y: PyTree) -> PyTree:
+def chosen(condition: Value, x: Tree, y: Tree) -> PyTree:
     """Returns x where a scalar condition holds, else y."""
     return tree.map(lambda a, b: jnp.where(condition, a, b), x, y)
 
@@ -85,8 +85,8 @@ class System(NamedTuple):
 
 
 def make_system(
-    name: str, A: UserObject, b: PyTree, x0: PyTree, tol: ArrayLike, atol: ArrayLike,
-    maxiter: UserObject, M: UserObject,
+    name: str, A: object, b: Tree, x0: Tree, tol: ArrayLike, atol: ArrayLike,
+    maxiter: object, M: object,
 ) -> System:  # fmt: skip
     """Checks the arguments of a solver.
 
@@ -153,15 +153,15 @@ def solve_system(
     Solutions of transposed systems begin at zero; the tolerances follow from each right-hand side.
     """
 
-    def solve(product: Operator, b: PyTree) -> tuple[PyTree, Value]:
+    def solve(product: Operator, b: Tree) -> tuple[PyTree, Value]:
         return iterate(product, b, system.x0, system.precondition, limit_for(b), system.maxiter)
 
-    def solve_transposed(product: Operator, b: PyTree) -> tuple[PyTree, Value]:
+    def solve_transposed(product: Operator, b: Tree) -> tuple[Tree, Value]:
         start = tree.map(jnp.zeros_like, b)
         precondition = system.precondition_transposed
         return iterate(product, b, start, precondition, limit_for(b), system.maxiter)
 
-    def limit_for(b: PyTree) -> Value:
+    def limit_for(b: Tree) -> Value:
         norm = jnp.sqrt(squared_norm(b))
         return jnp.maximum(norm * system.tol, system.atol).astype(norm.dtype)
 
@@ -175,6 +175,6 @@ def _as_weak_as(x: Value, b: Value) -> Value:
     return convert_element_type(x, x.dtype, b.type.weak_type)
 
 
-def is_real(b: PyTree) -> bool:
+def is_real(b: Tree) -> bool:
     """Tells whether no array of a vector is complex."""
     return not any(dtypes.is_complex(leaf.dtype) for leaf in tree.leaves(b))

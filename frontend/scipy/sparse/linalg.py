@@ -17,7 +17,7 @@ from __future__ import annotations
 import axir.numpy as jnp
 from axir import lax
 from axir._trees import tree
-from axir.dialect.core.annotations import PyTree, UserObject
+from axir.dialect.core.annotations import PyTree, Tree, UserObject
 from axir.dialect.core.array import ArrayLike
 from axir.dialect.program.rules import Value
 
@@ -42,14 +42,14 @@ def __dir__() -> list[str]:
 
 
 def cg(
-    A: UserObject,
-    b: PyTree,
-    x0: PyTree | None = None,
+    A: object,
+    b: Tree,
+    x0: Tree | None = None,
     *,
     tol: ArrayLike = 1e-5,
     atol: ArrayLike = 0.0,
-    maxiter: UserObject = None,
-    M: UserObject = None,
+    maxiter: object = None,
+    M: object = None,
 ) -> tuple[PyTree, Value]:
     """Solves A x = b by conjugate gradients; the matrix must be Hermitian and positive definite.
 
@@ -87,9 +87,9 @@ def cg(
 
 
 def _conjugate_gradients(
-    product: Operator, b: PyTree, x: PyTree, precondition: Operator | None, limit: Value,
+    product: Operator, b: Tree, x: Tree, precondition: Operator | None, limit: Value,
     maxiter: UserObject,
-) -> tuple[PyTree, Value]:  # fmt: skip
+) -> tuple[Tree, Value]:  # fmt: skip
     State = tuple[PyTree, PyTree, PyTree, Value, Value, Value]
     # gamma is the product of the residual with the preconditioned one.
 
@@ -106,7 +106,7 @@ def _conjugate_gradients(
         z, gamma_, square = measured(residual)
         return x, residual, combined(z, gamma_ / gamma, direction), gamma_, square, count + 1
 
-    def measured(residual: PyTree) -> tuple[PyTree, Value, Value]:
+    def measured(residual: Tree) -> tuple[Tree, Value, Value]:
         square = squared_norm(residual)
         if precondition is None:
             return residual, square, square
@@ -127,14 +127,14 @@ def _information(square: Value, limit: Value, count: Value) -> Value:
 
 
 def bicgstab(
-    A: UserObject,
-    b: PyTree,
-    x0: PyTree | None = None,
+    A: object,
+    b: Tree,
+    x0: Tree | None = None,
     *,
     tol: ArrayLike = 1e-5,
     atol: ArrayLike = 0.0,
-    maxiter: UserObject = None,
-    M: UserObject = None,
+    maxiter: object = None,
+    M: object = None,
 ) -> tuple[PyTree, Value]:
     """Solves A x = b by stabilized biconjugate gradients, for any matrix.
 
@@ -170,9 +170,9 @@ def bicgstab(
 
 
 def _stabilized(
-    product: Operator, b: PyTree, x: PyTree, precondition: Operator | None, limit: Value,
+    product: Operator, b: Tree, x: Tree, precondition: Operator | None, limit: Value,
     maxiter: UserObject,
-) -> tuple[PyTree, Value]:  # fmt: skip
+) -> tuple[Tree, Value]:  # fmt: skip
     prepared = precondition or (lambda vector: vector)
     residual = shadow = difference(b, product(x))
     State = tuple[PyTree, PyTree, PyTree, PyTree, tuple[Value, Value, Value], Value, Value]

@@ -8,7 +8,7 @@ from typing import TypeGuard
 
 import numpy as np
 
-from axir.dialect.core.annotations import HostArray, Options, UserObject
+from axir.dialect.core.annotations import HostArray, UserObject
 from axir.dialect.core.array import ArrayLike, ConcreteArray
 from axir.dialect.core.numerics import ignore_floating_point_warnings, restore_warnings
 from axir.dialect.core.types import ShapedArray
@@ -22,7 +22,7 @@ from axir.numpy._arguments.promotion import (
 )
 
 
-def real_arguments(name: str, *args: Options) -> list[Value]:
+def real_arguments(name: str, *args: object) -> list[Value]:
     """Promotes real arguments to a float dtype and broadcasts them."""
     values = promote_inexact(name, *args)
     require_real(name, *values)

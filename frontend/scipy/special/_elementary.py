@@ -121,7 +121,7 @@ def _with_partials(
         return _product_of_logarithm(x, y, logarithm, gt(y, weak_constant(lowest, y)))
 
     def rule(
-        primals: tuple[Value, Value], tangents: tuple[UserObject, UserObject]
+        primals: tuple[Value, Value], tangents: tuple[object, object]
     ) -> tuple[Value, UserObject]:
         (x, y), (dx, dy) = primals, tangents
         terms = []

@@ -277,7 +277,7 @@ def _poch(z: Value, m: Value) -> Value:
     return select_n(eq(m, weak_constant(0, m)), value, weak_constant(1, m))
 
 
-def comb(N: UserObject, k: UserObject, *, repetition: bool = False) -> Value:
+def comb(N: object, k: object, *, repetition: bool = False) -> Value:
     """Returns the number of ways to choose k of N things, as a float; 0 if impossible.
 
     Args:

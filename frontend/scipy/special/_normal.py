@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-from axir.dialect.core.annotations import UserObject
 from axir.dialect.core.array import ArrayLike
 from axir.dialect.ops.elementwise.arithmetic import div, mul, neg, square, sub
 from axir.dialect.ops.elementwise.comparison import eq, gt, select_n
@@ -74,7 +73,7 @@ def erfcinv(y: ArrayLike) -> Value:
     return inverse_complement(*real_arguments("erfcinv", y))
 
 
-def boxcox(x: ArrayLike, lmbda: UserObject) -> Value:
+def boxcox(x: ArrayLike, lmbda: object) -> Value:
     """Returns (x**lmbda - 1) / lmbda, which is log(x) for lmbda = 0.
 
     >>> from axir.scipy.special import boxcox
@@ -89,7 +88,7 @@ def _boxcox(x: Value, power: Value) -> Value:
     return _transform(log(x), power)
 
 
-def boxcox1p(x: ArrayLike, lmbda: UserObject) -> Value:
+def boxcox1p(x: ArrayLike, lmbda: object) -> Value:
     """Returns ((1 + x)**lmbda - 1) / lmbda, which is log(1 + x) for lmbda = 0.
 
     >>> from axir.scipy.special import boxcox1p

@@ -111,10 +111,10 @@ class gaussian_kde:
             "Pass one of them.",
         )
 
-    def _set(self, name: str, value: UserObject) -> None:
+    def _set(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)
 
-    def __setattr__(self, name: str, value: UserObject) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"gaussian_kde objects are immutable: {name} cannot be set.")
 
     def tree_flatten(self) -> tuple[tuple[UserObject, ...], None]:
@@ -122,7 +122,7 @@ class gaussian_kde:
         return tuple(getattr(self, name) for name in _CHILDREN), None
 
     @classmethod
-    def tree_unflatten(cls, aux_data: None, children: tuple[UserObject, ...]) -> gaussian_kde:
+    def tree_unflatten(cls, aux_data: None, children: tuple[object, ...]) -> gaussian_kde:
         """Makes a density of its arrays."""
         density = cls.__new__(cls)
         for name, child in zip(_CHILDREN, children, strict=True):

@@ -74,7 +74,7 @@ _CONVERSIONS = frozenset(
     )
 )
 _UNSIGNED_CONVERSIONS = frozenset(("arith.extui", "arith.index_castui", "arith.uitofp"))
-# What has as many bits in C++ as in MLIR, and is copied as they are.
+# Types with the same bits in C++ and in MLIR; values are copied unchanged.
 _OF_BITS = frozenset(("i8", "i16", "i32", "i64", "f32", "f64"))
 _CHOICES = {
     "arith.maxsi": "({0} > {1} ? {0} : {1})",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from axir import lax
-from axir.dialect.core.annotations import DTypeLike, UserObject
+from axir.dialect.core.annotations import DTypeLike
 from axir.dialect.core.errors import ParameterError
 from axir.dialect.program.rules import Value
 
@@ -19,7 +19,7 @@ def gmm(
     rhs: Value,
     group_sizes: Value,
     preferred_element_type: DTypeLike = "float32",
-    tiling: UserObject = (128, 128, 128),
+    tiling: object = (128, 128, 128),
     group_offset: Value | None = None,
     existing_out: Value | None = None,
     transpose_rhs: bool = False,

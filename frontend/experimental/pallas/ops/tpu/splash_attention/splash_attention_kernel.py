@@ -194,7 +194,7 @@ make_splash_mqa_single_device = make_splash_mqa
 
 
 def make_attention_reference(
-    mask: Value | Mask, is_mqa: bool, backward_impl: str = "vanilla", **options: UserObject
+    mask: Value | Mask, is_mqa: bool, backward_impl: str = "vanilla", **options: object
 ) -> UserObject:
     """Returns the attention under a mask as a function, with options of `attention_reference`."""
     dense = mask[(slice(None),) * len(mask.shape)] if isinstance(mask, Mask) else mask
