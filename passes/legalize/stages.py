@@ -21,12 +21,19 @@ from axir.passes.framework.registry import find_pass
 from .regions import operations_of
 from .rewriting import CLOSED, operations_in_order
 
+GPUS = ("vulkan", "cuda", "rocm", "metal")
+SPIRV = ("vulkan", "metal")
+"""The platforms with programs in SPIR-V."""
+
 
 class Stage(NamedTuple):
     """The operations that a pass looks for: without any of them, it does not change a module.
 
     Attributes:
         operations: Names of operations.
+        on: The platforms on which the pass runs; empty for all.
+        is_fusion: Whether the pass makes kernels, and is left out if kernels are not wanted.
+        also: Other operations that the pass looks for, under other conditions.
         is_complex: Whether only operations on complex numbers count.
         is_narrow: Whether only operations on narrow elements count, such as float8 and int4.
         is_double: Whether only operations with doubles as their first result count.
@@ -35,14 +42,27 @@ class Stage(NamedTuple):
     """
 
     operations: tuple[str, ...]
+    on: tuple[str, ...] = ()
+    is_fusion: bool = False
+    also: tuple[Stage, ...] = ()
     is_complex: bool = False
     is_narrow: bool = False
     is_double: bool = False
     has_several: bool = False
     calls: bool = False
 
+    def is_on(self, platform: str) -> bool:
+        """Tells whether the pass runs on a platform."""
+        return not self.on or platform in self.on
+
+    def for_platform(self, platform: str) -> Stage:
+        """Returns the stage with the operations that the pass looks for on a platform."""
+        return self._replace(also=tuple(stage for stage in self.also if stage.is_on(platform)))
+
     def finds_work(self, module: ir.Module, present: frozenset[str]) -> bool:
         """Tells whether a module holds a wanted operation; `present` are its operations' names."""
+        if any(stage.finds_work(module, present) for stage in self.also):
+            return True
         if present.isdisjoint(self.operations):
             return False
         wanted = [
@@ -58,13 +78,7 @@ class Stage(NamedTuple):
 
 
 def looks_for(
-    names: str,
-    *,
-    is_complex: bool = False,
-    is_narrow: bool = False,
-    is_double: bool = False,
-    has_several: bool = False,
-    calls: bool = False,
+    names: str, on: tuple[str, ...] = (), *, also: tuple[Stage, ...] = (), **conditions: bool
 ) -> Stage:
     """Returns a stage by names of operations; names without a dialect are StableHLO's.
 
@@ -72,7 +86,7 @@ def looks_for(
     ('stablehlo.sine', 'chlo.tan')
     """
     operations = (name if "." in name else f"stablehlo.{name}" for name in names.split())
-    return Stage(tuple(operations), is_complex, is_narrow, is_double, has_several, calls)
+    return Stage(tuple(operations), on, also=also, **conditions)
 
 
 def run_stages(

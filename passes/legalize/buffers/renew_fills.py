@@ -13,6 +13,7 @@ from iree.compiler import ir
 from axir.dialect.builders import stablehlo as hlo
 from axir.passes.framework.base import Pass
 from axir.passes.legalize.copies import made_alone
+from axir.passes.legalize.fusion import VIEWS
 from axir.passes.legalize.rewriting import (
     defining_operation,
     find_operations,
@@ -24,7 +25,6 @@ from axir.passes.legalize.rewriting import (
 from .storage import IN_PLACE, overwritten_places
 
 _PAD = "stablehlo.pad"
-_VIEWS = ("stablehlo.broadcast_in_dim", "stablehlo.reshape", "stablehlo.transpose")
 
 _COMPLEX = 128
 # Stands for the bytes of a number that the program computes: any two may be equal.
@@ -109,7 +109,7 @@ def _renew(function: ir.Operation) -> None:
 def _fill(value: ir.Value, filled: ir.Type) -> Fill | None:
     """Returns the kind of array that a value fills, or is, if all its elements are one number."""
     number, maker = value, defining_operation(value)
-    while maker is not None and maker.name in _VIEWS:
+    while maker is not None and maker.name in VIEWS:
         number = maker.operands[0]
         maker = defining_operation(number)
     element = hlo.element_type_of(value)

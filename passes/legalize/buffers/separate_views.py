@@ -11,6 +11,7 @@ from iree.compiler import ir
 from axir.dialect.builders import stablehlo as hlo
 from axir.passes.framework.base import Pass
 from axir.passes.legalize.dimension_numbers import dimension_numbers
+from axir.passes.legalize.fusion import VIEWS
 from axir.passes.legalize.rewriting import ELEMENTWISE, find_operations
 
 Axes: TypeAlias = tuple[frozenset[int], ...]
@@ -18,8 +19,7 @@ Axes: TypeAlias = tuple[frozenset[int], ...]
 Edge: TypeAlias = tuple[int, int]
 
 _WITH_BLOCKS = frozenset(("func.func", "stablehlo.while", "stablehlo.if", "stablehlo.case"))
-_VIEWS = frozenset(f"stablehlo.{name}" for name in ("broadcast_in_dim", "reshape", "transpose"))
-_LOOPS = ELEMENTWISE - _VIEWS - {"stablehlo.slice"}
+_LOOPS = ELEMENTWISE - VIEWS - {"stablehlo.slice"}
 # These fold to their operand if it has their shape. Otherwise they are not fused with producers.
 _SLICES = frozenset(
     f"stablehlo.{name}" for name in ("concatenate", "dynamic_slice", "pad", "reverse", "slice")
@@ -131,7 +131,7 @@ class _Search:
 
     def _keep(self, operation: ir.Operation, ways: dict[int, Way], behind: int) -> None:
         name = operation.name
-        is_root = name not in _NO_LOOPS and name not in _VIEWS and not _is_elementwise(name)
+        is_root = name not in _NO_LOOPS and name not in VIEWS and not _is_elementwise(name)
         if is_root:
             self._count += 1
         for result in operation.results:
@@ -171,7 +171,7 @@ class _Search:
 
     def _moved(self, number: int, place: int, operation: ir.Operation, way: Way) -> Way:
         operand = operation.operands[place]
-        is_view = operation.name in _VIEWS
+        is_view = operation.name in VIEWS
         if is_view and (
             operand in self._widened or hlo.size_of(operation.results[0]) > hlo.size_of(operand)
         ):

@@ -3,8 +3,9 @@
 IREE makes one operand of both where a part of an array is inserted elsewhere in the same array. The
 kernel then reads bytes that it has overwritten, and its operands do not show that. With two
 operands the proof sees that they are one array, and the program is compiled again with a copy. The
-pass `store-moved-parts` copies only the part, where it recognizes the case; the other cases end
-here. Elsewhere: when the compiler stops for this (`invoker.py`).
+row `slice-before-update` of the pass `separate-dispatches` copies only the part, where it
+recognizes the case; the other cases end here. Elsewhere: when the compiler stops for this
+(`invoker.py`).
 """
 
 from __future__ import annotations

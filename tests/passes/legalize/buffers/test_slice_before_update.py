@@ -1,4 +1,4 @@
-"""`store-moved-parts`: parts of an array that are written to an overlapping part of it."""
+"""The row `slice-before-update` of `separate-dispatches`: overlapping parts of an array."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from axir.runtime import Target, compile_module
 
 X = np.arange(35, dtype=np.float64).reshape(7, 5)
 ZERO, ONE = np.int32(0), np.int32(1)
-PASS = "protect-inputs,store-moved-parts"
+PASS = "protect-inputs,separate-dispatches{row=slice-before-update}"
 MOVED = X.copy()
 MOVED[1:] = X[:6]
 

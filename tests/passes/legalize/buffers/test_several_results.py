@@ -1,4 +1,4 @@
-"""`store-several-results`: reductions of several arrays with results that are moved."""
+"""The row `several-results` of `separate-dispatches`: results that are moved."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from support.stablehlo_runner import Example, deviations, run_examples, text_aft
 
 from axir.dialect.builders import stablehlo as hlo
 
+PASS = "separate-dispatches{row=several-results}"
 X = np.random.default_rng(5).normal(size=(4, 3, 5)).astype(np.float32)
 PLACES = X.argmax(2).astype(np.int32)
 PLANE = np.random.default_rng(6).normal(size=(33, 31)).astype(np.float32)
@@ -78,5 +79,5 @@ def test_single_results_are_not_stored() -> None:
         return turned(hlo.reduce([x], [init], (2,), hlo.add)[0])
 
     single = Example("single", [X], total, X.sum(2).T)
-    assert "optimization_barrier" not in text_after(single, "store-several-results")
-    assert "optimization_barrier" in text_after(EXAMPLES[0], "store-several-results")
+    assert "optimization_barrier" not in text_after(single, PASS)
+    assert "optimization_barrier" in text_after(EXAMPLES[0], PASS)

@@ -1,4 +1,7 @@
-"""`store-slices`: gathers from slices, their reversals and their sorts compile."""
+"""The rows `slice-before-gather` and `slice-before-sort` of `separate-dispatches`.
+
+Gathers from slices, their reversals and their sorts compile.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,9 @@ from support.stablehlo_runner import (
 from axir.dialect.builders import stablehlo as hlo
 from axir.passes.framework.pipeline import run_passes
 
+PASSES = ",".join(
+    f"separate-dispatches{{row={row}}}" for row in ("slice-before-gather", "slice-before-sort")
+)
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(4, 6, 8)).astype(np.float32)
 BYTES = RNG.integers(0, 256, size=(4, 6, 8)).astype(np.uint8)
@@ -174,7 +180,7 @@ EXAMPLES = [
 
 @pytest.fixture(scope="module")
 def results() -> dict[str, list[np.ndarray]]:
-    return run_examples(EXAMPLES, "store-slices")
+    return run_examples(EXAMPLES, PASSES)
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda e: e.name)
@@ -205,7 +211,7 @@ def test_gathers_from_slices_of_rows_stay(name: str) -> None:
     (example,) = (example for example in EXAMPLES if example.name == name)
     module = build({"f": (example.arguments, example.builder)})
     before = str(module)
-    run_passes(module, "store-slices")
+    run_passes(module, PASSES)
     assert str(module) == before
 
 
@@ -223,7 +229,7 @@ def test_functions_called_with_slices() -> None:
         }
         """
     )
-    run_passes(module, "store-slices")
+    run_passes(module, PASSES)
     x = X[0, :4, :6]
     np.testing.assert_array_equal(Compiled(module)("main", x)[0], x[::-1, ::2])
 

@@ -1,4 +1,4 @@
-"""`separate-scatter-reads`: large slices as operands."""
+"""The row `slice-before-scatter` of `separate-dispatches`: large slices as operands."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from axir.dialect.builders import stablehlo as hlo
 from axir.passes.framework.pipeline import run_passes
 
 RNG = np.random.default_rng(0)
+PASS = "separate-dispatches{row=slice-before-scatter}"
 EARLIER = "drop-scatter,fit-scatter-operands,protect-inputs"
 COUNT = 10_000  # rows of a slice of 120 KB
 
@@ -83,7 +84,7 @@ EXAMPLES += [slice_example(), shared_slice_example()]
 
 @pytest.fixture(scope="module")
 def results():
-    return run_examples(EXAMPLES, f"{EARLIER},separate-scatter-reads")
+    return run_examples(EXAMPLES, f"{EARLIER},{PASS}")
 
 
 @pytest.mark.parametrize("case", EXAMPLES, ids=lambda case: case.name)
@@ -116,5 +117,5 @@ def test_arguments_need_no_barrier() -> None:
         )
 
     module = build({"f": ((operand, indices[:, None], updates), builder)})
-    run_passes(module, "separate-scatter-reads")
+    run_passes(module, PASS)
     assert "optimization_barrier" not in str(module)

@@ -1,4 +1,4 @@
-"""`store-sliced`: parts of arrays that are computed from narrower numbers."""
+"""The row `widening-before-slice`: parts of arrays that are computed from narrower numbers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from axir.dialect.builders import stablehlo as hlo
 X = np.arange(5, dtype=np.int32)
 Y = np.arange(5, dtype=np.float64) / 4
 Z = np.float64([0.5, 2, 3])
-PASS = "store-sliced"
+PASS = "separate-dispatches{row=widening-before-slice}"
 
 
 def widened(x):

@@ -1,4 +1,4 @@
-"""`store-dilations`: arrays with padding between elements, padded again and otherwise used."""
+"""The row `dilation-beside-pad` of `separate-dispatches`: arrays with padding between elements."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from support.stablehlo_runner import Compiled, Example, build, deviations, run_e
 from axir.dialect.builders import stablehlo as hlo
 from axir.passes.framework.pipeline import run_passes
 
+PASS = "separate-dispatches{row=dilation-beside-pad}"
 X = np.arange(1, 7, dtype=np.float32).reshape(2, 3)
 SPREAD = np.zeros((3, 7), np.float32)
 SPREAD[::2, ::2][:, :3] = X
@@ -74,7 +75,7 @@ EXAMPLES = [
 
 @pytest.fixture(scope="module")
 def results() -> dict[str, list[np.ndarray]]:
-    return run_examples(EXAMPLES, "store-dilations")
+    return run_examples(EXAMPLES, PASS)
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda e: e.name)
@@ -92,5 +93,5 @@ def test_the_pass_is_still_needed(name: str) -> None:
 def test_pads_at_edges_stay() -> None:
     module = build({"f": ((X,), lambda x: [padded(padded(x, (1, 0), (0, 0)), (0, 0), (2, 1))])})
     before = str(module)
-    run_passes(module, "store-dilations")
+    run_passes(module, PASS)
     assert str(module) == before
