@@ -9,19 +9,20 @@ from axir.dialect.core.context import context
 from axir.runtime.compiler.invocation.own_fills import give_own_fills, has_shared_fills
 
 SCHEDULED = """
-util.func private @main(%a: !stream.resource<transient>) -> !stream.resource<transient> {
+util.func private @main(%a: ARRAY) -> ARRAY {
   %c0 = arith.constant 0 : index
   %c8 = arith.constant 8 : index
   %zero = arith.constant 0 : i8
-  %fill = stream.async.splat %zero : i8 -> !stream.resource<transient>{%c8}
-  %0 = stream.async.dispatch @e::@f(%fill[%c0 to %c8 for %c8]) : (!stream.resource<transient>{%c8}) -> !stream.resource<transient>{%c8}
-  %1 = stream.async.dispatch @e::@f(%fill[%c0 to %c8 for %c8]) : (!stream.resource<transient>{%c8}) -> !stream.resource<transient>{%c8}
+  %fill = stream.async.splat %zero : i8 -> ARRAY{%c8}
+  %0 = stream.async.dispatch @e::@f(PART) : (ARRAY{%c8}) -> ARRAY{%c8}
+  %1 = stream.async.dispatch @e::@f(PART) : (ARRAY{%c8}) -> ARRAY{%c8}
   BARRIER
-  %3 = stream.async.dispatch @e::@g(%fill[%c0 to %c8 for %c8], %0[%c0 to %c8 for %c8]) : (!stream.resource<transient>{%c8}, !stream.resource<transient>{%c8}) -> !stream.resource<transient>{%c8}
-  %4 = stream.async.dispatch @e::@g(%fill[%c0 to %c8 for %c8], %3[%c0 to %c8 for %c8]) : (!stream.resource<transient>{%c8}, !stream.resource<transient>{%c8}) -> !stream.resource<transient>{%c8}
-  util.return %4 : !stream.resource<transient>
+  %3 = stream.async.dispatch @e::@f(PART) : (ARRAY{%c8}) -> ARRAY{%c8}
+  %4 = stream.async.dispatch @e::@f(PART) : (ARRAY{%c8}) -> ARRAY{%c8}
+  util.return %4 : ARRAY
 }
 """
+ARRAY = "!stream.resource<transient>"
 FLOW = """
 util.func private @main(%a: tensor<4xf32>) -> tensor<4xf32> {
   %zero = arith.constant dense<0.0> : tensor<f32>
@@ -35,12 +36,13 @@ WAIT = "%wait = util.optimization_barrier %{} : {}"
 
 
 def parsed(text: str, barrier: str) -> ir.Module:
-    return ir.Module.parse(text.replace("BARRIER", barrier))
+    text = text.replace("BARRIER", barrier).replace("PART", "%fill[%c0 to %c8 for %c8]")
+    return ir.Module.parse(text.replace("ARRAY", ARRAY))
 
 
 @pytest.mark.parametrize("waits", [True, False])
 def test_readers_behind_a_wait_have_another_fill(waits: bool) -> None:
-    barrier = WAIT.format(1, "!stream.resource<transient>") if waits else ""
+    barrier = WAIT.format(1, ARRAY) if waits else ""
     with context():
         module = parsed(SCHEDULED, barrier)
         assert give_own_fills(module.operation) == waits
