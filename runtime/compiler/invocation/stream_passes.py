@@ -13,7 +13,6 @@ from iree.compiler.passmanager import PassManager
 
 from .other_names import copy_what_others_name, has_other_names
 from .own_copies import give_copies, has_read_what_changes, read_originals
-from .own_fills import give_own_fills, has_shared_fills
 
 STREAM_PHASE = "stream"
 _HOST = frozenset(("util.func", "util.initializer"))
@@ -99,11 +98,10 @@ def schedule(module: ir.Operation, verifies: bool, keeps_copies: bool = False) -
     if keeps_copies:
         _run(module, _BEGIN_COPIES, verifies)
         give_copies(module)
-        give_own_fills(module)
         _run(module, _SCHEDULE_COPIES, verifies)
         return
     reads_what_changes = has_read_what_changes(module)
-    if not (reads_what_changes or has_shared_fills(module) or has_other_names(module)):
+    if not reads_what_changes and not has_other_names(module):
         _run(module, _SCHEDULE, verifies)
         return
     _run(module, _BEGIN_COPIES, verifies)
@@ -111,7 +109,6 @@ def schedule(module: ir.Operation, verifies: bool, keeps_copies: bool = False) -
         read_originals(module)
     _run(module, _ELIDE_COPIES, verifies)
     copy_what_others_name(module)
-    give_own_fills(module)
     _run(module, _SCHEDULE_COPIES, verifies)
 
 
