@@ -23,6 +23,7 @@ from axir.dialect.ops.elementwise.comparison import eq, select_n
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.indexing.dynamic_slicing import dynamic_index_in_dim
 from axir.dialect.ops.indexing.static_slicing import index_in_dim, slice_in_dim
+from axir.dialect.ops.shape.broadcasting import broadcast_in_dim
 from axir.dialect.ops.shape.concatenation import concatenate
 from axir.dialect.ops.shape.rearranging import reshape
 from axir.dialect.ops.shape.stacking import stack
@@ -143,7 +144,7 @@ def _place(context: RaisingContext) -> Value:
 
 
 def _zeros(x: Value) -> Value:
-    return from_numpy(np.zeros(x.shape, x.dtype))
+    return broadcast_in_dim(from_numpy(np.zeros((), x.dtype)), x.shape, ())
 
 
 def _own(context: RaisingContext, results: Sequence[Value]) -> Value:

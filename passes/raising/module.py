@@ -30,7 +30,7 @@ from axir.dialect.program.meshes.layouts import MeshAxes
 from axir.dialect.program.rules import Value
 from axir.dialect.program.tracer import Trace, Tracer, state
 from axir.dialect.text.foreign_signatures import argument_names
-from axir.dialect.text.summary import summarize
+from axir.dialect.text.summary import OF_DEVICES, summarize
 from axir.dialect.text.text_positions import place_in_text
 from axir.passes.framework.errors import QuantizationError, RaisingError
 from axir.passes.transforms.simplify import prune_function
@@ -194,7 +194,7 @@ class _Raising:
         self._leave_out_parts()
         self._functions: dict[tuple[str, Grid], Function] = {}
         self.grid = ALONE
-        self._in_progress: set[str] = set()
+        self._in_progress: set[tuple[str, Grid]] = set()
         self._values: dict[ir.Value, Value] = {}
         self._replaced: dict[ir.Operation, Sequence[Value]] = {}
         self.weight_names: dict[int, str] = {}
@@ -229,13 +229,13 @@ class _Raising:
         """Returns a function of the module, raised."""
         key = symbol, self.grid
         if key not in self._functions:
-            if symbol in self._in_progress:
+            if key in self._in_progress:
                 raise self._refusal(
                     self._ops[symbol],
                     f"Function @{symbol} calls itself.",
                     "Programs of axir loop with while and scan.",
                 )
-            self._in_progress.add(symbol)
+            self._in_progress.add(key)
             self._functions[key] = self._raise_function(symbol)
         return self._functions[key]
 
@@ -379,12 +379,13 @@ class _Raising:
         is_open = not all(map(_is_static, block.arguments))
         is_open = is_open or any(type(x) is Tracer and x in self._extents for x in values)
         is_small = len(block.operations) <= _SMALL
-        if (is_small or is_open) and symbol not in self._in_progress:
-            self._in_progress.add(symbol)
+        key = symbol, self.grid
+        if (is_small or is_open) and key not in self._in_progress:
+            self._in_progress.add(key)
             try:
                 return self._run(block, values)
             finally:
-                self._in_progress.discard(symbol)
+                self._in_progress.discard(key)
         return call(self.function(symbol), *values)
 
     # Blocks -------------------------------------------------------------------------------------
@@ -585,6 +586,8 @@ class _Raising:
         rule = rule_of(op)
         if rule is None or len(op.regions) or not op.name.startswith(_DIALECTS):
             return None
+        if op.name in OF_DEVICES and self.grid.size > 1:
+            return None  # each device has another value
         operands = [self.constant(v) for v in op.operands]
         if any(x is None for x in operands) or op.name.startswith("stablehlo.custom"):
             return None

@@ -173,6 +173,69 @@ def test_functions_that_devices_run(tmp_path: Path) -> None:
         loaded(tmp_path, text.rstrip().removesuffix("}") + other)
 
 
+LOOP = """
+module attributes {mhlo.num_replicas = 2 : i32} {
+  func.func @main(%x: tensor<f32>) -> tensor<f32> {
+    %id = stablehlo.replica_id : tensor<ui32>
+    %zero = stablehlo.constant dense<0> : tensor<ui32>
+    %one = stablehlo.constant dense<1> : tensor<ui32>
+    %limit = stablehlo.add %id, %one : tensor<ui32>
+    %w:2 = stablehlo.while(%i = %zero, %c = %x) : tensor<ui32>, tensor<f32>
+      cond {
+        %p = stablehlo.compare LT, %i, %limit : (tensor<ui32>, tensor<ui32>) -> tensor<i1>
+        stablehlo.return %p : tensor<i1>
+      } do {
+        %next = stablehlo.add %i, %one : tensor<ui32>
+        %twice = stablehlo.add %c, %c : tensor<f32>
+        stablehlo.return %next, %twice : tensor<ui32>, tensor<f32>
+      }
+    return %w#1 : tensor<f32>
+  }
+}
+"""
+CALLED = """
+module attributes {mhlo.num_replicas = 2 : i32} {
+  func.func @main(%x: tensor<f32>) -> tensor<f32> {
+    %r = call @h(%x) : (tensor<f32>) -> tensor<f32>
+    return %r : tensor<f32>
+  }
+  func.func @h(%x: tensor<f32>) -> tensor<f32> {
+    %v0 = "stablehlo.collective_permute"(%x)
+      {source_target_pairs = dense<[[0, 1]]> : tensor<1x2xi64>} : (tensor<f32>) -> tensor<f32>
+    SUMS
+    return %v9 : tensor<f32>
+  }
+}
+"""
+SUMS = "\n".join(f"%v{n} = stablehlo.add %v{n - 1}, %x : tensor<f32>" for n in range(1, 10))
+OPEN = """
+module attributes {mhlo.num_replicas = 2 : i32} {
+  func.func @main(%x: tensor<?x3xf32>) -> tensor<?x3xf32> {
+    %r = "stablehlo.collective_permute"(%x)
+      {source_target_pairs = dense<[[0, 1]]> : tensor<1x2xi64>}
+      : (tensor<?x3xf32>) -> tensor<?x3xf32>
+    return %r : tensor<?x3xf32>
+  }
+}
+"""
+NUMBERS = np.array([3.0, 5.0], np.float32)
+ROWS = np.arange(12, dtype=np.float32).reshape(2, 2, 3)
+
+
+@pytest.mark.parametrize(
+    ("text", "x", "wanted"),
+    [
+        (LOOP, NUMBERS, np.array([6.0, 20.0])),  # as often as the number of the device says
+        (CALLED.replace("SUMS", SUMS), NUMBERS, np.array([27.0, 48.0])),
+        (OPEN, ROWS, np.stack([np.zeros((2, 3)), ROWS[0]])),
+    ],
+)
+def test_numbers_of_devices_calls_and_open_shapes(
+    text: str, x: np.ndarray, wanted: np.ndarray, tmp_path: Path
+) -> None:
+    np.testing.assert_array_equal(loaded(tmp_path, text)(x), wanted)
+
+
 def test_a_shard_map_of_jax() -> None:
     # psum of products, its all_gather, ppermute, psum_scatter, all_to_all and pmax on a mesh of
     # x=2, y=2.
