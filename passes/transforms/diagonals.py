@@ -129,13 +129,15 @@ class _Shortener:
         self.environment = environment
         self._made_by = made_by
         self._known: dict[tuple[Var, _Diagonal], Value] = {}
+        self._count = 0
 
     def of(self, x: Var, diagonal: _Diagonal) -> Value:
         """Returns the diagonal of a value; raises _NoDiagonalError if it takes the whole value."""
         known = self._known.get((x, diagonal))
         if known is not None:
             return known
-        if len(self._known) >= _MOST_OPERATIONS:
+        self._count += 1
+        if self._count > _MOST_OPERATIONS:
             raise _NoDiagonalError
         made = self._made_by.get(x)
         if made is not None and made.primitive.name in _RULES:
@@ -273,7 +275,7 @@ def _of_product(shortener: _Shortener, equation: Equation, diagonal: _Diagonal) 
     first = diagonal.first - len(batch[0])
     second = diagonal.second - len(batch[0]) - len(free[0])
     # The diagonal stands behind the batch in the result.
-    if first != 0 or second < 0:
+    if first != 0 or second < 0 or not free[0]:
         raise _NoDiagonalError
     rows, columns = free[0][first], free[1][second]
     return dot_general(

@@ -204,6 +204,8 @@ class CompiledFunction:
     def _go_on_with_trial(self, trial: ProgramTrial) -> Executable | NativeExecutable:
         """Returns the program for this call: the one to be timed, or the faster one for good."""
         executable, is_over = trial.next()
+        if self._trial is not trial and self._executable is not None:
+            return self._executable  # another thread has ended the trial
         if executable is not self._executable:
             self._results = self._native = None
             self._executable = executable

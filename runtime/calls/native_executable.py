@@ -111,6 +111,11 @@ class NativeExecutable:
         self._successor = successor
         self._overtaking.is_due = True
 
+    @property
+    def was_overtaken(self) -> bool:
+        """Whether a call lasted so long that it ended for the faster program."""
+        return self._overtaking.has_happened
+
     def serve_again(self, *, for_good: bool) -> None:
         """Makes calls finish in this program; times them unless it serves permanently."""
         self._overtaking.is_due = False

@@ -37,7 +37,7 @@ class ProgramTrial:
         native, follower = self._native, self._follower
         if follower.quick is None:  # its driver is not yet found
             return follower, False
-        if native.seconds > _CLEAR_LOSS_RATIO * follower.seconds:
+        if native.was_overtaken or native.seconds > _CLEAR_LOSS_RATIO * follower.seconds:
             return follower, True
         is_known = native.timed_calls >= _CALLS
         if is_known and native.seconds >= _WORTHWHILE_RATIO * follower.seconds:

@@ -71,11 +71,13 @@ class Overtaking:
 
     Attributes:
         is_due: Whether the faster program is ready, so that calls in a loop need not end.
+        has_happened: Whether a call has ended for it.
         waiting: The function that begins its compilation, until that has begun.
     """
 
     def __init__(self) -> None:
         self.is_due = False
+        self.has_happened = False
         self.waiting: list[Callable[[], None]] = []
         self._seconds = 0.0
 
@@ -126,6 +128,7 @@ def with_stops(
             elif not going_on:
                 return control
             elif overtaking.is_due and not steps:
+                overtaking.has_happened = True
                 raise OvertakenError
             else:  # about once a second
                 overtaking.consider(time.perf_counter() - start)

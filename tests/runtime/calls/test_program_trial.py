@@ -40,6 +40,7 @@ class Native:
 
     seconds: float
     timed_calls: int = 1
+    was_overtaken: bool = False
     served_again: tuple[bool, ...] = ()
 
     def serve_again(self, *, for_good: bool) -> None:
@@ -73,6 +74,11 @@ def test_the_faster_program_serves(
     assert calls == order
     assert calls[-1] == winner
     assert native.served_again[-1:] == ((True,) if winner == "n" else native.served_again[-1:])
+
+
+def test_a_program_that_was_overtaken_serves_no_more() -> None:
+    native, follower = Native(0.0, 0, was_overtaken=True), Follower(1.0, 0)
+    assert ProgramTrial(native, follower).next() == (follower, True)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("ratio", "kind"), [(1e3, NativeExecutable), (0.0, Executable)])
