@@ -59,7 +59,7 @@ class NativeExecutable:
         device: As given.
         is_long: Whether the last call took so long that another thread may make the next.
         result_types: Types of the results.
-        seconds: Time of the fastest timed call; 0 before it.
+        seconds: Time of the fastest timed call by the wall clock; 0 before it.
         timed_calls: The number of timed calls.
         quick: None, like an `Executable`'s while its calls are timed.
     """
@@ -165,12 +165,12 @@ class NativeExecutable:
 
     def _timed_entry(self, *arrays: HostArray) -> HostArray | None:
         clock = self._clock
-        start = clock()
+        begun, start = time.perf_counter(), clock()
         try:
             made = self.program.entry(*arrays)
         except OvertakenError:
             return None
-        self._note(clock() - start)
+        self._note(clock() - start, time.perf_counter() - begun)
         return made
 
     def _make_usable(self, arguments: Sequence[ConcreteArray]) -> None:
@@ -248,20 +248,21 @@ class NativeExecutable:
     def _run(self, arguments: Sequence[HostArray], where: str | None = None) -> list[HostArray]:
         with span(f"run {self.name}", "call", driver="native"):
             clock = self._clock
-            start = clock()
+            begun, start = time.perf_counter(), clock()
             try:
                 results = self.program(arguments)
             except MemoryError as error:
                 raise self._failure(error, where) from error
-            self._note(clock() - start)
+            self._note(clock() - start, time.perf_counter() - begun)
             return results
 
-    def _note(self, seconds: float) -> None:
+    def _note(self, seconds: float, elapsed: float) -> None:
         # Processor time: a faster program does not help a call that waits for a processor. Short
         # calls use the wall clock, because reading processor time takes longer than they do.
         self._clock = time.thread_time if seconds >= _LASTING else time.perf_counter
         self.is_long = self._may_last and seconds >= LONG_SECONDS
-        self.seconds = min(seconds, self.seconds or seconds)
+        # Compared with a program that several threads run, so by the wall clock.
+        self.seconds = min(elapsed, self.seconds or elapsed)
         self.timed_calls += 1
         self._overtaking.spend(seconds)
 

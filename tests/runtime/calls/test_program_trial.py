@@ -81,6 +81,18 @@ def test_a_program_that_was_overtaken_serves_no_more() -> None:
     assert ProgramTrial(native, follower).next() == (follower, True)  # type: ignore[arg-type]
 
 
+def test_the_native_program_is_timed_by_the_wall_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = jnp.asarray(np.ones((310, 310), np.float32))
+    traced = trace_function(lambda x: [jnp.tanh(x @ x)], [x.type], name="timed")
+    program = CompiledFunction(traced, default_device())
+    native = program._executable
+    assert isinstance(native, NativeExecutable)
+    monkeypatch.setattr(native, "_clock", lambda: 0.0)  # it waits for a processor all the time
+    program.run([x])
+    assert native.seconds > 0
+    assert native.timed_calls == 1
+
+
 @pytest.mark.parametrize(("ratio", "kind"), [(1e3, NativeExecutable), (0.0, Executable)])
 def test_results_stay_while_programs_are_compared(
     ratio: float, kind: type, monkeypatch: pytest.MonkeyPatch
