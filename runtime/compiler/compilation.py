@@ -60,6 +60,8 @@ from .slow_compilations import announced_if_slow
 from .target import PROCESS_FLAGS, Target, needs_own_process, process_flags
 
 _LOGGER = logging.getLogger(__name__)
+# Part of IREE's message if it has lost a reader of an array that several parts of a program share.
+_LOST_READER = "expected to be in an execution region"
 # The result of a run of the compiler: a program, or a program and an object file.
 _Binary = TypeVar("_Binary", bytes, tuple[bytes, bytes])
 _Report: TypeAlias = Callable[[str], None]
@@ -354,8 +356,15 @@ class _Outcome(Generic[_Binary]):
 def _run_proven(
     run: _Run[_Binary], flags: tuple[str, ...], target: Target, name: str
 ) -> _Outcome[_Binary]:
-    """Runs the compiler; again, with a copy of all that is worked on in place, if that is wrong."""
+    """Runs the compiler; again, with a copy of all that is worked on in place, if that is wrong.
+
+    IREE also loses readers of an array filled with a number, and then refuses the program. The
+    second run mends this as well, because it gives each part of the program separate fills.
+    """
     outcome = _run_compiler(run, flags, target)
+    if any(_LOST_READER in diagnostic.text for diagnostic in outcome.diagnostics):
+        _LOGGER.info("%s is compiled again with separate fills: %s", name, _LOST_READER)
+        outcome = _run_compiler(run, (*flags, KEEP_COPIES), target)
     if outcome.wrong:
         _LOGGER.warning(
             "%s is compiled again with a copy of each array that is updated in place, for IREE "

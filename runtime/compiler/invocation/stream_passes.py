@@ -13,6 +13,7 @@ from iree.compiler.passmanager import PassManager
 
 from .other_names import copy_what_others_name, has_other_names
 from .own_copies import give_copies, has_read_what_changes, read_originals
+from .own_fills import give_own_fills
 
 STREAM_PHASE = "stream"
 _HOST = frozenset(("util.func", "util.initializer"))
@@ -93,11 +94,13 @@ def schedule(module: ir.Operation, verifies: bool, keeps_copies: bool = False) -
     Args:
         module: The module.
         verifies: Whether to verify all operations after each pass.
-        keeps_copies: Whether each operation that works in place works on a copy.
+        keeps_copies: Whether each operation that works in place works on a copy, and each part
+            has separate fills.
     """
     if keeps_copies:
         _run(module, _BEGIN_COPIES, verifies)
         give_copies(module)
+        give_own_fills(module)
         _run(module, _SCHEDULE_COPIES, verifies)
         return
     reads_what_changes = has_read_what_changes(module)
