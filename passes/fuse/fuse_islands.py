@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 from typing import ClassVar
 
@@ -35,7 +34,6 @@ _LARGE_BYTES = 4096
 _FILLED_BYTES = 64
 
 
-@dataclasses.dataclass(frozen=True)
 class FuseIslands(Pass):
     """Makes kernels of the operations between kernels, so that a program consists only of kernels.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 from collections.abc import Mapping
 from typing import ClassVar
@@ -33,7 +32,6 @@ LONG = 24
 """So many operations take IREE longer than a kernel does, whatever they are."""
 
 
-@dataclasses.dataclass(frozen=True)
 class FuseSmallPrograms(Pass):
     """Makes one kernel of each function with small arrays.
 

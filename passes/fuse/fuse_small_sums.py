@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import ClassVar
 
 from iree.compiler import ir
@@ -19,7 +18,6 @@ from .region_kernel import code_and_fitness
 _MOST_WORK = 1 << 17
 
 
-@dataclasses.dataclass(frozen=True)
 class FuseSmallSums(Pass):
     """Makes a kernel of each group of operations between kernels that sums few numbers.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 from typing import ClassVar
 
@@ -21,7 +20,6 @@ _MOST_BINDINGS = 10_000
 _STEPS = "func.return stablehlo.constant".split()
 
 
-@dataclasses.dataclass(frozen=True)
 class FuseWholePrograms(Pass):
     """Makes one kernel of each function of little work, for all kinds of operations.
 

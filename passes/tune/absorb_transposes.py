@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -18,7 +17,6 @@ _TRANSPOSE = "stablehlo.transpose"
 _KINDS = ("batching", "contracting")
 
 
-@dataclasses.dataclass(frozen=True)
 class AbsorbTransposes(Pass):
     """Removes transpositions before and after a contraction.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from typing import ClassVar
 
@@ -13,7 +12,6 @@ from axir.passes.legalize.dimension_numbers import dimension_numbers
 from axir.passes.legalize.rewriting import RewritePass
 
 
-@dataclasses.dataclass(frozen=True)
 class TransposeRhs(RewritePass):
     """Transposes the right operand of x yᵀ in memory before the contraction.
 

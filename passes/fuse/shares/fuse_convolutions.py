@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from typing import ClassVar
 
@@ -18,7 +17,6 @@ from axir.passes.fuse.windows import Products
 from .row_kernels import Write, fuse_each, padded_before, share_rows
 
 
-@dataclasses.dataclass(frozen=True)
 class FuseConvolutions(Pass):
     """Makes a kernel of each remaining convolution of floats.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from typing import ClassVar
 
@@ -19,7 +18,6 @@ from axir.passes.legalize.windows.run_by_kernel import running_axis
 from .row_kernels import Write, fuse_each, padded_before, share_rows
 
 
-@dataclasses.dataclass(frozen=True)
 class FuseWindows(Pass):
     """Makes a kernel of each reduction of sliding windows.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 from typing import ClassVar
 
@@ -25,7 +24,6 @@ _LOGGER = logging.getLogger(__name__)
 _MOST_OPERATIONS = 100_000
 
 
-@dataclasses.dataclass(frozen=True)
 class PairComplexPrograms(Pass):
     """Writes complex numbers of public functions, their arguments and results, as pairs of reals.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import ClassVar
 
 from iree.compiler import ir
@@ -15,7 +14,6 @@ from axir.passes.legalize.rewriting import RewritePass
 _CONTROL_FLOW = ("func.func", "stablehlo.while", "stablehlo.if", "stablehlo.case")
 
 
-@dataclasses.dataclass(frozen=True)
 class SplitComplexConstants(RewritePass):
     """Builds uniform complex constants, and all of `complex<f64>`, from their parts.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 from typing import ClassVar
 
@@ -18,7 +17,6 @@ _LOGGER = logging.getLogger(__name__)
 _WHILE = "stablehlo.while"
 
 
-@dataclasses.dataclass(frozen=True)
 class SplitComplexLoops(Pass):
     """Computes with real and imaginary parts in loops, and lets these carry parts.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import ClassVar
 
 from iree.compiler import ir
@@ -11,7 +10,6 @@ from axir.dialect.builders import stablehlo as hlo
 from axir.passes.legalize.rewriting import RewritePass
 
 
-@dataclasses.dataclass(frozen=True)
 class SplitComplexPad(RewritePass):
     """Pads the real and the imaginary part of complex tensors.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import ClassVar
 
 from iree.compiler import ir
@@ -13,7 +12,6 @@ from axir.passes.legalize.rewriting import RewritePass
 from .select_boolean_operands import reaches_contraction
 
 
-@dataclasses.dataclass(frozen=True)
 class ClampUnsignedOperands(RewritePass):
     """Keeps conversions of unsigned integers unsigned where contractions read them.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import ClassVar
 
 from iree.compiler import ir
@@ -13,7 +12,6 @@ from axir.passes.legalize.rewriting import RewritePass
 from .widen_unsigned_dot import CONTRACTIONS
 
 
-@dataclasses.dataclass(frozen=True)
 class FillEmptyDot(RewritePass):
     """Replaces a contraction over an empty dimension by zeros.
 

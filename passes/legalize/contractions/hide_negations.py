@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import ClassVar
 
 from iree.compiler import ir
@@ -22,7 +21,6 @@ _NEGATE, _BROADCAST = "stablehlo.negate", "stablehlo.broadcast_in_dim"
 _SEARCHED = 64
 
 
-@dataclasses.dataclass(frozen=True)
 class HideNegations(RewritePass):
     """Hides negations from the sums that add their results.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from typing import ClassVar
 
@@ -20,7 +19,6 @@ _VIEWS = frozenset(("stablehlo.reshape", "stablehlo.transpose"))
 _SEARCHED = 256
 
 
-@dataclasses.dataclass(frozen=True)
 class NegateProducts(RewritePass):
     """Sums the negatives of products, and negates the sum.
 

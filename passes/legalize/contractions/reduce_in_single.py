@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import ClassVar
 
 import numpy as np
@@ -18,7 +17,6 @@ _BODIES = {
 }
 
 
-@dataclasses.dataclass(frozen=True)
 class ReduceInSingle(RewritePass):
     """Reduces bf16 in f32, and converts the results.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Collection
 from typing import ClassVar
 
@@ -22,7 +21,6 @@ _FOLDED = tuple(
 )
 
 
-@dataclasses.dataclass(frozen=True)
 class SelectBooleanOperands(RewritePass):
     """Writes conversions of booleans as selects where contractions read them.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -14,7 +13,6 @@ from axir.passes.legalize.rewriting import RewritePass
 CONTRACTIONS = ("stablehlo.dot_general", "stablehlo.dot", "stablehlo.convolution")
 
 
-@dataclasses.dataclass(frozen=True)
 class WidenUnsignedDot(RewritePass):
     """Widens unsigned operands before a contraction with a wider or floating-point result.
 

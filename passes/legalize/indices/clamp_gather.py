@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import ClassVar
 
 import numpy as np
@@ -17,7 +16,6 @@ IN_BOUNDS = "axir.in_bounds"
 """Attribute by which a gather or scatter promises that its indices are in bounds."""
 
 
-@dataclasses.dataclass(frozen=True)
 class ClampGather(RewritePass):
     """Clamps the start indices of `stablehlo.gather`, as StableHLO prescribes.
 

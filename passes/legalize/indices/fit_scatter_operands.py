@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import ClassVar
 
 import numpy as np
@@ -16,7 +15,6 @@ from .drop_scatter import window_sizes
 from .index_scatter_windows import scatter_like
 
 
-@dataclasses.dataclass(frozen=True)
 class FitScatterOperands(RewritePass):
     """Gives a scatter only the part of its operand that windows can reach, and at least one index.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import ClassVar
 
 import numpy as np
@@ -15,7 +14,6 @@ from axir.passes.legalize.rewriting import RewritePass
 _NARROW = 16
 
 
-@dataclasses.dataclass(frozen=True)
 class IndexScatterWindows(RewritePass):
     """Gives each position that a window covers in the indexed dimensions a separate index.
 

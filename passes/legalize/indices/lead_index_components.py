@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import ClassVar
 
 from iree.compiler import ir
@@ -12,7 +11,6 @@ from axir.passes.legalize.dimension_numbers import DimensionNumbers, dimension_n
 from axir.passes.legalize.rewriting import RewritePass, replace
 
 
-@dataclasses.dataclass(frozen=True)
 class LeadIndexComponents(RewritePass):
     """Concatenates the components of index vectors along the first dimension behind the batches.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import ClassVar
 
 from iree.compiler import ir
@@ -14,7 +13,6 @@ from axir.passes.legalize.rewriting import RewritePass
 from .index_scatter_windows import scatter_like
 
 
-@dataclasses.dataclass(frozen=True)
 class LeadScatterDims(RewritePass):
     """Transposes the operand of a scatter so that its indexed dimensions lead.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import ClassVar
 
 import numpy as np
@@ -21,7 +20,6 @@ _MOVEMENTS = frozenset(
 )  # fmt: skip
 
 
-@dataclasses.dataclass(frozen=True)
 class ConvertBySingle(RewritePass):
     """Converts integers and booleans to bf16 by way of f32.
 

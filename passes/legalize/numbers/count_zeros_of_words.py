@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import ClassVar
 
 import numpy as np
@@ -15,7 +14,6 @@ _UNSIGNED = {8: np.uint8, 16: np.uint16, 64: np.uint64}
 _WORD = 32
 
 
-@dataclasses.dataclass(frozen=True)
 class CountZerosOfWords(RewritePass):
     """Counts the leading zeros of integers of other widths with words of 32 bits.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from typing import ClassVar
 
@@ -12,7 +11,6 @@ from axir.dialect.builders import stablehlo as hlo
 from axir.passes.legalize.rewriting import RewritePass
 
 
-@dataclasses.dataclass(frozen=True)
 class DefineDigamma(RewritePass):
     """Makes digamma(0) nan, as at the other poles, and as in JAX.
 

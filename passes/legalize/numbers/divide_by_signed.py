@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import ClassVar
 
 import numpy as np
@@ -14,7 +13,6 @@ from axir.passes.legalize.rewriting import RewritePass
 _SIGNED = {8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}
 
 
-@dataclasses.dataclass(frozen=True)
 class DivideBySigned(RewritePass):
     """Divides unsigned integers with operations on signed ones.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from typing import ClassVar
 
@@ -62,7 +61,6 @@ def _scale(grows: Scalar, shrinks: Scalar, factor: Scalar) -> Scalar:
     return select(grows, factor, select(shrinks, 1 / factor, 1))
 
 
-@dataclasses.dataclass(frozen=True)
 class ExpandCubeRoot(RewritePass):
     """Writes out cube roots.
 

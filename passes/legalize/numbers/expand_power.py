@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from typing import ClassVar
 
@@ -144,7 +143,6 @@ def _log2_double(x: Scalar) -> Double:
     return high, select(is_regular, low, 0)
 
 
-@dataclasses.dataclass(frozen=True)
 class ExpandPower(RewritePass):
     """Writes out powers of real numbers.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from typing import ClassVar
 
@@ -66,7 +65,6 @@ def _modulo(x: Scalar, y: Scalar) -> Scalar:
     return operation("arith.remsi", (x, y))
 
 
-@dataclasses.dataclass(frozen=True)
 class ExpandRemainder(RewritePass):
     """Writes out remainders of signed integers and of floats of up to 32 bits.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import ClassVar
 
 from iree.compiler import ir
@@ -28,7 +27,6 @@ def round_to_even(x: Scalar) -> Scalar:
     return select(magnitude < smallest_integer, copy_sign(rounded, x), x)
 
 
-@dataclasses.dataclass(frozen=True)
 class ExpandRounding(RewritePass):
     """Rounds by adding and subtracting a large number.
 

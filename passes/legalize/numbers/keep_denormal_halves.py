@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import ClassVar
 
 from iree.compiler import ir
@@ -14,7 +13,6 @@ from axir.passes.legalize.elementwise_loops import elementwise
 from axir.passes.legalize.rewriting import RewritePass
 
 
-@dataclasses.dataclass(frozen=True)
 class KeepDenormalHalves(RewritePass):
     """Converts f64 to f16 by way of f32.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from typing import ClassVar
 
@@ -15,7 +14,6 @@ _FEW = 256
 _SINGLE = 32
 
 
-@dataclasses.dataclass(frozen=True)
 class MultiplyInDouble(RewritePass):
     """Multiplies many numbers in double precision.
 

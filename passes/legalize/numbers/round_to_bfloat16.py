@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import ClassVar
 
 import numpy as np
@@ -20,7 +19,6 @@ _BODIES = frozenset(
 )
 
 
-@dataclasses.dataclass(frozen=True)
 class RoundToBfloat16(RewritePass):
     """Rounds numbers to bf16's precision before they are converted to bf16.
 

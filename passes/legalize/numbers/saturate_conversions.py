@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from typing import ClassVar
 
@@ -14,7 +13,6 @@ from axir.dialect.core.types import numpy_dtype
 from axir.passes.legalize.rewriting import RewritePass, constant_behind, defining_operation
 
 
-@dataclasses.dataclass(frozen=True)
 class SaturateConversions(RewritePass):
     """Defines the conversion of floats to integers outside the integer's range.
 

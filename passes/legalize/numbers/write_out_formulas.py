@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import ClassVar
 
 from iree.compiler import ir
@@ -11,7 +10,6 @@ from axir.passes.legalize.elementwise_loops import erase_shared_formulas, write_
 from axir.passes.legalize.rewriting import RewritePass
 
 
-@dataclasses.dataclass(frozen=True)
 class WriteOutFormulas(RewritePass):
     """Inlines formulas into the loops that call a function of the module for them.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import ClassVar
 
 from iree.compiler import ir
@@ -14,7 +13,6 @@ from axir.passes.legalize.rewriting import replace
 _LOW_BITS = 27  # of the 53 of a mantissa
 
 
-@dataclasses.dataclass(frozen=True)
 class WriteOutFusedProducts(Pass):
     """Writes out `math.fma` of f64.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import ClassVar
 
 from iree.compiler import ir
@@ -14,7 +13,6 @@ from axir.passes.legalize.convolution_attributes import Convolution
 from axir.passes.legalize.rewriting import RewritePass
 
 
-@dataclasses.dataclass(frozen=True)
 class FitConvWindows(RewritePass):
     """Cuts off elements that a convolution with a single position does not read.
 

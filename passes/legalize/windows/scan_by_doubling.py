@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import ClassVar
 
 from iree.compiler import ir
@@ -15,7 +14,6 @@ from .position_select_and_scatter import entries
 from .unfold_windows import apply_to_arrays
 
 
-@dataclasses.dataclass(frozen=True)
 class ScanByDoubling(RewritePass):
     """Computes running reductions of complex numbers from windows of 1, 2, 4, … elements.
 

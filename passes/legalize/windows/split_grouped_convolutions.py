@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import ClassVar
 
 from iree.compiler import ir
@@ -13,7 +12,6 @@ from axir.passes.legalize.convolution_attributes import Convolution
 from axir.passes.legalize.rewriting import RewritePass
 
 
-@dataclasses.dataclass(frozen=True)
 class SplitGroupedConvolutions(RewritePass):
     """Computes each group of a convolution separately.
 
