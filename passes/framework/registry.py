@@ -91,7 +91,7 @@ _FOLDERS: dict[str, tuple[str, ...]] = {
         "select-boolean-operands",
         "widen-unsigned-dot",
     ),
-    "legalize.fft": ("expand-fft",),
+    "legalize.fft": ("expand-fft", "write-transforms"),
     "legalize.loops": (
         "branch-loops",
         "renew-loop-operands",
