@@ -17,6 +17,8 @@ from contextlib import contextmanager
 
 from axir.passes.framework.registry import PASSES
 
+from .code_fingerprint import invocation_fingerprint
+
 # Those of many programs, the most frequent first. All of them take some 20 ms.
 _NEEDED = (
     *("fuse-whole-programs", "fuse-islands", "tune-for-cpu", "limit-fusion", "limit-scalar-fusion"),
@@ -26,7 +28,8 @@ _NEEDED = (
     *("renew-fills", "saturate-conversions", "round-to-bfloat16", "keep-denormal-halves"),
     *("convert-by-single", "select-boolean-operands", "clamp-unsigned-operands", "expand-power"),
     *("expand-rounding", "fit-conv-windows", "convolve-bytes", "split-dilated-convolutions"),
-    *("unroll-wide-windows", "unfold-convolutions", "tile-convolutions"),
+    *("unroll-wide-windows", "unfold-convolutions", "tile-convolutions", "expand-fft"),
+    "pair-complex-programs",
 )
 _threads: list[threading.Thread] = []
 _state = threading.Lock()
@@ -61,6 +64,7 @@ def _import_passes() -> None:
         _somebody_waits.wait()
         with _importing:
             importlib.import_module(PASSES[name])
+    invocation_fingerprint()  # reads many files, once
 
 
 def _pause() -> None:

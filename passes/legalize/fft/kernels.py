@@ -11,7 +11,6 @@ Elsewhere: the code for a vector of columns (`columns.py`), and the kernels (`tr
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
@@ -21,7 +20,7 @@ from iree.compiler import ir
 from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.builders.expressions import minimum
 from axir.dialect.builders.kernels import Memory, dispatch, each, rows_of, workspace
-from axir.dialect.builders.scalars import Scalar, broadcast
+from axir.dialect.builders.scalars import Scalar
 from axir.dialect.core.annotations import HostArray
 
 from .numbers import Numbers, Row, product
@@ -96,7 +95,8 @@ class Table:
 
 def run_kernel(
     body: Body, x: Arrays, table: ir.Value, shape: Sequence[int], *,
-    is_paired: bool, lanes: int, workgroups: int, identity: str, swaps: tuple[bool, bool] = (False, False),
+    is_paired: bool, lanes: int, workgroups: int, identity: str,
+    swaps: tuple[bool, bool] = (False, False),
 ) -> Arrays:  # fmt: skip
     """Runs a kernel on complex numbers, and returns an array of complex numbers.
 

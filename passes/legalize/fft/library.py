@@ -330,9 +330,7 @@ class _Library:
             self._set(code, state, kinds, (*taken, str(self.lanes), *begin[3:]))
         last = code.variable("ptr")
         with code.loop("%count") as number:
-            values = [
-                code.do(f"load {k}, ptr {x}") for k, x in zip(kinds, state, strict=True)
-            ]
+            values = [code.do(f"load {k}, ptr {x}") for k, x in zip(kinds, state, strict=True)]
             real, imag, row, factors, length, before = values
             place = code.do(f"getelementptr i64, ptr %radices, i64 {number}")
             radix = code.do(f"load i64, ptr {place}")
@@ -607,9 +605,7 @@ class _Library:
     def _bound(self, code: _Code, number: str) -> str:
         return code.do(f"load ptr, ptr {code.do(f'getelementptr ptr, ptr %bound, i64 {number}')}")
 
-    def _moved(
-        self, code: _Code, arrays: Sequence[str], start: str, pairs: str
-    ) -> tuple[str, str]:
+    def _moved(self, code: _Code, arrays: Sequence[str], start: str, pairs: str) -> tuple[str, str]:
         factor = code.pick(code.holds("ne", pairs, 0), "i64", 2, 1)
         first, second = (self.at(code, x, code.mul(start, factor)) for x in arrays)
         return first, second

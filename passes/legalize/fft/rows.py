@@ -38,7 +38,6 @@ from .kernels import (
     Vectors,
     buffers,
     lanes_of,
-    run_kernel,
     workgroups_of,
 )
 from .numbers import Numbers, Row, product, total
@@ -167,27 +166,21 @@ class _TurnedRows(Transform):
         """How many roots the table of medium roots has."""
         return 1 << self.size.bit_length() // 2
 
-    def run_alone(self, x: Arrays, table: ir.Value) -> Arrays:
-        """Dispatches the kernel for this length."""
+    def body(self, element: ir.Type) -> Body:
+        """Returns the kernel for this length."""
         vectors, workgroups = Vectors(self.second, self.lanes), self.workgroups
         down = _Down.of(self, Table())
         count = down.columns.buffers(is_kept=True)
 
         def body(workgroup: Scalar, source: Numbers, factors: Memory, target: Numbers) -> None:
-            own = buffers(workgroup, workgroups, count, self.first, self.lanes, x.element)
+            own = buffers(workgroup, workgroups, count, self.first, self.lanes, element)
 
             def task(row: Row, column: Row) -> None:
                 down.run(source.at(row), target.at(row), column, own, factors)
 
             vectors.share(self.rows, workgroup, workgroups, task)
 
-        return self._dispatched(body, x, table, workgroups)
-
-    def _dispatched(self, body: Body, x: Arrays, table: ir.Value, workgroups: int) -> Arrays:
-        return run_kernel(
-            body, x, table, self.shape, is_paired=self.to_pairs > 0, lanes=self.lanes,
-            workgroups=workgroups, identity=f"{self.kind} {self.sides()}", swaps=self.swaps,
-        )  # fmt: skip
+        return body
 
 
 @dataclasses.dataclass(frozen=True)
@@ -216,8 +209,8 @@ class _Rows(_TurnedRows):
         factors = table.put(Columns(self.second).factors())
         return {**words, "across_factors": factors, "scale": table.put(np.ones(1))}
 
-    def run_alone(self, x: Arrays, table: ir.Value) -> Arrays:
-        """Dispatches the kernel for this length."""
+    def body(self, element: ir.Type) -> Body:
+        """Returns the kernel for this length."""
         columns, workgroups = Columns(self.second), self.workgroups
         places = Table()
         start = self.put(places)["across_factors"]
@@ -226,8 +219,8 @@ class _Rows(_TurnedRows):
 
         def body(workgroup: Scalar, source: Numbers, factors: Memory, target: Numbers) -> None:
             longest = max(self.first, self.second)
-            own = buffers(workgroup, workgroups, count, longest, self.lanes, x.element)
-            space = workspace((workgroups, 2, self.second, self.first), x.element)
+            own = buffers(workgroup, workgroups, count, longest, self.lanes, element)
+            space = workspace((workgroups, 2, self.second, self.first), element)
             middle = Numbers([space.at(workgroup, part) for part in (0, 1)], self.lanes)
 
             @each(*rows_of(workgroup, self.rows, workgroups))
@@ -246,7 +239,7 @@ class _Rows(_TurnedRows):
                         own, factors, start,
                     )  # fmt: skip
 
-        return self._dispatched(body, x, table, workgroups)
+        return body
 
 
 @dataclasses.dataclass(frozen=True)
@@ -377,23 +370,23 @@ class _ShortRows(Transform):
         return workgroups_of(Vectors(self.rows, self.lanes).count, self.rows * self.length)
 
     def sides(self) -> dict[str, int]:
-        """Returns no words: the library's kernel has no such step."""
-        return {}
+        """Returns words of the plan."""
+        return {"matrices": self.rows, "length": self.length}
 
     def put(self, table: Table) -> dict[str, int]:
         """Puts the factors into a table."""
         factors = table.put(Columns(self.length).factors())
         return {"across_factors": factors, "scale": table.put(np.array([self.scale]))}
 
-    def run_alone(self, x: Arrays, table: ir.Value) -> Arrays:
-        """Dispatches the kernel for this length."""
+    def body(self, element: ir.Type) -> Body:
+        """Returns the kernel for this length."""
         lanes, length, workgroups = self.lanes, self.length, self.workgroups
         columns, words = Columns(length), self.put(Table())
         vectors, squares = Vectors(self.rows, lanes), Vectors(length, lanes)
 
         def body(workgroup: Scalar, source: Numbers, factors: Memory, target: Numbers) -> None:
             count = max(2, columns.buffers(is_kept=True))
-            own = buffers(workgroup, workgroups, count, length, lanes, x.element)
+            own = buffers(workgroup, workgroups, count, length, lanes, element)
             first, last = own[1], own[columns.turns]
             factor = broadcast(factors[words["scale"]], lanes)
 
@@ -414,10 +407,7 @@ class _ShortRows(Transform):
 
             vectors.share(1, workgroup, workgroups, task)
 
-        return run_kernel(
-            body, x, table, self.shape, is_paired=self.to_pairs > 0, lanes=lanes,
-            workgroups=workgroups, identity=f"short {self.shape}", swaps=self.swaps,
-        )  # fmt: skip
+        return body
 
 
 _KINDS = {made.kind: made for made in (_TurnedRows, _Rows, _ShortRows, TransformColumns)}

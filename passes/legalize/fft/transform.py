@@ -1,9 +1,9 @@
 """Transforms along an axis as dispatches, and the transform of columns.
 
 Where the library of transforms (`library.py`) serves, a transform is first a dispatch of its
-kernel, which programs without IREE call. For IREE, `write-transforms` replaces that by a dispatch of
-a kernel for this length. Both read the same table, and compute the same bits. So the kernel, which
-takes longer to write than the rest of a program, is written only if IREE compiles it.
+kernel, which programs without IREE call. For IREE, `write-transforms` replaces that by a dispatch
+of a kernel for this length. Both read the same table, and compute the same bits. So the kernel,
+which takes longer to write than the rest of a program, is written only if IREE compiles it.
 
 Elsewhere: the code for a vector of columns (`columns.py`), rows (`rows.py`).
 """
@@ -13,7 +13,7 @@ from __future__ import annotations
 import abc
 import dataclasses
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -21,13 +21,15 @@ from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.builders.kernels import Memory, dispatch_outside
-from axir.dialect.builders.scalars import Scalar, broadcast
+from axir.dialect.builders.scalars import Scalar, broadcast, index
+from axir.passes.legalize.regions import TRANSFORM, WORKGROUPS
 
 from .butterflies import Complex
 from .columns import Columns, has_columns
 from .kernels import (
     LONGEST_COLUMN,
     Arrays,
+    Body,
     Table,
     Vectors,
     buffers,
@@ -38,9 +40,6 @@ from .kernels import (
 )
 from .library import PLAN, RADICES, symbol_of
 from .numbers import Numbers, Row
-
-TRANSFORM = "axir.transform"
-"""The attribute of a dispatch of the library's kernel: the transform, as text."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,8 +87,30 @@ class Transform(abc.ABC):
         """Returns words of the plan: the sides of matrices."""
 
     @abc.abstractmethod
+    def body(self, element: ir.Type) -> Body:
+        """Returns the kernel for this length."""
+
     def run_alone(self, x: Arrays, table: ir.Value) -> Arrays:
         """Dispatches the kernel for this length."""
+        return run_kernel(
+            self.body(x.element), x, table, self.shape, is_paired=self.to_pairs > 0,
+            lanes=self.lanes, workgroups=self.workgroups, identity=f"{self.kind} {self.sides()}",
+            swaps=self.swaps,
+        )  # fmt: skip
+
+    def write(self, operands: Sequence[Memory], results: Sequence[Memory]) -> None:
+        """Writes the kernel for this length into another kernel, if it has one workgroup.
+
+        Args:
+            operands: As for the library's kernel: plan, table and numbers.
+            results: As for that kernel, but for the working memory.
+        """
+        _, table, *taken = operands
+        source, target = (
+            Numbers(arrays, self.lanes, swaps=swaps)
+            for arrays, swaps in zip((taken, results), self.swaps, strict=True)
+        )
+        self.body(table.element)(index(0), source, table, target)
 
     @property
     def is_shared(self) -> bool:
@@ -114,15 +135,14 @@ class Transform(abc.ABC):
         }
         kind = hlo.tensor_type(stored_shape(self.shape, is_paired=given == 1), x.element)
         numbers = 6 * part + (2 * size if len(self.columns) > 1 else 0)
-        space = hlo.tensor_type(
-            (numbers * x.element.width // 8,), ir.IntegerType.get_signless(8)
-        )
+        space = hlo.tensor_type((numbers * x.element.width // 8,), ir.IntegerType.get_signless(8))
         called = dispatch_outside(
             symbol_of(str(x.element), self.lanes),
             [hlo.constant(self._plan(words)), constant, *x.values],
             [*[kind] * given, space],
         )
         called.attributes[TRANSFORM] = ir.StringAttr.get(str(self))
+        called.attributes[WORKGROUPS] = ir.IntegerAttr.get(ir.IndexType.get(), self.workgroups)
         return Arrays(tuple(called.results)[:given], self.shape)
 
     def _plan(self, words: dict[str, int]) -> np.ndarray:
@@ -222,15 +242,15 @@ class TransformColumns(Transform):
         factors = table.put(Columns(self.length).factors())
         return {"across_factors": factors, "scale": table.put(np.array([self.scale]))}
 
-    def run_alone(self, x: Arrays, table: ir.Value) -> Arrays:
-        """Dispatches the kernel for this length."""
+    def body(self, element: ir.Type) -> Body:
+        """Returns the kernel for this length."""
         columns, vectors, lanes = Columns(self.length), Vectors(self.width, self.lanes), self.lanes
         words = self.put(Table())
         workgroups = self.workgroups
 
         def body(workgroup: Scalar, source: Numbers, factors: Memory, target: Numbers) -> None:
             count = columns.buffers(is_kept=False)
-            own = buffers(workgroup, workgroups, count, self.length, lanes, x.element)
+            own = buffers(workgroup, workgroups, count, self.length, lanes, element)
             factor = broadcast(factors[words["scale"]], lanes)
 
             def task(row: Row, column: Row) -> None:
@@ -243,10 +263,7 @@ class TransformColumns(Transform):
 
             vectors.share(self.matrices, workgroup, workgroups, task)
 
-        return run_kernel(
-            body, x, table, self.shape, is_paired=self.to_pairs > 0, lanes=lanes,
-            workgroups=workgroups, identity=f"columns {self.shape}", swaps=self.swaps,
-        )  # fmt: skip
+        return body
 
 
 def scaled(x: Complex, factor: Scalar) -> Complex:

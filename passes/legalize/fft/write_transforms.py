@@ -7,12 +7,12 @@ from typing import ClassVar
 from iree.compiler import ir
 
 from axir.passes.framework.base import Pass
+from axir.passes.legalize.regions import TRANSFORM
 from axir.passes.legalize.rewriting import find_operations
 
 from .kernels import Arrays
 from .library import PREFIX
 from .rows import transform_of
-from .transform import TRANSFORM
 
 
 class WriteTransforms(Pass):
