@@ -67,5 +67,6 @@ class TuneForCpu(Pass):
         options: dict[str, dict[str, OptionValue]] = {
             "tile-products": {"vector_bits": self.vector_bits, "calls": self.calls},
             "tile-convolutions": {"vector_bits": self.vector_bits, "small": self.calls},
+            "fuse-rows": {"in_place": self.calls},
         }
         run_stages(module, STAGES, options)
