@@ -14,14 +14,17 @@ from support.stablehlo_runner import Example, build, run_examples, text_after
 
 from axir.dialect.builders import stablehlo as hlo
 from axir.passes.framework.pipeline import run_passes
+from axir.runtime.compiler.architectures import host_architecture, multiplies_bytes
 
 RNG = np.random.default_rng(0)
+HAS_BYTES = multiplies_bytes("host", host_architecture())
 KERNEL = "flow.dispatch @matrix_product"
 ROWS, COLUMNS, TALL = ((1,), (0,)), ((1,), (1,)), ((0,), (0,))
 
 
 def tiled(bits: int, products: int = 1) -> str:
-    options = f"vector_bits={bits},products={products},byte_products={bits == 512}".lower()
+    has_bytes = bits == 512 and HAS_BYTES
+    options = f"vector_bits={bits},products={products},byte_products={has_bytes}".lower()
     return f"fill-empty-dot,tile-products{{{options}}}"
 
 
