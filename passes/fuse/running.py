@@ -11,7 +11,7 @@ from iree.compiler import ir
 
 from axir.dialect.builders.kernels import scan_in_blocks
 from axir.dialect.builders.scalars import Scalar
-from axir.passes.legalize.windows.run_by_kernel import running_axis
+from axir.passes.legalize.windows.running_reductions import running_axis
 
 from .elementwise import combine
 from .emitter import Emitter, Rule

@@ -27,7 +27,7 @@ from axir.dialect.builders.scalars import (
 )
 from axir.passes.legalize.convolution_attributes import Convolution
 from axir.passes.legalize.windows.position_select_and_scatter import entries
-from axir.passes.legalize.windows.run_by_kernel import running_axis
+from axir.passes.legalize.windows.running_reductions import running_axis
 
 from . import running
 from .elementwise import combine

@@ -14,7 +14,7 @@ from axir.passes.fuse.code import Code
 from axir.passes.fuse.values import Value
 from axir.passes.fuse.windows import Windows
 from axir.passes.legalize.windows.position_select_and_scatter import entries
-from axir.passes.legalize.windows.run_by_kernel import running_axis
+from axir.passes.legalize.windows.running_reductions import running_axis
 
 from .row_kernels import Write, fuse_each, padded_before, share_rows
 

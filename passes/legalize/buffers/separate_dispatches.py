@@ -3,7 +3,7 @@
 Here: the pass, which puts the barriers.
 Elsewhere: the pairs, with IREE's error and a smallest module for each (`dispatch_rows.py`), and the
 searches for pairs (`dispatch_searches.py`, `slice_searches.py`). Barriers that bound the size of a
-dispatch (`limit_fusion.py`, `limit_scalar_fusion.py`) and barriers between views
+dispatch (`limits.py`) and barriers between views
 (`separate_views.py`) come earlier in the order, before `protect-inputs`.
 """
 

@@ -16,7 +16,7 @@ from axir.passes.legalize.copies import Columns, begin, copied, uniform_number
 from axir.passes.legalize.lanes import combination
 from axir.passes.legalize.rewriting import RewritePass, operations_in_order, replace
 
-from .lead_index_components import components
+from .gathers import components
 from .scatter_kernels import Scatter, ScatterKernel
 
 # A workgroup's share of a row: two lines of the cache.

@@ -11,7 +11,7 @@ import numpy as np
 from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
-from axir.passes.legalize.indices.clamp_gather import IN_BOUNDS
+from axir.passes.legalize.indices.gathers import IN_BOUNDS
 from axir.passes.legalize.rewriting import RewritePass
 
 from .sort_kernels import KEY_BITS, sort_records

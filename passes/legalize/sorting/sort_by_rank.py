@@ -11,7 +11,7 @@ from iree.compiler import ir
 from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.core.context import describe_location
 from axir.dialect.core.errors import UnsupportedByDeviceError
-from axir.passes.legalize.indices.clamp_gather import IN_BOUNDS
+from axir.passes.legalize.indices.gathers import IN_BOUNDS
 
 from .merging import merge_runs
 from .sort_by_digits import SortByDigits

@@ -1,4 +1,10 @@
-"""`expand-power`: powers of real numbers, with all their special cases."""
+"""Cube roots, powers, rounding and the digamma function of real numbers.
+
+Here: a pass for each function, with its formula.
+Elsewhere: trigonometric functions (`expand_trigonometry.py`, `expand_inverse_trigonometry.py`),
+exponentials and hyperbolic functions (`expand_hyperbolic.py`), functions of doubles without a C
+library (`expand_c_functions.py`).
+"""
 
 from __future__ import annotations
 
@@ -9,22 +15,19 @@ from typing import ClassVar
 from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
-from axir.dialect.builders.expressions import (
-    floor,
-    is_nan,
-    maximum,
-    minimum,
-    polynomial,
-    select,
-)
+from axir.dialect.builders.expressions import floor, is_nan, maximum, minimum, polynomial, select
 from axir.dialect.builders.scalars import (
     Scalar,
     bitcast,
     convert_float,
+    copy_sign,
+    extend_unsigned,
     float32,
     float64,
     fused_multiply_add,
+    operation,
     to_float,
+    truncate,
 )
 from axir.passes.legalize.doubles import (
     ATANH,
@@ -37,6 +40,77 @@ from axir.passes.legalize.doubles import (
 )
 from axir.passes.legalize.elementwise_loops import elementwise
 from axir.passes.legalize.rewriting import RewritePass
+
+# The high word of the double cbrt(x) is about a third of the high word of x plus this.
+_THIRD_OF_BIAS = 715094163
+_HALLEY_STEPS = 3
+
+
+def cube_root(x: Scalar) -> Scalar:
+    """Returns the cube root of a double, to one unit in the last place.
+
+    The first guess, a third of the bits, is within 5 %; each step of Halley's method triples the
+    number of right digits, and a step of Newton's with an exact residual rounds.
+    """
+    magnitude = abs(x)
+    # Cubes of numbers near the ends of the range would overflow.
+    is_small, is_large = magnitude < 1e-200, magnitude > 1e200
+    scaled = magnitude * _scale(is_small, is_large, x.constant(2.0**300))
+    # Arithmetic may treat denormal numbers as zeros, unlike comparisons.
+    is_regular = (scaled > 0) & (scaled < math.inf)
+    regular = select(is_regular, scaled, 1)
+    high = truncate(regular.bits() >> 32, 32)  # positive, so that signed quotients are right
+    third = operation("arith.divsi", (high, high.constant(3))) + _THIRD_OF_BIAS
+    root = bitcast(extend_unsigned(third, 64) << 32, float64())
+    for _ in range(_HALLEY_STEPS):
+        cube = root * root * root
+        root = root * (cube + 2 * regular) / (2 * cube + regular)
+    square = root * root
+    square_rest = fused_multiply_add(root, root, -square)
+    cube = square * root
+    cube_rest = fused_multiply_add(square, root, -cube) + square_rest * root
+    root = root - ((cube - regular) + cube_rest) / (3 * square)
+    root = root * _scale(is_large, is_small, x.constant(2.0**100))
+    return copy_sign(select(is_regular, root, magnitude), x)
+
+
+def _scale(grows: Scalar, shrinks: Scalar, factor: Scalar) -> Scalar:
+    """Returns the factor, its inverse, or one."""
+    return select(grows, factor, select(shrinks, 1 / factor, 1))
+
+
+@dataclasses.dataclass(frozen=True)
+class ExpandCubeRoot(RewritePass):
+    """Writes out cube roots.
+
+    The fact: IREE does not compile cbrt of f64; its f32 one is 11 units in the last place off and
+    nan for infinities.
+
+    1. Widen to f64.
+    2. Guess by a third of the bits, then three steps of Halley's method and one of Newton's.
+    3. Zeros, infinities and nan are their own cube roots; the result has the sign of x.
+
+    Before::
+
+        %0 = stablehlo.cbrt %x : tensor<9xf32>
+
+    After::
+
+        %0 = linalg.generic {…} ins(%x : tensor<9xf32>) … { ^bb0(%in: f32, %out: f32): … }
+    """
+
+    name: ClassVar[str] = "expand-cube-root"
+    operations: ClassVar[tuple[str, ...]] = ("stablehlo.cbrt",)
+
+    def rewrite(self, operation: ir.Operation) -> list[ir.Value]:
+        """Builds the loop."""
+        element = hlo.element_type_of(operation.results[0])
+
+        def body(x: Scalar) -> Scalar:
+            return convert_float(cube_root(convert_float(x, float64())), element)
+
+        return elementwise(operation.name, operation.operands, body, [element])
+
 
 # log2(m) = s P(s^2) with s = (m - 1) / (m + 1), for m in [sqrt(1/2), sqrt(2)]. These and the
 # following polynomials interpolate at Chebyshev nodes; relative error 3e-14.
@@ -183,3 +257,81 @@ class ExpandPower(RewritePass):
             return convert_float(power(convert_float(x, kind), convert_float(y, kind)), element)
 
         return elementwise(operation.name, operation.operands, body, [element])
+
+
+_DIGITS = {32: 24, 64: 53}
+
+
+def round_to_even(x: Scalar) -> Scalar:
+    """Returns the nearest integer of a float or double; the even one of two.
+
+    From 2^23 on (doubles 2^52) all numbers are integers, and a sum with that number is rounded to
+    one, as numbers are: the nearest, halves to even ones.
+    """
+    magnitude = abs(x)
+    smallest_integer = x.constant(2.0 ** (_DIGITS[x.width] - 1))
+    rounded = (magnitude + smallest_integer) - smallest_integer
+    return select(magnitude < smallest_integer, copy_sign(rounded, x), x)
+
+
+@dataclasses.dataclass(frozen=True)
+class ExpandRounding(RewritePass):
+    """Rounds by adding and subtracting a large number.
+
+    The fact: IREE writes `math.roundeven` out as some twenty operations on the bits of a number,
+    though it rounds up, down and towards zero by one instruction.
+
+    1. Widen numbers that are narrower than f32.
+    2. Add 2^23 (for f64 2^52) to the magnitude, and subtract it.
+    3. Keep larger numbers and nan unchanged; give the others their sign.
+
+    Before::
+
+        %0 = stablehlo.round_nearest_even %x : tensor<9xf32>
+
+    After::
+
+        %0 = linalg.generic {…} ins(%x : tensor<9xf32>) … { ^bb0(%in: f32, %out: f32): … }
+    """
+
+    name: ClassVar[str] = "expand-rounding"
+    operations: ClassVar[tuple[str, ...]] = ("stablehlo.round_nearest_even",)
+
+    def rewrite(self, operation: ir.Operation) -> list[ir.Value]:
+        """Builds the loop."""
+        element = hlo.element_type_of(operation.results[0])
+
+        def body(x: Scalar) -> Scalar:
+            wide = x if x.width in _DIGITS else convert_float(x, float32())
+            return convert_float(round_to_even(wide), element)
+
+        return elementwise(operation.name, operation.operands, body, [element])
+
+
+@dataclasses.dataclass(frozen=True)
+class DefineDigamma(RewritePass):
+    """Makes digamma(0) nan, as at the other poles, and as in JAX.
+
+    The fact: IREE computes -inf there.
+
+    1. Compute as before, and select nan where x = 0.
+
+    Before::
+
+        %0 = chlo.digamma %x : tensor<9xf32>
+
+    After::
+
+        %0 = chlo.digamma %x : tensor<9xf32>
+        %1 = stablehlo.select %is_zero, %nan, %0
+    """
+
+    name: ClassVar[str] = "define-digamma"
+    operations: ClassVar[tuple[str, ...]] = ("chlo.digamma",)
+
+    def rewrite(self, operation: ir.Operation) -> ir.Value:
+        """Builds the select."""
+        (operand,) = operation.operands
+        is_zero = hlo.compare(operand, hlo.full_like(operand, 0), "EQ")
+        value = hlo.digamma(operand)
+        return hlo.select(is_zero, hlo.full_like(value, math.nan), value)
