@@ -20,7 +20,7 @@ from axir.dialect.core.state import outside_traces
 from axir.dialect.program.deferred_function import resolved
 from axir.dialect.program.equation import Equation, Literal, Var
 from axir.dialect.program.function import Function, functions_of
-from axir.passes.partition.callees import callee_of, dimensions_of
+from axir.passes.partition.propagation import callee_of, dimensions_of
 
 Shape = tuple[int, ...]
 

@@ -13,8 +13,7 @@ from axir.passes.legalize.rewriting import operations_in_order
 from axir.passes.legalize.windows.running_reductions import running_axis
 
 from . import windows
-from .code import Code
-from .elementwise import can_compute, cost_of, formula_of, is_uniform
+from .elementwise import Code, can_compute, cost_of, formula_of, is_uniform
 from .inlining import can_inline
 from .views import VIEWS
 

@@ -31,8 +31,7 @@ from axir.passes.framework.module_functions import replace_with_module
 
 from . import open_modules
 from .instantiate import symbols_of
-from .key_words import moves_keys, on_words
-from .wide_elements import computes_wide, on_wide_elements
+from .lowered_elements import computes_wide, moves_keys, on_wide_elements, on_words
 
 # Mark of an argument with memory that the program may overwrite.
 DONATED = "axir.donated"

@@ -55,6 +55,7 @@ ORDER = (
     "passes/legalize/loops",
     "passes/legalize/sorting",
     "passes/legalize/windows",
+    "passes/raising/dimensions",
     "passes/raising",
     "passes/fuse",
     "passes/fuse/moves",

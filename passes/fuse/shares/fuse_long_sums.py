@@ -14,7 +14,7 @@ from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.builders.kernels import Memory
 from axir.dialect.builders.scalars import Scalar
 from axir.passes.framework.base import Pass
-from axir.passes.fuse.code import Code
+from axir.passes.fuse.elementwise import Code
 from axir.passes.fuse.emitter import Emitter
 from axir.passes.fuse.reductions import is_by_vectors, sums_of
 from axir.passes.fuse.region_kernel import code_and_fitness, region_kernel

@@ -13,7 +13,7 @@ from iree.compiler import ir
 from axir.dialect.builders import stablehlo as hlo
 from axir.passes.framework.base import Pass
 from axir.passes.legalize.copies import made_alone
-from axir.passes.legalize.fusion import VIEWS
+from axir.passes.legalize.regions import VIEWS
 from axir.passes.legalize.rewriting import (
     defining_operation,
     find_operations,

@@ -16,7 +16,7 @@ from iree.compiler import ir
 
 from axir.passes.framework.base import Pass
 from axir.passes.framework.errors import OptionValueError
-from axir.passes.legalize.fusion import CALL, REDUCTIONS
+from axir.passes.legalize.regions import CALL, REDUCTIONS
 from axir.passes.legalize.rewriting import ELEMENTWISE, defining_operation
 
 from .dispatch_rows import ROWS, Row

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
-from axir.passes.legalize.fusion import CALL, SLICES, VIEWS
+from axir.passes.legalize.regions import CALL, SLICES, VIEWS
 from axir.passes.legalize.rewriting import (
     ELEMENTWISE,
     constant_behind,

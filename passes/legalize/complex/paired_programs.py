@@ -15,8 +15,7 @@ from iree.compiler import ir, passmanager
 
 from axir.dialect.builders import stablehlo as hlo
 from axir.passes.framework.base import Pass
-from axir.passes.legalize.host_functions import host_function
-from axir.passes.legalize.regions import operations_of, operations_within
+from axir.passes.legalize.regions import host_function, operations_of, operations_within
 from axir.passes.legalize.rewriting import find_operations, operations_in_order, replace
 
 from .complex_parts import (

@@ -13,7 +13,7 @@ from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.core.types import numpy_dtype
-from axir.passes.legalize.dimension_numbers import DimensionNumbers, dimension_numbers
+from axir.passes.legalize.attributes import DimensionNumbers, dimension_numbers
 from axir.passes.legalize.rewriting import RewritePass, replace
 
 IN_BOUNDS = "axir.in_bounds"

@@ -14,7 +14,7 @@ import numpy as np
 from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
-from axir.passes.legalize.dimension_numbers import DimensionNumbers, dimension_numbers
+from axir.passes.legalize.attributes import DimensionNumbers, dimension_numbers
 from axir.passes.legalize.rewriting import RewritePass
 
 from .drop_scatter import window_sizes

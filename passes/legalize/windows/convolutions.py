@@ -10,7 +10,7 @@ from iree.compiler import ir
 from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.builders.stablehlo.core import integer, integers, padding_pairs
 from axir.dialect.ops.convolution.types import dilate
-from axir.passes.legalize.convolution_attributes import Convolution
+from axir.passes.legalize.attributes import Convolution
 from axir.passes.legalize.rewriting import RewritePass
 
 

@@ -3,7 +3,7 @@
 A kernel is a function over memory (`stream.binding`). MLIR's passes, which IREE's library contains,
 lower it to LLVM IR, and llvmlite compiles that to machine code: 10 ms where IREE takes 100, because
 no dispatches have to be formed. llvmlite is loaded only in the process that calls this, usually a
-helper process. Elsewhere: making kernels (`passes/fuse/fuse_whole_programs.py`), and loading object
+helper process. Elsewhere: making kernels (`passes/fuse/fuse_programs.py`), and loading object
 files (`runtime/native/`).
 """
 

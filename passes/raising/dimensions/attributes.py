@@ -12,7 +12,7 @@ from axir.dialect.core.attributes import dense_to_numpy
 from axir.dialect.core.errors import ParameterError
 from axir.dialect.core.types import numpy_dtype
 from axir.dialect.text.resources import resource_array
-from axir.passes.legalize.dimension_numbers import DimensionNumbers, dimension_numbers
+from axir.passes.legalize.attributes import DimensionNumbers, dimension_numbers
 
 __all__ = [
     "DimensionNumbers",

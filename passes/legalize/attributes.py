@@ -1,8 +1,13 @@
-"""Reading the attributes of `stablehlo.convolution`."""
+"""Attributes of StableHLO's operations that the wheel does not decode.
+
+Here: convolutions, and the dimension numbers of gather, scatter and dot_general.
+Elsewhere: attributes in raising rules (`passes/raising/dimensions/attributes.py`).
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 
 from iree.compiler import ir
@@ -70,3 +75,32 @@ class Convolution:
     def without_lhs_dilation(self) -> Convolution:
         """Returns the attributes for an array that has been dilated."""
         return dataclasses.replace(self, lhs_dilation=[1] * len(self.lhs_dilation))
+
+
+_ENTRY = re.compile(r"(\w+) = (?:\[([^\]]*)\]|(\d+))")
+
+
+class DimensionNumbers(dict[str, tuple[int, ...]]):
+    """Lists of dimensions by name; a list that the attribute leaves out is empty.
+
+    `index_vector_dim` is a list of one number.
+    """
+
+    def __missing__(self, name: str) -> tuple[int, ...]:
+        return (0,) if name == "index_vector_dim" else ()
+
+
+def dimension_numbers(attribute: ir.Attribute) -> DimensionNumbers:
+    """Returns the lists in `#stablehlo.gather<offset_dims = [1], …>` and its relatives.
+
+    The text is parsed because the wheel has no Python classes for these attributes.
+    """
+    return _parse(str(attribute))
+
+
+@functools.lru_cache(maxsize=1024)
+def _parse(text: str) -> DimensionNumbers:
+    numbers = DimensionNumbers()
+    for name, entries, single in _ENTRY.findall(text):
+        numbers[name] = tuple(int(n) for n in (single or entries).split(",") if n.strip())
+    return numbers

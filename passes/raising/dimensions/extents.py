@@ -3,7 +3,8 @@
 Modules with open shapes (`tensor<?x3xf32>`) read extents and combine them by operations on
 integers. This module evaluates these operations symbolically, in addition to raising them: a rule
 of dynamic shapes needs an array of extents, each a number or a symbolic dimension. Elsewhere: the
-operations that use shapes (`dynamic_shapes.py`, `shape_arithmetic.py`).
+operations that use shapes (`passes/raising/shapes.py`,
+`passes/raising/shape_arithmetic.py`).
 """
 
 from __future__ import annotations
