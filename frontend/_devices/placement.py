@@ -18,7 +18,7 @@ from axir.dialect.core.transfers import explicit_transfers
 from axir.dialect.ops.sharding.sharding_constraint import sharding_constraint
 from axir.dialect.program.rules import Value
 from axir.runtime import Device, default_device, device_count, devices, local_devices
-from axir.runtime.calls.compiled_function import buffer_of
+from axir.runtime.calls.arguments import buffer_of
 from axir.runtime.processes.group import current
 from axir.runtime.spmd.placement import host_bytes, spread
 

@@ -27,10 +27,9 @@ from axir.dialect.program.narrow_elements import bytes_of
 from axir.runtime.device.buffers import Buffer, BufferType, HalBufferView
 from axir.runtime.device.devices import Device, default_device, local_devices
 from axir.runtime.device.failures import device_failure
-from axir.runtime.device.freed_memory import keep_freed_memory
+from axir.runtime.device.process_state import keep_freed_memory
 from axir.runtime.errors import RuntimeExecutionError
-from axir.runtime.native.host_steps import OvertakenError, Overtaking, usable
-from axir.runtime.native.kernel_program import KernelProgram
+from axir.runtime.native.kernel_program import KernelProgram, OvertakenError, Overtaking, usable
 from axir.runtime.native.programs import NativeProgram
 
 from .executable import LONG_SECONDS, Executable

@@ -74,7 +74,6 @@ ORDER = (
     "runtime/cpp/program",
     "runtime/cpp/reading",
     "runtime/cpp/emitting",
-    "runtime/cpp/packaging",
     "runtime/cpp",
     "runtime",
     "frontend/_trees",

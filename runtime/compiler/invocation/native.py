@@ -20,12 +20,9 @@ from typing import TYPE_CHECKING
 from iree.compiler import ir
 from iree.compiler.passmanager import PassManager
 
-from .called_functions import keep_functions
-from .conversions import freeze_conversions
-from .divisions import divide_vectors
+from .compiler_library import ctypes_dl
 from .kept_code import kept_code
-from .late_addresses import load_addresses_late
-from .library import ctypes_dl
+from .kernel_code import divide_vectors, freeze_conversions, keep_functions, load_addresses_late
 from .llvm_text import for_older_llvm
 from .native_entry import entry_text
 from .product_function import called_products, product_function

@@ -1,8 +1,15 @@
-"""`update_in_place`: results that begin as copies of arguments are written over these."""
+"""Memory of a program: results over the arguments that they copy, and one block for allocations.
+
+`update_in_place` lets results that begin as copies of arguments be written over these. `place` puts
+the allocations of functions without control flow into one block. Allocations that are live at the
+same time do not overlap; each takes the lowest place that is free from its first step to its last,
+large ones first.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from .host_program import (
     Allocate,
@@ -17,8 +24,8 @@ from .host_program import (
     Span,
     Step,
     Value,
+    used_values,
 )
-from .values import used_values
 
 
 def update_in_place(function: HostFunction, pairs: Mapping[int, int]) -> HostFunction:
@@ -67,3 +74,45 @@ def _first_copy(steps: list[Step], block: Block, array: Value, result: int) -> i
     is_early = any(memory in used_values(step) for step in steps[:number])
     is_own = any(isinstance(x, Allocate) and x.result is memory for x in steps)
     return number if is_own and not is_read and not is_early else None
+
+
+ALIGNMENT = 64
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Memory that is needed from one step to another, both counted."""
+
+    size: int
+    first: int
+    last: int
+
+
+def place(pieces: Sequence[Piece]) -> tuple[list[int], int]:
+    """Returns the offset of each piece, and the size of the block.
+
+    >>> place([Piece(100, 0, 1), Piece(10, 1, 2), Piece(64, 2, 3)])
+    ([0, 128, 0], 192)
+    """
+    offsets = [0] * len(pieces)
+    placed: list[int] = []
+    for index in sorted(range(len(pieces)), key=lambda n: (-pieces[n].size, n)):
+        piece = pieces[index]
+        others = sorted(
+            (offsets[n], offsets[n] + _rounded(pieces[n].size))
+            for n in placed
+            if pieces[n].first <= piece.last and piece.first <= pieces[n].last
+        )
+        offset = 0
+        for start, end in others:
+            if offset + _rounded(piece.size) <= start:
+                break
+            offset = max(offset, end)
+        offsets[index] = offset
+        placed.append(index)
+    size = max((o + _rounded(p.size) for o, p in zip(offsets, pieces, strict=True)), default=0)
+    return offsets, size
+
+
+def _rounded(size: int) -> int:
+    return -(-max(size, 1) // ALIGNMENT) * ALIGNMENT

@@ -1,19 +1,56 @@
-"""Stops the compiler half way, where the program that calls the kernels is still easy to read.
+"""IREE's compiler library: loaded without changes of logging, and stopped between its phases.
+
+The wheel calls `logging.debug`, which adds a handler to a root logger without handlers: the user's
+`logging.basicConfig` would have no effect, and warnings would look different.
 
 In the phase `executable-targets` the kernels are about to become machine code, and the rest of the
 program gives each kernel the parts of buffers that it runs on: all sizes and numbers of workgroups
-are known. Elsewhere: reading that program (`axir.runtime.cpp.reading`), running the compiler
-(`invoker.py`).
+are known.
+
+Here: the library, a trial reading of bytecode, the phases, and operations of modules by name.
+Elsewhere: the faults of bytecode (`axir.dialect.text.parsing`), reading the program of the last
+phase (`axir.runtime.cpp.reading`), running the compiler (`invoker.py`).
 """
 
 from __future__ import annotations
 
 import ctypes
+import logging
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 
 from iree.compiler import ir
 from iree.compiler.passmanager import PassManager
 
-from .library import Invocation, ctypes_dl
+__all__ = ["Invocation", "Output", "Session", "Source", "ctypes_dl", "keeping_logging"]
+
+
+@contextmanager
+def keeping_logging() -> Iterator[None]:
+    """Prevents code in the block from adding a handler to the root logger."""
+    handler = logging.NullHandler()
+    logging.root.addHandler(handler)
+    try:
+        yield
+    finally:
+        logging.root.removeHandler(handler)
+
+
+with keeping_logging():
+    from iree.compiler.api import Invocation, Output, Session, Source, ctypes_dl
+
+
+def try_to_read(bytecode: bytes) -> None:
+    """Reads, walks and prints a module; this process crashes if that does."""
+    context = ir.Context()
+    context.allow_unregistered_dialects = True
+    context.enable_multithreading(False)
+    try:
+        module = ir.Module.parse(bytecode, context)
+    except (ir.MLIRError, ValueError, RuntimeError):
+        return  # an error and no crash
+    module.operation.get_asm(binary=True, enable_debug_info=True)
+
 
 HOST_PHASE = "executable-targets"
 
@@ -71,3 +108,16 @@ def _operations(parent: ir.Operation, name: str) -> list[ir.Operation]:
         for op in block.operations
         if op.operation.name == name
     ]
+
+
+def operations_named(top: ir.Operation, names: Collection[str]) -> list[ir.Operation]:
+    """Returns the operations with one of these names that are nested in another one."""
+    found: list[ir.Operation] = []
+
+    def collect(operation: ir.Operation) -> ir.WalkResult:
+        if operation.name in names:
+            found.append(operation)
+        return ir.WalkResult.ADVANCE
+
+    top.walk(collect)
+    return found

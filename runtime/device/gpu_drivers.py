@@ -1,8 +1,9 @@
-"""Asks the Vulkan loader for the properties of this machine's devices, through ctypes.
+"""Asks the drivers of this machine's GPUs for the GPUs' properties, through ctypes.
 
-IREE's driver lists devices, but does not tell which types of numbers they compute with. The layouts
-follow the Vulkan specification 1.3 (`vulkan_core.h`); structs are read at offsets, because the
-fields before are not needed. Elsewhere: the compiler's flags for them (`gpu_features.py`).
+IREE's drivers list devices, but do not tell which types of numbers a Vulkan device computes with,
+nor the compute capability of NVIDIA's GPUs and the version of their driver. The layouts of Vulkan
+follow its specification 1.3 (`vulkan_core.h`); structs are read at offsets, because the fields
+before are not needed. Elsewhere: the compiler's flags for them (`gpu_features.py`).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import functools
 import struct
 from collections.abc import Sequence
 
-from .gpu_features import VulkanFeatures
+from .gpu_features import CudaFeatures, VulkanFeatures
 
 _APPLICATION_INFO, _INSTANCE_CREATE_INFO = 0, 1
 _FEATURES_2, _PROPERTIES_2 = 1000059000, 1000059001
@@ -154,3 +155,54 @@ def _features(library: ctypes.CDLL, device: ctypes.c_void_p) -> tuple[str, Vulka
 
 def _widths(present: dict[int, bool]) -> tuple[int, ...]:
     return tuple(bits for bits, is_there in present.items() if is_there)
+
+
+_LIBRARY = "libcuda.so.1"
+# CUdevice_attribute.
+_CAPABILITY_MAJOR, _CAPABILITY_MINOR, _SHARED_MEMORY = 75, 76, 97
+
+
+class CudaDriverError(Exception):
+    """NVIDIA's driver is missing, or does not answer."""
+
+
+def cuda_features() -> list[CudaFeatures]:
+    """Returns the properties of each GPU, in the driver's order.
+
+    Raises:
+        CudaDriverError: the driver is missing or fails.
+    """
+    try:
+        library = ctypes.CDLL(_LIBRARY)
+    except OSError:
+        raise CudaDriverError(f"the library {_LIBRARY} is not installed") from None
+    _call(library, "cuInit", 0)
+    version, count = ctypes.c_int(), ctypes.c_int()
+    _call(library, "cuDriverGetVersion", ctypes.byref(version))
+    _call(library, "cuDeviceGetCount", ctypes.byref(count))
+    driver = (version.value // 1000, version.value % 1000 // 10)
+    return [_features_of_cuda(library, number, driver) for number in range(count.value)]
+
+
+def _features_of_cuda(library: ctypes.CDLL, number: int, driver: tuple[int, int]) -> CudaFeatures:
+    device = ctypes.c_int()
+    _call(library, "cuDeviceGet", ctypes.byref(device), number)
+    name = ctypes.create_string_buffer(256)
+    _call(library, "cuDeviceGetName", name, len(name), device)
+    major, minor, shared = (
+        _attribute(library, attribute, device)
+        for attribute in (_CAPABILITY_MAJOR, _CAPABILITY_MINOR, _SHARED_MEMORY)
+    )
+    return CudaFeatures(name.value.decode(errors="replace"), (major, minor), driver, shared)
+
+
+def _attribute(library: ctypes.CDLL, attribute: int, device: ctypes.c_int) -> int:
+    value = ctypes.c_int()
+    _call(library, "cuDeviceGetAttribute", ctypes.byref(value), attribute, device)
+    return value.value
+
+
+def _call(library: ctypes.CDLL, function: str, *arguments: object) -> None:
+    result = getattr(library, function)(*arguments)
+    if result:
+        raise CudaDriverError(f"{function} of NVIDIA's driver answers with error {result}")
