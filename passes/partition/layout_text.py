@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from axir.dialect.core.context import describe_location
 from axir.dialect.core.types import ShapedArray
+from axir.dialect.program.effects import names_in
 from axir.dialect.program.equation import Equation
 from axir.dialect.program.function import Function, functions_of
 from axir.dialect.program.meshes.layouts import (
@@ -22,7 +23,6 @@ from axir.dialect.program.meshes.layouts import (
     device_count,
     local_shape,
 )
-from axir.dialect.program.named_axes import names_in
 from axir.passes.framework.errors import OptionValueError
 
 _AXIS = re.compile(r"\s*(\w+)\s*=\s*(\d+)\s*")

@@ -19,7 +19,8 @@ from axir.dialect.core.annotations import Returning
 from axir.dialect.core.context import context
 from axir.dialect.core.errors import MissingRuleError
 from axir.dialect.core.extended_dtypes import words_of
-from axir.dialect.core.symbolic_dims import SymbolicDimError, names_of
+from axir.dialect.core.symbolic.terms import SymbolicDimError
+from axir.dialect.core.symbolic_dims import names_of
 from axir.dialect.core.types import ShapedArray, type_of_mlir
 from axir.dialect.program.equation import Equation, Var
 from axir.dialect.program.function import Function

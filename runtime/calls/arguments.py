@@ -15,8 +15,8 @@ from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.config import config
 from axir.dialect.core.errors import DonationError
 from axir.dialect.core.extended_dtypes import words_of
+from axir.dialect.core.places import check_transfer
 from axir.dialect.core.timeline import span, timeline
-from axir.dialect.core.transfers import check_transfer
 from axir.dialect.program.narrow_elements import bytes_of
 from axir.runtime.device.buffers import Buffer
 from axir.runtime.device.devices import BORROWED_BYTES, Device, default_device

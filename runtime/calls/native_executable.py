@@ -18,8 +18,8 @@ from axir.dialect.core.array import ConcreteArray, as_array
 from axir.dialect.core.config import config
 from axir.dialect.core.dtypes import storage
 from axir.dialect.core.extended_dtypes import words_of
+from axir.dialect.core.places import check_transfer
 from axir.dialect.core.timeline import span
-from axir.dialect.core.transfers import check_transfer
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.function import Function
 from axir.dialect.program.function_rules import HostCall

@@ -25,18 +25,19 @@ from iree.compiler import ir, version
 from axir.dialect.core.annotations import Foreign
 from axir.dialect.core.config import config
 from axir.dialect.core.errors import ParameterError
-from axir.dialect.core.events import (
+from axir.dialect.core.single_flight import single_flight
+from axir.dialect.core.timeline import (
     CACHE_HIT,
     CACHE_MISS,
     COMPILED,
     REQUEST,
     RETRIEVED,
+    span,
     tell_duration,
     tell_event,
     timed,
+    timeline,
 )
-from axir.dialect.core.single_flight import single_flight
-from axir.dialect.core.timeline import span, timeline
 from axir.dialect.text.parsing import set_trial
 from axir.runtime.compiler.invocation.stream_passes import UNPROVEN, WrongMemoryError
 from axir.runtime.device.process_state import abandon, call_in_forked_child

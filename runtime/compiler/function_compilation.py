@@ -16,8 +16,7 @@ from iree.compiler import ir
 from axir.dialect.core.annotations import Foreign
 from axir.dialect.core.config import config
 from axir.dialect.core.context import context
-from axir.dialect.core.events import LOWERED, timed
-from axir.dialect.core.timeline import span
+from axir.dialect.core.timeline import LOWERED, span, timed
 from axir.dialect.program.function import Function
 from axir.dialect.text.signature import is_public
 from axir.passes.framework.pipeline import run_passes

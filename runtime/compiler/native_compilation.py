@@ -25,9 +25,8 @@ import numpy as np
 from iree.compiler import ir
 
 from axir.dialect.core.config import config
-from axir.dialect.core.events import COMPILED, timed
 from axir.dialect.core.single_flight import single_flight
-from axir.dialect.core.timeline import span
+from axir.dialect.core.timeline import COMPILED, span, timed
 from axir.passes.framework.pipeline import run_passes
 from axir.passes.framework.registry import find_pass
 from axir.runtime.device.process_state import abandon, call_in_forked_child

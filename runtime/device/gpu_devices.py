@@ -21,7 +21,7 @@ from iree import runtime as iree_runtime
 from axir.dialect.core.annotations import Dtype, HostArray
 from axir.dialect.core.array import Memories
 from axir.dialect.core.config import config
-from axir.dialect.core.transfers import check_transfer
+from axir.dialect.core.places import check_transfer
 from axir.runtime.errors import DeviceNotFoundError, DeviceUnfitError
 from axir.runtime.processes.group import current
 

@@ -14,7 +14,8 @@ from collections.abc import Callable
 from iree import runtime as iree_runtime
 
 from axir.dialect.core.config import config
-from axir.dialect.core.options import OPTIONS, ConfigError
+from axir.dialect.core.option_kinds import ConfigError
+from axir.dialect.core.options import OPTIONS
 
 _TASKS = "/proc/self/task"
 _SECONDS_TO_START = 5.0

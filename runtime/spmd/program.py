@@ -20,12 +20,11 @@ from axir.dialect.core.config import config
 from axir.dialect.core.timeline import on_track, span, timeline
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.costs import largest_operation
-from axir.dialect.program.effects import has_effects
+from axir.dialect.program.effects import has_effects, names_in
 from axir.dialect.program.equation import Var
 from axir.dialect.program.function import Function, functions_of, unit_of
 from axir.dialect.program.function_rules import HostCall
 from axir.dialect.program.meshes.communication import Collective, channel_open
-from axir.dialect.program.named_axes import names_in
 from axir.dialect.program.narrow_elements import bytes_of
 from axir.dialect.program.primitive import check_finite
 from axir.passes.partition.joined_sums import join_sums

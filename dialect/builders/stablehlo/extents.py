@@ -17,7 +17,8 @@ import numpy as np
 from iree.compiler import ir
 
 from axir.dialect.core.annotations import Dtype, Extent
-from axir.dialect.core.symbolic_dims import Applied, SymbolicDim, symbolic_dim_bounds
+from axir.dialect.core.symbolic.terms import Applied
+from axir.dialect.core.symbolic_dims import SymbolicDim, symbolic_dim_bounds
 
 from .core import attribute, build, constant, integer, integers, tensor_type
 

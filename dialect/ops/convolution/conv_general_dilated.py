@@ -22,7 +22,7 @@ from axir.dialect.core.annotations import (
     PrecisionLike,
     UserObject,
 )
-from axir.dialect.core.fixed_options import one_layout
+from axir.dialect.core.errors import one_layout
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.contraction.types import canonical_precision
 from axir.dialect.ops.elementwise.family import FLOAT, as_value, edge_rows, random_values

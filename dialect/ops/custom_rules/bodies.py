@@ -15,10 +15,9 @@ from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.calls.jit_call import listing, same_types
 from axir.dialect.ops.elementwise.family import instantiate
 from axir.dialect.ops.shape.movement import insert
-from axir.dialect.program.deferred_function import resolved
 from axir.dialect.program.derived_functions import derive, derive_batched
 from axir.dialect.program.equation import Equation
-from axir.dialect.program.function import Function, functions_of
+from axir.dialect.program.function import Function, functions_of, resolved
 from axir.dialect.program.function_tracing import trace_function
 from axir.dialect.program.primitive import Primitive
 from axir.dialect.program.rules import Operand, Results, Tangent, Value

@@ -27,9 +27,8 @@ from axir.dialect.core.annotations import (
     UserObject,
 )
 from axir.dialect.core.array import Array, ConcreteArray, as_value, scalar
-from axir.dialect.core.errors import DTypeError, ParameterError
+from axir.dialect.core.errors import DTypeError, ParameterError, check_accuracy
 from axir.dialect.core.extended_dtypes import keys_of
-from axir.dialect.core.fixed_options import check_accuracy
 from axir.dialect.core.symbolic_dims import is_open
 from axir.dialect.core.symbolic_zeros import UndefinedPrimal, Zero
 from axir.dialect.core.types import ShapedArray

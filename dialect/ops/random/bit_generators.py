@@ -18,8 +18,7 @@ from iree.compiler import ir
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import DTypeLike, Param, UserObject
 from axir.dialect.core.array import from_numpy
-from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError
-from axir.dialect.core.fixed_options import one_layout
+from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError, one_layout
 from axir.dialect.core.symbolic_zeros import Zero
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.arithmetic import add, mul

@@ -18,8 +18,7 @@ from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import Scalar
 from axir.dialect.core.config import config
-from axir.dialect.core.errors import DTypeError
-from axir.dialect.core.fixed_options import one_layout
+from axir.dialect.core.errors import DTypeError, one_layout
 from axir.dialect.core.symbolic_zeros import Zero
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.arithmetic import add, build_maximum, build_minimum, div, mul

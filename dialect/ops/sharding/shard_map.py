@@ -28,6 +28,7 @@ from axir.dialect.ops.elementwise.transcendental import sin
 from axir.dialect.ops.shape.broadcasting import expand_dims
 from axir.dialect.ops.shape.rearranging import squeeze
 from axir.dialect.program.derived_functions import Marks, TransposedFunction, derive
+from axir.dialect.program.effects import axis_names_of, current_frame
 from axir.dialect.program.equation import Equation, Var
 from axir.dialect.program.function import Function, unit_of
 from axir.dialect.program.function_rules import LoweringContext
@@ -48,7 +49,6 @@ from axir.dialect.program.meshes.layouts import (
 )
 from axir.dialect.program.meshes.partitioning import Partitioner, Placed
 from axir.dialect.program.meshes.varying_axes import Axes, varying_axes
-from axir.dialect.program.named_axes import axis_names_of, current_frame
 from axir.dialect.program.op_table import declare
 from axir.dialect.program.operation import Sample
 from axir.dialect.program.parameters import AxisName

@@ -7,8 +7,8 @@ Differentiation must know which values vary along axes of the mesh. Execution ne
 from __future__ import annotations
 
 from axir.dialect.core.annotations import Params
-from axir.dialect.core.manual_axes import NOWHERE
 from axir.dialect.core.memo import derived
+from axir.dialect.core.types import NOWHERE
 from axir.dialect.ops.collectives.axis_reductions import (
     pinvary_primitive,
     psum_invariant_primitive,

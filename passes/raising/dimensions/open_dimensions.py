@@ -15,6 +15,7 @@ from iree.compiler import ir
 
 from axir.dialect.core.annotations import Extent, HostArray
 from axir.dialect.core.errors import ShapeError
+from axir.dialect.core.symbolic.texts import constraint, read_extent, with_constraints
 from axir.dialect.core.symbolic_dims import (
     SymbolicDim,
     is_same,
@@ -22,7 +23,6 @@ from axir.dialect.core.symbolic_dims import (
     names_of,
     value_of,
 )
-from axir.dialect.core.symbolic_texts import constraint, read_extent, with_constraints
 from axir.passes.transforms.open_modules import DIMENSIONS, GLOBAL
 
 from .extents import is_name

@@ -15,8 +15,8 @@ from iree.compiler import ir
 
 from axir.dialect.core.annotations import Extent, HostArray
 from axir.dialect.core.array import Array
+from axir.dialect.core.symbolic.terms import Product
 from axir.dialect.core.symbolic_dims import (
-    Product,
     SymbolicDim,
     is_same,
     is_symbolic_dim,

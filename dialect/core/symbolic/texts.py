@@ -13,9 +13,11 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from .annotations import Extent
-from .errors import ParameterError
-from .symbolic_dims import OPERATIONS, SymbolicDim, names_of, operation, value_of
+from axir.dialect.core.annotations import Extent
+from axir.dialect.core.errors import ParameterError
+from axir.dialect.core.symbolic_dims import SymbolicDim, names_of, operation, value_of
+
+from .terms import OPERATIONS
 
 _COMPARISONS: Mapping[type[ast.cmpop], Callable[[Extent, Extent], bool]] = {
     ast.GtE: operator.ge,

@@ -8,21 +8,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from .annotations import Extent
-from .symbolic_dims import (
-    OPERATIONS,
-    Applied,
-    Atom,
-    Product,
-    Scope,
-    SymbolicDim,
-    SymbolicDimError,
-    Terms,
-    joined_scope,
-    of_terms,
-    symbolic_dim_bounds,
-    terms_of,
-)
+from axir.dialect.core.annotations import Extent
+from axir.dialect.core.symbolic_dims import SymbolicDim, of_terms, symbolic_dim_bounds, terms_of
+
+from .terms import OPERATIONS, Applied, Atom, Product, Scope, SymbolicDimError, Terms, joined_scope
 
 if TYPE_CHECKING:
     pass
