@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from iree.compiler import ir
 
+from axir.dialect.ops.contraction.fourier_transform import fft
 from axir.dialect.ops.contraction.ragged_dot import (
     RaggedDotDimensionNumbers,
     ragged_dot_general,
 )
-from axir.dialect.ops.fft.fourier_transform import fft
 from axir.dialect.ops.reductions.reduce import reduce_sum
 from axir.dialect.ops.shape.rearranging import transpose
 from axir.dialect.program.rules import Value

@@ -13,7 +13,7 @@ from iree.compiler import ir
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import Dtype
 from axir.dialect.core.array import ConcreteArray, from_numpy
-from axir.dialect.ops.calls.optimization_barrier import optimization_barrier
+from axir.dialect.ops.calls.barriers import optimization_barrier
 from axir.dialect.ops.control_flow.closed_bodies import trace_body
 from axir.dialect.ops.control_flow.while_loop import bind_while
 from axir.dialect.ops.elementwise import (

@@ -31,7 +31,6 @@ ORDER = (
     "dialect/ops/convolution",
     "dialect/ops/windows",
     "dialect/ops/sorting",
-    "dialect/ops/fft",
     "dialect/ops/collectives",
     "dialect/ops/calls",
     "dialect/ops/sharding",

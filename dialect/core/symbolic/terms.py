@@ -1,4 +1,4 @@
-"""The terms of symbolic dimensions: names and operations with their operands, and their constraints.
+"""Terms of symbolic dimensions: names, operations with their operands, and constraints.
 
 A symbolic dimension is a polynomial: coefficients of products of atoms. Elsewhere: symbolic
 dimensions (`dialect/core/symbolic_dims.py`).
@@ -6,17 +6,11 @@ dimensions (`dialect/core/symbolic_dims.py`).
 
 from __future__ import annotations
 
-import math
-import operator
-import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import NoReturn, Protocol, TypeAlias, TypeGuard
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol, TypeAlias
 
-import numpy as np
-
-from axir.dialect.core.annotations import Extent, UserObject
+from axir.dialect.core.annotations import Extent
 from axir.dialect.core.errors import AxirError
-from axir.dialect.core.late_modules import late_module
 
 # Names, and operations with their operands. A product repeats each by its exponent.
 Atom: TypeAlias = "str | Applied"
@@ -166,6 +160,7 @@ def joined_scope(a: object, b: object) -> Scope | None:
 
 
 def term_text(product: Product, factor: int) -> str:
+    """Returns a product with its coefficient as text, with its sign in front."""
     atoms = dict.fromkeys(product)
     counts = [(atom, product.count(atom)) for atom in atoms]
     words = [str(atom) + (f"^{count}" if count > 1 else "") for atom, count in counts]

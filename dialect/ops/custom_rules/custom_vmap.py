@@ -29,8 +29,7 @@ from axir.dialect.program.function_tracing import trace_function
 from axir.dialect.program.operation import Sample
 from axir.dialect.program.rules import Cotangent, OperandTangents, Tangent, Value
 
-from .bodies import Axes
-from .derivatives import linear_part_of, tangents_of, transpose_of
+from .bodies import Axes, linear_part_of, tangents_of, transpose_of
 from .vmap_rules import (
     TangentRule,
     TransposedRule,

@@ -17,7 +17,8 @@ from axir.dialect.core.symbolic_zeros import Zero
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.arithmetic import add, mul
 from axir.dialect.ops.elementwise.comparison import gt, select_n
-from axir.dialect.ops.elementwise.family import edge_rows, instantiate
+from axir.dialect.ops.elementwise.family import instantiate
+from axir.dialect.ops.elementwise.samples import edge_rows
 from axir.dialect.ops.elementwise.transcendental import exp, log
 from axir.dialect.ops.shape.movement import batch_size
 from axir.dialect.ops.shape.rearranging import broadcast, broadcast_in_dim, moveaxis

@@ -24,7 +24,8 @@ from axir.dialect.core.symbolic_zeros import Zero
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.arithmetic import mul
 from axir.dialect.ops.elementwise.conversion import conj, convert_element_type
-from axir.dialect.ops.elementwise.family import as_value, random_values
+from axir.dialect.ops.elementwise.family import as_value
+from axir.dialect.ops.elementwise.samples import random_values
 from axir.dialect.ops.shape.broadcasting import broadcast_in_dim
 from axir.dialect.ops.shape.rearranging import moveaxis
 from axir.dialect.program.dimensions import Dimensions, by_position

@@ -1,4 +1,8 @@
-"""`optimization_barrier`: values that the compiler may neither fold nor move across."""
+"""Ops that keep computations from the compiler: `optimization_barrier` and `dce_sink`.
+
+The compiler may neither fold nor move across the values of a barrier. A sink keeps the computation
+of its operand although no op uses the value.
+"""
 
 from __future__ import annotations
 
@@ -12,15 +16,20 @@ from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.core import dtypes
 from axir.dialect.core.symbolic_zeros import Zero, is_undefined_primal
 from axir.dialect.core.types import ShapedArray
-from axir.dialect.ops.elementwise.family import as_value, edge_array, random_values
+from axir.dialect.ops.elementwise.family import as_value
+from axir.dialect.ops.elementwise.samples import edge_array, random_values
 from axir.dialect.program.dimensions import Dimensions, each_alone
+from axir.dialect.program.equation import Equation
 from axir.dialect.program.function_rules import LoweringContext
+from axir.dialect.program.meshes.partitioning import Partitioner, Placed
 from axir.dialect.program.op_table import declare
 from axir.dialect.program.operation import Sample
 from axir.dialect.program.rules import (
     BatchAxis,
     Cotangent,
+    Cotangents,
     Operand,
+    Results,
     Tangent,
     Tangents,
     TransposeOperand,
@@ -104,3 +113,62 @@ _barrier = declare(
 def optimization_barrier(*operands: Operand) -> list[Value]:
     """Returns the operands; the compiler computes all of them before anything that uses one."""
     return _barrier.bind(*map(as_value, operands)) if operands else []
+
+
+def _infer_sink(operand: ShapedArray) -> tuple[()]:
+    return ()
+
+
+def _evaluate_sink(operand: np.ndarray) -> list[np.ndarray]:
+    return []
+
+
+def _jvp_sink(
+    primals: Sequence[Value], tangents: Sequence[Tangent], outs: Results
+) -> Sequence[Tangent]:
+    return []  # the op itself keeps the value
+
+
+def _transpose_sink(
+    cotangents: Cotangents, operand: TransposeOperand
+) -> Sequence[Cotangent | None]:
+    return [None]
+
+
+def _batch_sink(
+    operands: Sequence[Value], axes: Sequence[int | None]
+) -> tuple[list[Value], list[Value]]:
+    return dce_sink_primitive.bind(*operands), []
+
+
+def _lower_sink(context: LoweringContext, value: ir.Value) -> list[ir.Value]:
+    return []  # unused values are not observable in compiled code
+
+
+def _partition_sink(
+    partitioner: Partitioner, equation: Equation, operands: Sequence[Placed]
+) -> list[Placed]:
+    dce_sink_primitive.bind(*(x.value for x in operands))  # each device keeps its part
+    return []
+
+
+def _samples_sink() -> list[Sample]:
+    return [Sample((np.array([1, 2, 3], dtype),)) for dtype in (np.float32, np.int8)]
+
+
+dce_sink_primitive = declare(
+    "dce_sink",
+    takes_keys=True,
+    takes_narrow=True,
+    multiple_results=True,
+    is_effectful=True,
+    is_observer=True,
+    infer=_infer_sink,
+    evaluate=_evaluate_sink,
+    jvp=_jvp_sink,
+    transpose=_transpose_sink,
+    batch=_batch_sink,
+    lower=_lower_sink,
+    partition=_partition_sink,
+    samples=_samples_sink,
+)
