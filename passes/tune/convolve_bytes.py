@@ -58,7 +58,7 @@ class ConvolveBytes(RewritePass):
         _, source, *window = convolution.rhs
         kernel = hlo.shape_of(rhs)
         places = math.prod(kernel[axis] for axis in window)
-        products = math.prod(hlo.shape_of(result)) * places * kernel[source]
+        products = hlo.size_of(result) * places * kernel[source]
         if products < self.products or places > _EXACT_PRODUCTS:
             return None
         most = _EXACT_PRODUCTS // places

@@ -122,7 +122,7 @@ class _Side:
 
     @property
     def size(self) -> int:
-        return math.prod(self.operand.type.shape)
+        return hlo.size_of(self.operand)
 
 
 def _sum_of_products(vector: _Side, matrix: _Side, element: ir.Type) -> ir.Value:
@@ -186,7 +186,7 @@ class WriteOutDoubles(RewritePass):
         [result] = operation.results
         element = hlo.element_type_of(result)
         is_known = result.type.has_static_shape and isinstance(element, ir.F64Type)
-        if not is_known or math.prod(hlo.shape_of(result)) < self.elements:
+        if not is_known or hlo.size_of(result) < self.elements:
             return None
         function = _FUNCTIONS[operation.name]
         name = f"{operation.name} in vectors"

@@ -178,7 +178,7 @@ class TransposeRhs(RewritePass):
         if not (hlo.is_float(lhs) and hlo.is_float(rhs)) or len(shape) - 1 not in contracted:
             return None
         shared = math.prod(shape[axis] for axis in batch + contracted)
-        if min(math.prod(hlo.shape_of(lhs)), math.prod(shape)) <= shared:
+        if min(hlo.size_of(lhs), math.prod(shape)) <= shared:
             return None
         free = [axis for axis in range(len(shape)) if axis not in batch + contracted]
         rows = hlo.optimization_barrier(hlo.transpose(rhs, [*batch, *contracted, *free]))[0]

@@ -85,7 +85,7 @@ def _is_of_columns(period: int, made: ir.Operation) -> bool:
         return False
     [x] = made.operands
     rank, lead = made.results[0].type.rank, made.results[0].type.rank - x.type.rank
-    size = math.prod(x.type.shape)
+    size = hlo.size_of(x)
     is_last = list(made.attributes["broadcast_dimensions"]) == list(range(lead, rank))
     is_whole = is_last and list(made.results[0].type.shape[lead:]) == list(x.type.shape)
     return is_cheap(x) and (size == 1 or (is_whole and period % size == 0))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections import defaultdict
 from typing import ClassVar
 
@@ -182,7 +181,7 @@ class _Dispatch:
 
 
 def _is_of_numbers(operation: ir.Operation) -> bool:
-    return all(math.prod(hlo.shape_of(x)) == 1 for x in (*operation.operands, *operation.results))
+    return all(hlo.size_of(x) == 1 for x in (*operation.operands, *operation.results))
 
 
 def _is_constant(value: ir.Value) -> bool:

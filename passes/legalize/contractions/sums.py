@@ -293,7 +293,7 @@ def _reads_broadcast(product: ir.Operation) -> bool:
 
 
 def _varies(value: ir.Value) -> bool:
-    return math.prod(hlo.shape_of(value)) > 1
+    return hlo.size_of(value) > 1
 
 
 # Operations through which a negation moves, or stays visible, when IREE fuses loops.

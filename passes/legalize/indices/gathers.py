@@ -168,3 +168,21 @@ def components(indices: ir.Value, vector_dim: int) -> list[ir.Value]:
     if dimension != vector_dim or any(hlo.shape_of(x)[vector_dim] != 1 for x in parts):
         return [indices]
     return parts
+
+
+def read_rows(rows: ir.Value, positions: ir.Value) -> ir.Value:
+    """Reads the rows of a matrix at positions in each, which are inside."""
+    number, extent = hlo.shape_of(positions)
+    gathered = hlo.gather(
+        rows,
+        hlo.reshape(positions, (number, extent, 1)),
+        offset_dims=(),
+        collapsed_slice_dims=(1,),
+        operand_batching_dims=(0,),
+        start_indices_batching_dims=(0,),
+        start_index_map=(1,),
+        index_vector_dim=2,
+        slice_sizes=(1, 1),
+    )
+    gathered.owner.attributes[IN_BOUNDS] = ir.UnitAttr.get()
+    return gathered

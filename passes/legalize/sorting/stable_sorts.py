@@ -14,7 +14,7 @@ from iree.compiler import ir
 from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.core.context import describe_location
 from axir.dialect.core.errors import UnsupportedByDeviceError
-from axir.passes.legalize.indices.gathers import IN_BOUNDS
+from axir.passes.legalize.indices.gathers import read_rows
 from axir.passes.legalize.rewriting import RewritePass
 
 from .merging import merge_runs
@@ -79,7 +79,7 @@ class SortByRank(SortByDigits):
             positions = _ranked(_with_positions(records), needed)
         else:
             positions = _merged(records, needed)
-        return _at(hlo.convert(records, np.int32), positions)
+        return read_rows(hlo.convert(records, np.int32), positions)
 
 
 def _with_positions(records: ir.Value) -> ir.Value:
@@ -118,7 +118,7 @@ def _merged(records: ir.Value, needed: int) -> ir.Value:
     largest = hlo.constant(-(2**KEY_BITS), hlo.element_type_of(records))
     row = _with_positions(hlo.pad(records, largest, (0, 0), (0, filled - extent)))
     runs = hlo.reshape(row, (number * filled // _RUN, _RUN))
-    sorted_runs = hlo.reshape(_at(runs, _ranked(runs, _RUN)), (number, filled))
+    sorted_runs = hlo.reshape(read_rows(runs, _ranked(runs, _RUN)), (number, filled))
 
     def is_left(length: ir.Value, _: ir.Value) -> ir.Value:
         return hlo.compare(length, hlo.full_like(length, filled), "LT")
@@ -129,24 +129,6 @@ def _merged(records: ir.Value, needed: int) -> ir.Value:
     _, row = hlo.while_([hlo.constant(_RUN, np.int32), sorted_runs], is_left, merge)
     first = row if needed == filled else hlo.slice(row, (0, 0), (number, needed))
     return hlo.convert(first, np.int32)
-
-
-def _at(rows: ir.Value, positions: ir.Value) -> ir.Value:
-    """Reads rows at positions in them."""
-    number, extent = hlo.shape_of(positions)
-    gathered = hlo.gather(
-        rows,
-        hlo.reshape(positions, (number, extent, 1)),
-        offset_dims=(),
-        collapsed_slice_dims=(1,),
-        operand_batching_dims=(0,),
-        start_indices_batching_dims=(0,),
-        start_index_map=(1,),
-        index_vector_dim=2,
-        slice_sizes=(1, 1),
-    )
-    gathered.owner.attributes[IN_BOUNDS] = ir.UnitAttr.get()
-    return gathered
 
 
 @dataclasses.dataclass(frozen=True)
