@@ -14,7 +14,7 @@ from iree.compiler import ir
 from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.builders.kernels import Memory
 from axir.dialect.builders.scalars import Scalar
-from axir.passes.legalize.dimension_numbers import dimension_numbers
+from axir.passes.legalize.attributes import dimension_numbers
 
 BATCH, FREE, CONTRACTED = "b", "f", "k"
 _KINDS = BATCH + FREE + CONTRACTED
