@@ -11,14 +11,12 @@ buffer, and put together on the way from one. Elsewhere: the plan (`shared.py`).
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
-import numpy as np
-
 from .butterflies import Complex, butterfly, times
+from .written_code import Code, Number
 
 RADICES = tuple(range(2, 14))
 """The lengths of the butterflies."""
@@ -73,128 +71,6 @@ def transform_library(symbol: str) -> str:
     return "\n".join(writer.functions(symbol))
 
 
-# Code --------------------------------------------------------------------------------------------
-
-
-class _Code:
-    """A function while it is written; variables are memory, which LLVM turns into registers."""
-
-    def __init__(self, head: str):
-        self._head = head
-        self._variables: list[str] = []
-        self._lines: list[str] = []
-        self._count = 0
-
-    @property
-    def text(self) -> str:
-        """The function."""
-        return "\n".join([f"{self._head} {{", *self._variables, *self._lines, "}"])
-
-    def say(self, line: str) -> None:
-        """Adds a line without a result."""
-        self._lines.append(line)
-
-    def do(self, operation: str) -> str:
-        """Adds an operation, and returns its result."""
-        name = self._name("v")
-        self.say(f"  {name} = {operation}")
-        return name
-
-    def variable(self, kind: str) -> str:
-        """Returns the place of a variable."""
-        name = self._name("x")
-        self._variables.append(f"  {name} = alloca {kind}")
-        return name
-
-    def add(self, x: str | int, y: str | int) -> str:
-        """Returns a sum of words."""
-        return self.do(f"add i64 {x}, {y}")
-
-    def mul(self, x: str | int, y: str | int) -> str:
-        """Returns a product of words."""
-        return self.do(f"mul i64 {x}, {y}")
-
-    def least(self, x: str, y: str) -> str:
-        """Returns the smaller of two words."""
-        return self.do(f"call i64 @llvm.umin.i64(i64 {x}, i64 {y})")
-
-    def pick(self, condition: str, kind: str, x: str | int, y: str | int) -> str:
-        """Returns one of two values."""
-        return self.do(f"select i1 {condition}, {kind} {x}, {kind} {y}")
-
-    def holds(self, comparison: str, x: str, y: str | int) -> str:
-        """Returns whether a comparison of words holds."""
-        return self.do(f"icmp {comparison} i64 {x}, {y}")
-
-    @contextmanager
-    def loop(self, end: str | int) -> Iterator[str]:
-        """Runs code for each number from 0 to an end that is not 0."""
-        variable, label = self.variable("i64"), self._name("l")[1:]
-        self.say(f"  store i64 0, ptr {variable}\n  br label %{label}\n{label}:")
-        number = self.do(f"load i64, ptr {variable}")
-        yield number
-        following = self.add(number, 1)
-        self.say(f"  store i64 {following}, ptr {variable}")
-        is_last = self.holds("eq", following, end)
-        self.say(f"  br i1 {is_last}, label %{label}_end, label %{label}\n{label}_end:")
-
-    @contextmanager
-    def when(self, condition: str) -> Iterator[None]:
-        """Runs code under a condition."""
-        label = self._name("c")[1:]
-        self.say(f"  br i1 {condition}, label %{label}, label %{label}_end\n{label}:")
-        yield
-        self.say(f"  br label %{label}_end\n{label}_end:")
-
-    def _name(self, kind: str) -> str:
-        self._count += 1
-        return f"%{kind}{self._count}"
-
-
-class _Number:
-    """A vector of real numbers in the code, or a single one, with the operators of `Scalar`."""
-
-    def __init__(self, code: _Code, value: str, kind: str):
-        self.code, self.value, self.kind = code, value, kind
-
-    def _made(self, operation: str, other: _Number | float) -> _Number:
-        if not isinstance(other, _Number):
-            other = self.constant(other)
-        value = self.code.do(f"{operation} {self.kind} {self.value}, {other.value}")
-        return _Number(self.code, value, self.kind)
-
-    def __add__(self, other: _Number | float) -> _Number:
-        return self._made("fadd", other)
-
-    def __sub__(self, other: _Number | float) -> _Number:
-        return self._made("fsub", other)
-
-    def __mul__(self, other: _Number | float) -> _Number:
-        return self._made("fmul", other)
-
-    def __neg__(self) -> _Number:
-        return _Number(self.code, self.code.do(f"fneg {self.kind} {self.value}"), self.kind)
-
-    def times_plus(self, y: _Number, z: _Number) -> _Number:
-        """Returns `self * y + z`, rounded once where the processor can."""
-        single = self.kind.rpartition(" ")[2].strip(">")
-        count = self.kind[1:].partition(" ")[0] if self.kind.startswith("<") else ""
-        suffix = f"v{count}" if count else ""
-        suffix += "f32" if single == "float" else "f64"
-        operands = ", ".join(f"{self.kind} {x.value}" for x in (self, y, z))
-        value = self.code.do(f"call {self.kind} @llvm.fmuladd.{suffix}({operands})")
-        return _Number(self.code, value, self.kind)
-
-    def constant(self, number: float) -> _Number:
-        """Returns a number, or a vector of it."""
-        is_single = "float" in self.kind
-        bits = struct.pack(">d", float(np.float32(number)) if is_single else number).hex()
-        single = "float" if is_single else "double"
-        text = f"0x{bits.upper()}"
-        value = f"splat ({single} {text})" if self.kind.startswith("<") else text
-        return _Number(self.code, value, self.kind)
-
-
 # The functions -----------------------------------------------------------------------------------
 
 
@@ -220,30 +96,30 @@ class _Library:
 
     # Memory
 
-    def at(self, code: _Code, pointer: str, offset: str | int) -> str:
+    def at(self, code: Code, pointer: str, offset: str | int) -> str:
         """Returns the place so many numbers behind another one."""
         return code.do(f"getelementptr {self.element.kind}, ptr {pointer}, i64 {offset}")
 
-    def load(self, code: _Code, pointer: str) -> _Number:
+    def load(self, code: Code, pointer: str) -> Number:
         """Returns a vector in memory."""
         value = code.do(f"load {self.vector}, ptr {pointer}, align {self.element.size}")
-        return _Number(code, value, self.vector)
+        return Number(code, value, self.vector)
 
-    def single(self, code: _Code, pointer: str, offset: str | int) -> _Number:
+    def single(self, code: Code, pointer: str, offset: str | int) -> Number:
         """Returns a number in memory."""
         value = code.do(f"load {self.element.kind}, ptr {self.at(code, pointer, offset)}")
-        return _Number(code, value, self.element.kind)
+        return Number(code, value, self.element.kind)
 
-    def spread(self, code: _Code, number: _Number) -> _Number:
+    def spread(self, code: Code, number: Number) -> Number:
         """Returns a vector of equal numbers."""
         one = code.do(f"insertelement {self.vector} poison, {number.kind} {number.value}, i32 0")
-        return _Number(code, self.shuffled(code, one, "poison", [0] * self.lanes), self.vector)
+        return Number(code, self.shuffled(code, one, "poison", [0] * self.lanes), self.vector)
 
-    def store(self, code: _Code, x: _Number, pointer: str) -> None:
+    def store(self, code: Code, x: Number, pointer: str) -> None:
         """Puts a vector into memory."""
         code.say(f"  store {self.vector} {x.value}, ptr {pointer}, align {self.element.size}")
 
-    def shuffled(self, code: _Code, x: str, y: str, order: Sequence[int]) -> str:
+    def shuffled(self, code: Code, x: str, y: str, order: Sequence[int]) -> str:
         """Returns lanes of two vectors."""
         mask = f"<{len(order)} x i32> <{', '.join(f'i32 {lane}' for lane in order)}>"
         return code.do(f"shufflevector {self.vector} {x}, {self.vector} {y}, {mask}")
@@ -252,7 +128,7 @@ class _Library:
 
     def stage(self, radix: int) -> str:
         """Writes all butterflies of a stage: see `columns.py`."""
-        code = _Code(
+        code = Code(
             f"define internal void @stage_{radix}(ptr %real, ptr %imag, i64 %row, ptr %to_real, "
             "ptr %to_imag, i64 %to_row, ptr %factors, i64 %rest, i64 %before)"
         )
@@ -279,7 +155,7 @@ class _Library:
         return code.text
 
     def _turned_by(
-        self, code: _Code, found: Sequence[Complex], factors: str, turns: str
+        self, code: Code, found: Sequence[Complex], factors: str, turns: str
     ) -> Iterator[Complex]:
         """Yields numbers times factors, but for the first, if `turns`."""
         yield found[0]
@@ -297,15 +173,15 @@ class _Library:
             real, imag = (self.load(code, x) for x in pair)
             yield real, imag
 
-    def _keep(self, code: _Code, places: Sequence[str], y: Complex) -> None:
+    def _keep(self, code: Code, places: Sequence[str], y: Complex) -> None:
         for place, part in zip(places, y, strict=True):
             self.store(code, part, place)
 
-    def _read(self, code: _Code, real: str, imag: str, offset: str) -> Complex:
+    def _read(self, code: Code, real: str, imag: str, offset: str) -> Complex:
         first, second = (self.load(code, self.at(code, x, offset)) for x in (real, imag))
         return first, second
 
-    def _write(self, code: _Code, y: Complex, real: str, imag: str, offset: str) -> None:
+    def _write(self, code: Code, y: Complex, real: str, imag: str, offset: str) -> None:
         for part, pointer in zip(y, (real, imag), strict=True):
             self.store(code, part, self.at(code, pointer, offset))
 
@@ -317,7 +193,7 @@ class _Library:
         Pairs of real and imaginary part (`%pairs`, 2 if they are exchanged) go to the last of three
         buffers first.
         """
-        code = _Code(
+        code = Code(
             "define internal ptr @columns(ptr %real, ptr %imag, i64 %row, i64 %pairs, "
             "ptr %buffers, i64 %part, ptr %factors, ptr %radices, i64 %count, i64 %length)"
         )
@@ -349,17 +225,17 @@ class _Library:
         return code.text
 
     def _set(
-        self, code: _Code, places: Sequence[str], kinds: Sequence[str], values: Sequence[str]
+        self, code: Code, places: Sequence[str], kinds: Sequence[str], values: Sequence[str]
     ) -> None:
         for place, kind, value in zip(places, kinds, values, strict=True):
             code.say(f"  store {kind} {value}, ptr {place}")
 
-    def _buffer(self, code: _Code, number: str | int) -> tuple[str, str]:
+    def _buffer(self, code: Code, number: str | int) -> tuple[str, str]:
         """Returns where the parts of a buffer begin."""
         real = self.at(code, "%buffers", code.mul(code.mul(number, 2), "%part"))
         return real, self.at(code, real, "%part")
 
-    def _take(self, code: _Code) -> tuple[str, str]:
+    def _take(self, code: Code) -> tuple[str, str]:
         """Takes pairs apart, and returns where the parts lie."""
         buffer = self._buffer(code, 2)
         swaps = code.holds("eq", "%pairs", 2)
@@ -373,10 +249,10 @@ class _Library:
             for part, place in enumerate((first, second)):
                 order = range(part, 2 * self.lanes, 2)
                 value = self.shuffled(code, low.value, high.value, order)
-                self.store(code, _Number(code, value, self.vector), self.at(code, place, to))
+                self.store(code, Number(code, value, self.vector), self.at(code, place, to))
         return buffer
 
-    def _stage_of(self, code: _Code, radix: str, arguments: str) -> None:
+    def _stage_of(self, code: Code, radix: str, arguments: str) -> None:
         """Calls the stage of a radix."""
         end = f"stages_{radix[1:]}"
         cases = "\n    ".join(f"i64 {r}, label %{end}_{r}" for r in RADICES)
@@ -387,11 +263,11 @@ class _Library:
 
     def give(self) -> str:
         """Writes a vector of columns from a buffer, times a factor, as parts or as pairs."""
-        code = _Code(
+        code = Code(
             "define internal void @give(ptr %from, i64 %part, ptr %real, ptr %imag, i64 %row, "
             f"i64 %pairs, i64 %length, {self.element.kind} %scale)"
         )
-        scale = self.spread(code, _Number(code, "%scale", self.element.kind))
+        scale = self.spread(code, Number(code, "%scale", self.element.kind))
         imag = self.at(code, "%from", "%part")
         are_paired, swaps = code.holds("ne", "%pairs", 0), code.holds("eq", "%pairs", 2)
         are_apart = code.do(f"xor i1 {are_paired}, true")
@@ -409,7 +285,7 @@ class _Library:
                     lanes = order[half * self.lanes : (half + 1) * self.lanes]
                     value = self.shuffled(code, x.value, y.value, lanes)
                     place = self.at(code, "%real", code.add(to, half * self.lanes))
-                    self.store(code, _Number(code, value, self.vector), place)
+                    self.store(code, Number(code, value, self.vector), place)
         code.say("  ret void")
         return code.text
 
@@ -417,7 +293,7 @@ class _Library:
 
     def turn(self) -> str:
         """Writes a vector of columns as rows of another matrix, times roots: see `rows.py`."""
-        code = _Code(
+        code = Code(
             "define internal void @turn(ptr %from, i64 %part, ptr %space, ptr %real, ptr %imag, "
             "i64 %column, ptr %table, ptr %plan)"
         )
@@ -430,7 +306,7 @@ class _Library:
                 rows = [self.load(code, self.at(code, pointer, x)).value for x in begins]
                 for k, row in enumerate(self._transposed(code, rows)):
                     at = self.at(code, to, k * self.lanes)
-                    self.store(code, _Number(code, row, self.vector), at)
+                    self.store(code, Number(code, row, self.vector), at)
             with code.loop(self.lanes) as k:
                 row = code.add("%column", k)
                 y = self._read(code, "%space", space, code.mul(k, self.lanes))
@@ -439,7 +315,7 @@ class _Library:
         code.say("  ret void")
         return code.text
 
-    def _transposed(self, code: _Code, rows: list[str]) -> list[str]:
+    def _transposed(self, code: Code, rows: list[str]) -> list[str]:
         """Returns the columns of a square: blocks of twice the size exchange their corners."""
         size = 1
         while size < self.lanes:
@@ -457,7 +333,7 @@ class _Library:
     def _all(self) -> range:
         return range(self.lanes)
 
-    def _root(self, code: _Code, row: str, place: str, first: str) -> Complex:
+    def _root(self, code: Code, row: str, place: str, first: str) -> Complex:
         """Returns the roots of a vector, from a table or as products of three tables."""
         places = [code.variable(self.vector) for _ in (0, 1)]
         real, imag, fine = (self.word(code, f"roots_{part}") for part in range(3))
@@ -483,7 +359,7 @@ class _Library:
         first_part, second_part = (self.load(code, x) for x in places)
         return first_part, second_part
 
-    def _pair_at(self, code: _Code, at: str, real: str, imag: str) -> Complex:
+    def _pair_at(self, code: Code, at: str, real: str, imag: str) -> Complex:
         first, second = (
             self.load(code, self.at(code, "%table", code.add(at, start))) for start in (real, imag)
         )
@@ -491,31 +367,31 @@ class _Library:
 
     # The kernel
 
-    def word(self, code: _Code, name: str) -> str:
+    def word(self, code: Code, name: str) -> str:
         """Returns a word of the plan."""
         number = PLAN.index(name)
         return code.do(f"load i64, ptr {self._word_at(code, str(number))}")
 
-    def _word_at(self, code: _Code, number: str) -> str:
+    def _word_at(self, code: Code, number: str) -> str:
         return code.do(f"getelementptr i64, ptr %plan, i64 {number}")
 
     @contextmanager
-    def vectors(self, code: _Code, width: str) -> Iterator[str]:
+    def vectors(self, code: Code, width: str) -> Iterator[str]:
         """Runs code for the first column of each vector of so many columns."""
         count = code.do(f"udiv i64 {code.add(width, self.lanes - 1)}, {self.lanes}")
         last = code.add(width, -self.lanes)
         with code.loop(count) as number:
             yield code.least(code.mul(number, self.lanes), last)
 
-    def _passes(self, name: str, more: str) -> tuple[_Code, str]:
-        code = _Code(
+    def _passes(self, name: str, more: str) -> tuple[Code, str]:
+        code = Code(
             f"define internal void @{name}(ptr %real, ptr %imag, i64 %pairs, ptr %to_real, "
             f"ptr %to_imag, ptr %space, ptr %table, ptr %plan{more})"
         )
         return code, self.word(code, "part")
 
     def _columns_at(
-        self, code: _Code, column: str, width: str, part: str, step: str, length: str
+        self, code: Code, column: str, width: str, part: str, step: str, length: str
     ) -> str:
         """Transforms a vector of columns, and returns the buffer of the result."""
         are_paired = code.holds("ne", "%pairs", 0)
@@ -565,7 +441,7 @@ class _Library:
 
     def kernel(self, symbol: str) -> str:
         """Transforms all matrices in the first workgroup: see `native_entry.py`."""
-        code = _Code(f"define i32 @{symbol}(ptr %environment, ptr %state, ptr %workgroup)")
+        code = Code(f"define i32 @{symbol}(ptr %environment, ptr %state, ptr %workgroup)")
         code.say("  %bound_at = getelementptr i8, ptr %state, i64 32")
         code.say("  %bound = load ptr, ptr %bound_at\n  %plan = load ptr, ptr %bound")
         table, real, imag, to_real, to_imag, space = (
@@ -602,16 +478,16 @@ class _Library:
         code.say("  ret i32 0")
         return code.text
 
-    def _bound(self, code: _Code, number: str) -> str:
+    def _bound(self, code: Code, number: str) -> str:
         return code.do(f"load ptr, ptr {code.do(f'getelementptr ptr, ptr %bound, i64 {number}')}")
 
-    def _moved(self, code: _Code, arrays: Sequence[str], start: str, pairs: str) -> tuple[str, str]:
+    def _moved(self, code: Code, arrays: Sequence[str], start: str, pairs: str) -> tuple[str, str]:
         factor = code.pick(code.holds("ne", pairs, 0), "i64", 2, 1)
         first, second = (self.at(code, x, code.mul(start, factor)) for x in arrays)
         return first, second
 
     def _chosen(
-        self, code: _Code, condition: str, x: Sequence[str], y: Sequence[str]
+        self, code: Code, condition: str, x: Sequence[str], y: Sequence[str]
     ) -> tuple[str, str]:
         first, second = (code.pick(condition, "ptr", *both) for both in zip(x, y, strict=True))
         return first, second

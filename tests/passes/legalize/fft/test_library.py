@@ -96,7 +96,11 @@ def test_long_butterflies_have_kernels_of_their_length() -> None:
 
 
 def test_transforms_as_text() -> None:
-    for text in ("columns 16 0.5 1 0 2 64 32", "turned-rows 8 1.0 0 0 1 8 8", "rows 8 1e-3 2 1 3 8 9"):
+    for text in (
+        "columns 16 0.5 1 0 2 64 32",
+        "turned-rows 8 1.0 0 0 1 8 8",
+        "rows 8 1.0 2 1 3 8 9",
+    ):
         transform = transform_of(text)
         assert transform_of(str(transform)) == transform
 
