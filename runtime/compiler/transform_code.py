@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 
 from axir.dialect.core.single_flight import single_flight
 
-from .code_fingerprint import code_fingerprint
+from .cache import code_fingerprint
 from .invocation.kept_code import kept_code
 
 # The names of its kernels begin with this: as in `passes/legalize/fft/library.py`, which few

@@ -23,7 +23,7 @@ from axir.dialect.core.config import config
 from axir.passes.framework.registry import PASSES
 from axir.runtime.compiler.invocation.invoker import BYTECODE_MAGIC
 
-from .code_fingerprint import invocation_fingerprint
+from .cache import invocation_fingerprint
 
 # Those of many programs, the most frequent first. All of them take some 20 ms.
 _NEEDED = (

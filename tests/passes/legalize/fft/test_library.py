@@ -1,4 +1,4 @@
-"""The library of transforms: programs call it, IREE's get kernels instead, and bits are the same."""
+"""The library of transforms: programs call it, IREE gets kernels instead, and bits are the same."""
 
 from __future__ import annotations
 
