@@ -50,9 +50,9 @@ _LOGGER = logging.getLogger(__name__)
 _T = TypeVar("_T")
 _UNFIT = b"unfit: "
 _ARCHITECTURES = ("x86_64", "aarch64")
-# Operations that make one kernel run long: loops with unknown bounds, and products of large
-# matrices.
-_LASTING = (b"scf.while", b"@axir_product_", b"@axir_products_")
+# Operations that make one kernel run long: loops with unknown bounds, products of large matrices,
+# and Fourier transforms.
+_LASTING = (b"scf.while", b"@axir_product_", b"@axir_products_", b"@axir_transform_")
 # Operations slower than reading an element; below, the most stores: one in the loop, one for the
 # rest.
 _SLOW = re.compile(
