@@ -161,7 +161,7 @@ class NativeCompiler:
         self.is_prepared = True
 
     def _compile(self, kernels: str, is_quick: bool = False) -> tuple[bytes, ...]:
-        made = self._code_of(kernels, is_quick) if _HEAD.search(kernels) else b""
+        made = b"" if _are_declared(kernels) else self._code_of(kernels, is_quick)
         return made, *map(self._library, (_ENTRY, *called_products(kernels)))
 
     def _code_of(self, kernels: str, is_quick: bool) -> bytes:
@@ -273,6 +273,12 @@ class NativeCompiler:
             f'data_layout = "{layout}", native_vector_size = {self._vector_bytes} : i64, '
             f'target_triple = "{triple}"}}>'
         )
+
+
+def _are_declared(kernels: str) -> bool:
+    """Tells whether all kernels are those of libraries."""
+    functions = filter(None, _NEXT_FUNCTION.split(kernels))
+    return all(x.startswith("func.func private") for x in functions)
 
 
 def _over_memory(kernels: str) -> tuple[str, str]:
