@@ -106,9 +106,10 @@ def _exists(module: str) -> bool:
     if module in sys.modules:
         return True
     try:
-        return importlib.util.find_spec(module) is not None
+        found = importlib.util.find_spec(module)
     except ModuleNotFoundError:  # the module's package is missing, too
         return False
+    return found is not None or module in sys.modules  # where its package has made it
 
 
 class JaxFinder(DistributionFinder, Loader):
