@@ -35,8 +35,7 @@ from ._access import (
     load,
     store,
 )
-from ._inside import max_contiguous
-from ._products import dot
+from ._inside import dot, max_contiguous
 
 __getattr__, _, _names = only_on(
     "Triton's compiler for GPUs",

@@ -99,7 +99,9 @@ def distribution(
     return Distribution(name, inspect.getdoc(signature), made)
 
 
-def _calling(signature: Callable[..., object], formula: Formula, shown: inspect.Signature) -> Formula:
+def _calling(
+    signature: Callable[..., object], formula: Formula, shown: inspect.Signature
+) -> Formula:
     def function(*args: ArrayLike, **kwargs: ArrayLike) -> Value:
         bound = shown.bind(*args, **kwargs)
         return formula(signature(*bound.args, **bound.kwargs))

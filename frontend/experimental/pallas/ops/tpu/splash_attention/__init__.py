@@ -10,6 +10,8 @@ Array([[1.   , 0.   ],
 
 from __future__ import annotations
 
+from axir.experimental.pallas._accelerators import modules_only_on
+
 from .splash_attention_kernel import (
     BlockSizes,
     QKVLayout,
@@ -53,3 +55,18 @@ __all__ = [
     "make_splash_mqa",
     "make_splash_mqa_single_device",
 ]
+
+modules_only_on(
+    "TPUs",
+    __name__,
+    {
+        "splash_attention_mask_info": (
+            "Masks need no preparation here: pass one to make_splash_mha.",
+            "MaskInfo process_mask process_mask_dkv process_dynamic_mask process_dynamic_mask_dkv",
+        )
+    },
+)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, *(f"splash_attention_{part}" for part in ("kernel", "mask", "mask_info"))]
