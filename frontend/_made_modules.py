@@ -21,6 +21,7 @@ class MadeModule(ModuleType):
         names: Names with their values.
         is_package: Whether there are modules in it.
 
+    >>> import axir.scipy
     >>> module = MadeModule("axir.scipy.one", "A module of one name.", {"one": 1})
     >>> from axir.scipy.one import one
     >>> one, dir(module)

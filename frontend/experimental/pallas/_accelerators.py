@@ -6,8 +6,8 @@ annotations and `isinstance` work with them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from types import FunctionType
+from collections.abc import Callable, Mapping
+from types import ModuleType
 
 from axir._made_modules import MadeModule
 from axir.dialect.core.annotations import UserObject
@@ -78,9 +78,15 @@ def modules_only_on(device: str, package: str, modules: Mapping[str, tuple[str, 
         MadeModule(path, doc, _elsewhere(device, path, names, instead))
 
 
-def modules_here(package: str, modules: Mapping[str, Sequence[FunctionType]]) -> None:
-    """Makes modules of a package from functions that compile for the CPU."""
-    for name, functions in modules.items():
+def modules_here(package: str, functions: ModuleType, modules: Mapping[str, str]) -> None:
+    """Makes modules of a package from functions that compile for the CPU.
+
+    Args:
+        package: The name of the package.
+        functions: The module that has the functions.
+        modules: By module, names of functions, separated by blanks.
+    """
+    for name, names in modules.items():
         path = f"{package}.{name}"
         doc = f"Names of `{path.replace('axir', 'jax', 1)}`, which compile for the CPU."
-        MadeModule(path, doc, {function.__name__: function for function in functions})
+        MadeModule(path, doc, {each: getattr(functions, each) for each in names.split()})

@@ -73,10 +73,11 @@ _ELSEWHERE = {
 
 modules_here(
     __name__,
+    _rows,
     {
-        "layer_norm": [_rows.layer_norm, _rows.layer_norm_reference],
-        "rms_norm": [_rows.rms_norm, _rows.rms_norm_reference],
-        "softmax": [_rows.softmax],
+        "layer_norm": "layer_norm layer_norm_reference",
+        "rms_norm": "rms_norm rms_norm_reference",
+        "softmax": "softmax",
     },
 )
 modules_only_on("GPUs", __name__, _ELSEWHERE)

@@ -31,10 +31,10 @@ _PACKAGES = {
 }
 # Modules that compile for the CPU, and their functions.
 _HERE = {
-    "example_kernel": [_products.double, _products.double_kernel],
-    "matmul": [_products.matmul, _products.matmul_kernel],
-    "megablox.gmm": [_products.gmm],
-    "megablox.ops": [_products.gmm],
+    "example_kernel": "double double_kernel",
+    "matmul": "matmul matmul_kernel",
+    "megablox.gmm": "gmm",
+    "megablox.ops": "gmm",
 }
 # Modules, the advice of their errors, and their names.
 _ELSEWHERE = {
@@ -92,7 +92,7 @@ _MADE = {
     package: MadeModule(path, f"Names of `{path.replace('axir', 'jax', 1)}`.", {}, is_package=True)
     for package, path in _PATHS.items()
 }
-modules_here(__name__, _HERE)
+modules_here(__name__, _products, _HERE)
 modules_only_on("TPUs", __name__, _ELSEWHERE)
 for _package, _module in _MADE.items():
     for _inside, _names in _PACKAGES[_package].items():
