@@ -15,19 +15,9 @@ Array([20.,  1.], dtype=float32)
 
 from __future__ import annotations
 
-from . import (
-    _methods,  # noqa: F401  (operators and methods)
-    ad,
-    api,
-    bcoo,
-    bcsr,
-    coo,
-    csr,
-    linalg,
-    random,
-    transform,
-    util,
-)
+from axir._made_modules import MadeModule
+
+from . import _primitives, linalg
 from ._base import (
     CuSparseEfficiencyWarning,
     JAXSparse,
@@ -206,3 +196,37 @@ __all__ = [
     "util",
     "value_and_grad",
 ]  # fmt: skip
+
+
+# JAX's modules of these names.
+_PLACES = {
+    "ad": ("grad", "jacfwd", "jacobian", "jacrev", "value_and_grad"),
+    "api": ("empty", "eye", "todense", "todense_p"),
+    "bcoo": ("BCOO", *(name for name in __all__ if name.startswith("bcoo_"))),
+    "bcsr": ("BCSR", *(name for name in __all__ if name.startswith("bcsr_"))),
+    "coo": ("COO", "COOInfo", "Shape", *(name for name in __all__ if name.startswith("coo_"))),
+    "csr": ("CSC", "CSR", "Shape", *(name for name in __all__ if name.startswith("csr_"))),
+    "random": ("random_bcoo",),
+    "transform": ("sparsify",),
+    "util": (
+        "CuSparseEfficiencyWarning",
+        "Shape",
+        "SparseEfficiencyError",
+        "SparseEfficiencyWarning",
+        "SparseInfo",
+    ),
+}
+_NAMES = {**vars(_primitives), **globals()}
+
+
+def _place(module: str) -> MadeModule:
+    path = f"{__name__}.{module}"
+    doc = f"Names of `{path.replace('axir', 'jax', 1)}`, a part of `{__name__}`."
+    return MadeModule(path, doc, {name: _NAMES[name] for name in _PLACES[module]})
+
+
+ad, api, bcoo, bcsr, coo, csr, random, transform, util = map(_place, _PLACES)
+
+
+def __dir__() -> list[str]:
+    return __all__
