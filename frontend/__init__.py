@@ -17,7 +17,6 @@ from axir._importing import paused_collection
 
 with paused_collection():
     from axir import dtypes, errors, numpy, tree
-    from axir._devices.environment import print_environment_info
     from axir._devices.placement import (
         Device,
         block_until_ready,
@@ -33,20 +32,26 @@ with paused_collection():
         live_arrays,
         local_device_count,
         local_devices,
+        print_environment_info,
         process_count,
         process_index,
         process_indices,
     )
     from axir._devices.shape_dtype_struct import ShapeDtypeStruct
-    from axir._transforms.autodiff import grad, jvp, linearize, value_and_grad, vjp
+    from axir._transforms.autodiff import fwd_and_bwd, grad, jvp, linearize, value_and_grad, vjp
     from axir._transforms.callbacks import effects_barrier, pure_callback
     from axir._transforms.checkpointing import checkpoint_policies, remat
-    from axir._transforms.forward_backward import fwd_and_bwd
     from axir._transforms.jacobian import hessian, jacfwd, jacrev
     from axir._transforms.jit import clear_caches, jit
     from axir._transforms.parallel import pmap
-    from axir._transforms.scopes import ensure_compile_time_eval, named_call, named_scope
-    from axir._transforms.staging import eval_shape, make_jaxpr, typeof
+    from axir._transforms.staging import (
+        ensure_compile_time_eval,
+        eval_shape,
+        make_jaxpr,
+        named_call,
+        named_scope,
+        typeof,
+    )
     from axir._transforms.vectorize import vmap
     from axir.custom_derivatives import (
         closure_convert,
@@ -135,7 +140,7 @@ if TYPE_CHECKING:  # loaded on first access; `checkpoint` is a module and a func
     from axir._devices.sharding import Shard
     from axir._shard_mapping import shard_map, smap
     from axir._transforms.checkpointing import checkpoint
-    from axir._transforms.compiler_choices import CompilerEffortLevel, Inline
+    from axir._transforms.static_arguments import CompilerEffortLevel, Inline
     from axir.numpy._indexing.dynamic_slices import dslice as ds
     from axir.ref import Ref, empty_ref, free_ref, freeze, new_ref
     from axir.sharding import (
@@ -203,8 +208,8 @@ _PLACES = {
     "make_array_from_callback": "axir._devices.placed_arrays",
     "make_array_from_process_local_data": "axir._devices.placed_arrays",
     "make_array_from_single_device_arrays": "axir._devices.placed_arrays",
-    "CompilerEffortLevel": "axir._transforms.compiler_choices",
-    "Inline": "axir._transforms.compiler_choices",
+    "CompilerEffortLevel": "axir._transforms.static_arguments",
+    "Inline": "axir._transforms.static_arguments",
     "get_abstract_mesh": "axir.sharding",
     "get_mesh": "axir.sharding",
     "make_mesh": "axir._devices.meshes",

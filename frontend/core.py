@@ -22,7 +22,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from axir._arguments.arguments import type_of
-from axir._transforms.scopes import ensure_compile_time_eval
+from axir._transforms.staging import ensure_compile_time_eval
 from axir._user_primitives import Primitive, gensym, jaxpr_as_fun, new_jaxpr_eqn
 from axir.dialect.core.annotations import Params, UserFunction, UserObject
 from axir.dialect.core.array import ConcreteArray

@@ -19,7 +19,7 @@ from axir._bundles.bundle import Bundle, open_bundle
 from axir._bundles.captures import shared
 from axir._bundles.exported import Exported
 from axir._bundles.module_functions import functions_of_module
-from axir._bundles.safety_checks import DisabledSafetyCheck
+from axir._bundles.saving import DisabledSafetyCheck
 from axir._bundles.tracing import trace
 from axir._devices.shape_dtype_struct import ShapeDtypeStruct
 from axir._programs.compiled_modules import compile_program, open_module, open_program

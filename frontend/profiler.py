@@ -24,8 +24,7 @@ from pathlib import Path
 from axir._arguments.wrapping import wraps
 from axir._profiling.data import ProfileData, ProfileEvent, ProfileLine, ProfilePlane
 from axir._profiling.memory import memory_profile
-from axir._profiling.options import ProfileOptions
-from axir._profiling.python_calls import PythonCalls
+from axir._profiling.python_calls import ProfileOptions, PythonCalls
 from axir._profiling.servers import TraceServer, serve_to_perfetto
 from axir._profiling.trace_files import (
     PERFETTO_FILE,

@@ -11,8 +11,8 @@ from axir.dialect.core.options import OPTIONS
 
 from .errors import RealJaxLoadedError
 from .modules import JaxFinder, JaxModule
+from .names import rename_arrays
 from .names_of_2020 import give_arrays_buffers
-from .renaming import rename_arrays
 
 # Defaults of today's JAX that differ from axir's.
 DEFAULTS = {"jax_threefry_partitionable": True}

@@ -21,9 +21,13 @@ import axir
 from axir.dialect.core.annotations import UserObject
 
 from . import JAX_VERSION, __version__, __version_info__
-from .errors import JaxModuleNotFoundError, JaxNameError, library_of, tell_what_is_missing
-from .names import ALIASES, HERE, MODULES_OF_2020, NAMES_OF_2020
-from .renaming import rename, rename_all
+from .errors import (
+    JaxModuleNotFoundError,
+    JaxNameError,
+    library_of,
+    tell_what_is_missing,
+)
+from .names import ALIASES, HERE, MODULES_OF_2020, NAMES_OF_2020, rename, rename_all
 
 # Modules that axir has under another name: the longest matching prefix counts.
 PLACES = {

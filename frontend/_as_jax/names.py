@@ -17,8 +17,6 @@ from axir.dialect.builders.stablehlo.operation_classes import class_names, opera
 from axir.dialect.core.annotations import UserObject
 from axir.dialect.core.dialect_modules import bindings_of
 
-from .renaming import rename
-
 HERE = "axir._as_jax"
 _NUMBERS, _PROGRAMS = f"{HERE}.numbers", f"{HERE}.programs"
 _CONTAINERS, _OF_2020 = f"{HERE}.containers", f"{HERE}.names_of_2020"
@@ -369,3 +367,45 @@ def _value(source: str, name: str) -> UserObject:
 _ALIASED = {f"src.{name}": place for name, place in ALIASES.items()}
 for _row in MODULES:
     NamesModule(_row)
+
+
+# The module names of classes and functions --------------------------------------------------------
+
+# Libraries read `__module__` of an array's class to find its library, and look there for functions.
+
+_OURS = "axir"
+# JAX's modules for the classes of arrays. Libraries look only at the first word.
+_ARRAYS = {
+    Array: "jax",
+    ConcreteArray: "jaxlib._jax",
+    Tracer: "jax._src.core",
+}
+
+
+def rename_arrays() -> None:
+    """Sets the `__module__` of array classes to JAX's modules."""
+    for kind, module in _ARRAYS.items():
+        kind.__module__ = module
+
+
+def rename(value: object) -> None:
+    """Sets the `__module__` of a class or function to JAX's module of the same name.
+
+    For a module, it does so for all its classes and functions.
+    """
+    if isinstance(value, ModuleType):
+        if value.__name__.startswith(f"{_OURS}."):
+            rename_all(value)
+        return
+    if not isinstance(value, (type, FunctionType)):
+        return
+    own = value.__module__ or ""
+    if own == _OURS or own.startswith(f"{_OURS}."):
+        value.__module__ = "jax" + own.removeprefix(_OURS)
+
+
+def rename_all(module: ModuleType) -> None:
+    """Renames the public classes and functions of a module."""
+    for name, value in list(vars(module).items()):
+        if not name.startswith("_") and not isinstance(value, ModuleType):
+            rename(value)

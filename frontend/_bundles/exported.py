@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from axir._programs.compiled_modules import conform
 from axir._programs.files import bytecode_of, write_module_file
-from axir._programs.saved_arguments import conform
 from axir._trees import text as tree_text
 from axir._trees import tree
 from axir.dialect.core.annotations import UserObject
@@ -29,10 +29,9 @@ from axir.passes.transforms.lower_to_stablehlo import lower_functions
 
 from .archive import archive_bytes
 from .batching import DependentRowsError, of_rows
-from .calls import Calls, in_rows
+from .calls import Calls, in_rows, pullback, pullback_signature
 from .captures import with_captures
 from .manifest import Batch, FunctionEntry, Open, ProgramEntry, Sizes
-from .modules import module_of
 from .open_sizes import (
     check_names,
     checked_sizes,
@@ -42,8 +41,7 @@ from .open_sizes import (
     open_of,
 )
 from .programs import Programs
-from .pullbacks import pullback, pullback_signature
-from .saving import bundle_entries, is_function_name, save_bundle
+from .saving import bundle_entries, is_function_name, module_of, save_bundle
 
 # The types of arguments that are leaves without conversion.
 _ARRAYS = {ConcreteArray}

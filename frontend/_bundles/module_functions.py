@@ -23,7 +23,7 @@ from .exported import Exported, trees_of
 from .manifest import FunctionEntry
 from .open_sizes import open_of
 from .saving import is_function_name
-from .weight_files import read_safetensors
+from .tensors import read_safetensors
 
 offer_archives(".safetensors", read_safetensors)
 offer_archives(".irpa", read_parameter_archive)

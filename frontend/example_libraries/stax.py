@@ -50,8 +50,7 @@ from axir.nn import (
 )
 from axir.nn.initializers import glorot_normal, normal, ones, zeros
 
-from ._layers import Layer, Layers, Shape, output_shape
-from ._pooling import AvgPool, MaxPool, SumPool
+from ._pooling import AvgPool, Layer, Layers, MaxPool, Shape, SumPool, output_shape
 
 __all__ = [
     "AvgPool",

@@ -21,7 +21,7 @@ from axir.dialect.program.primitive import Primitive
 from axir.dialect.program.tracer import Tracer
 from axir.passes.transforms.tangent_walk import differentiate
 
-from ._rules import Rule, RuleTable
+from .batching import Rule, RuleTable
 
 __all__ = [
     "JVPTracer",

@@ -185,28 +185,38 @@ from axir.dialect.ops.windows.sliding_windows import reduce_window_shape_tuple
 from axir.dialect.program.rules import Value
 
 from . import linalg
-from ._accuracy import AccuracyMode, Tolerance
-from ._filled import broadcasted_iota, full, full_like
-from ._futures import psum_scatter_start
-from ._implicit import custom_linear_solve, custom_root
-from ._laid_out import (
+from ._filled import (
     broadcast,
     broadcast_in_dim,
+    broadcasted_iota,
     conv_general_dilated,
     dot,
     dot_general,
+    full,
+    full_like,
     reduce_max,
     reduce_min,
     reduce_sum,
     reshape,
 )
-from ._operators import Precision, dtype, index_take, optimization_barrier, stop_gradient, tie_in
+from ._implicit import custom_linear_solve, custom_root
+from ._operators import (
+    AccuracyMode,
+    Precision,
+    Tolerance,
+    dtype,
+    index_take,
+    optimization_barrier,
+    reduce,
+    reduce_window,
+    stop_gradient,
+    tie_in,
+)
 from ._platforms import empty, platform_dependent, rng_uniform
 from ._polynomials import log2, one_minus_square, polynomial
-from ._ragged_exchange import ragged_all_to_all
+from ._ragged_exchange import psum_scatter_start, ragged_all_to_all
 from ._scaled import scaled_dot
 from ._tokens import after_all, composite, create_token, dce_sink, shape_as_value, stage
-from ._trees import reduce, reduce_window
 from .control_flow import associative_scan, cond, fori_loop, map, scan, switch, while_loop
 from .parallel import (
     all_gather,

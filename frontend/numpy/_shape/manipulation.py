@@ -11,7 +11,7 @@ from operator import index
 
 import numpy as np
 
-from axir._devices.result_layouts import laid_out
+from axir._devices.placement import laid_out
 from axir.dialect.core.annotations import (
     Axes,
     Extent,

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from axir._devices.result_layouts import laid_out, lies_where_told
+from axir._devices.placement import laid_out, lies_where_told
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import UserObject
 from axir.dialect.core.array import ArrayLike

@@ -35,6 +35,8 @@ from ._gamma_family import (
     gammaincc,
     gammaln,
     gammasgn,
+    hyp1f1,
+    hyp2f1,
     loggamma,
     multigammaln,
     poch,
@@ -42,7 +44,6 @@ from ._gamma_family import (
     zeta,
 )
 from ._harmonics import lpmn, lpmn_values, sph_harm_y
-from ._hypergeometric import hyp1f1, hyp2f1
 from ._integrals import (
     dawsn,
     erfcx,
