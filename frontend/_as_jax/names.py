@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping
-from types import ModuleType
+from types import FunctionType, ModuleType
 
 from axir._made_modules import MadeModule
 from axir._primitive_names import primitive_named
 from axir.dialect.builders.stablehlo.dialect_attributes import ATTRIBUTES
 from axir.dialect.builders.stablehlo.operation_classes import class_names, operation_named
 from axir.dialect.core.annotations import UserObject
+from axir.dialect.core.array import Array, ConcreteArray
 from axir.dialect.core.dialect_modules import bindings_of
+from axir.dialect.program.tracer import Tracer
 
 HERE = "axir._as_jax"
 _NUMBERS, _PROGRAMS = f"{HERE}.numbers", f"{HERE}.programs"

@@ -1,4 +1,4 @@
-"""Looking at programs: `make_jaxpr` and `eval_shape`; scopes, set by `with`, while they are traced."""
+"""Looking at programs: `make_jaxpr`, `eval_shape`; scopes, set by `with` while they are traced."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`axir info`, `axir cache`, `axir passes`, `axir completion`: the machine's and axir's properties."""
+"""`axir info`, `cache`, `passes` and `completion`: properties of the machine and of axir."""
 
 from __future__ import annotations
 
