@@ -37,38 +37,13 @@ from axir.dialect.program.rules import Value
 from axir.dialect.program.tracer import Trace, Tracer
 
 __all__ = [
-    "AbstractValue",
-    "Atom",
-    "ClosedJaxpr",
-    "DebugInfo",
-    "Function",
-    "InconclusiveDimensionOperation",
-    "Jaxpr",
-    "JaxprEqn",
-    "Literal",
-    "ParamDict",
-    "Primitive",
-    "ShapedArray",
-    "Trace",
-    "Tracer",
-    "TypedJaxpr",
-    "Value",
-    "Var",
-    "ensure_compile_time_eval",
-    "eval_context",
-    "eval_jaxpr",
-    "gensym",
-    "is_concrete",
-    "is_constant_dim",
-    "is_constant_shape",
-    "jaxpr_as_fun",
-    "max_dim",
-    "min_dim",
-    "new_jaxpr_eqn",
-    "pytype_aval_mappings",
-    "unit",
+    "AbstractValue", "Atom", "ClosedJaxpr", "DebugInfo", "Function",
+    "InconclusiveDimensionOperation", "Jaxpr", "JaxprEqn", "Literal", "ParamDict", "Primitive",
+    "ShapedArray", "Trace", "Tracer", "TypedJaxpr", "Value", "Var", "ensure_compile_time_eval",
+    "eval_context", "eval_jaxpr", "gensym", "is_concrete", "is_constant_dim", "is_constant_shape",
+    "jaxpr_as_fun", "max_dim", "min_dim", "new_jaxpr_eqn", "pytype_aval_mappings", "unit",
     "unitvar",
-]
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:

@@ -37,25 +37,12 @@ from axir.runtime import default_device
 from axir.runtime.compiler.target import BACKENDS
 
 __all__ = [
-    "Bundle",
-    "DisabledSafetyCheck",
-    "Exported",
-    "SymbolicDim",
-    "SymbolicScope",
-    "default_export_platform",
-    "deserialize",
-    "export",
-    "from_onnx",
-    "from_torch",
-    "is_symbolic_dim",
-    "load",
-    "register_namedtuple_serialization",
-    "register_pytree_node_serialization",
-    "symbolic_args_specs",
-    "symbolic_dim_bounds",
-    "symbolic_shape",
-    "to_cpp",
-]
+    "Bundle", "DisabledSafetyCheck", "Exported", "SymbolicDim", "SymbolicScope",
+    "default_export_platform", "deserialize", "export", "from_onnx", "from_torch",
+    "is_symbolic_dim", "load", "register_namedtuple_serialization",
+    "register_pytree_node_serialization", "symbolic_args_specs", "symbolic_dim_bounds",
+    "symbolic_shape", "to_cpp",
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:

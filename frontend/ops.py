@@ -34,17 +34,9 @@ from axir.numpy._reductions.reductions import prod, sum
 from axir.numpy._shape.joining import concatenate
 
 __all__ = [
-    "index",
-    "index_add",
-    "index_max",
-    "index_min",
-    "index_mul",
-    "index_update",
-    "segment_max",
-    "segment_min",
-    "segment_prod",
-    "segment_sum",
-]
+    "index", "index_add", "index_max", "index_min", "index_mul", "index_update", "segment_max",
+    "segment_min", "segment_prod", "segment_sum",
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:

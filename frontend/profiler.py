@@ -41,24 +41,11 @@ from axir.runtime import devices
 from axir.runtime.calls.compiled_function import begin_timeline
 
 __all__ = [
-    "ProfileData",
-    "ProfileEvent",
-    "ProfileLine",
-    "ProfileOptions",
-    "ProfilePlane",
-    "ProfileSession",
-    "StepTraceAnnotation",
-    "TraceAnnotation",
-    "annotate_function",
-    "device_memory_profile",
-    "export_profile_data",
-    "save_device_memory_profile",
-    "start_server",
-    "start_trace",
-    "stop_server",
-    "stop_trace",
-    "trace",
-]
+    "ProfileData", "ProfileEvent", "ProfileLine", "ProfileOptions", "ProfilePlane",
+    "ProfileSession", "StepTraceAnnotation", "TraceAnnotation", "annotate_function",
+    "device_memory_profile", "export_profile_data", "save_device_memory_profile", "start_server",
+    "start_trace", "stop_server", "stop_trace", "trace",
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:

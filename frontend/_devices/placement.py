@@ -38,24 +38,10 @@ MemorySpace = enum.Enum("MemorySpace", ["Device", "Host", "Any"])
 memory = SimpleNamespace(Space=MemorySpace)
 
 __all__ = [
-    "Device",
-    "block_until_ready",
-    "copy_to_host_async",
-    "default_backend",
-    "device_count",
-    "device_get",
-    "device_put",
-    "devices",
-    "host_count",
-    "host_id",
-    "host_ids",
-    "live_arrays",
-    "local_device_count",
-    "local_devices",
-    "process_count",
-    "process_index",
-    "process_indices",
-]
+    "Device", "block_until_ready", "copy_to_host_async", "default_backend", "device_count",
+    "device_get", "device_put", "devices", "host_count", "host_id", "host_ids", "live_arrays",
+    "local_device_count", "local_devices", "process_count", "process_index", "process_indices",
+]  # fmt: skip
 
 
 def default_backend() -> str:

@@ -11,33 +11,11 @@ from axir._transforms.callbacks import io_callback
 from axir.dialect.core.annotations import UserObject
 from axir.dialect.core.config import enable_x64
 
-_LOADED_WHEN_NAMED = frozenset(
-    (
-        "checkify",
-        "compilation_cache",
-        "hijax",
-        "host_callback",
-        "jet",
-        "kernels",
-        "layout",
-        "loops",
-        "mesh_utils",
-        "multihost_utils",
-        "ode",
-        "optimizers",
-        "optix",
-        "overlap",
-        "pallas",
-        "pjit",
-        "random",
-        "rnn",
-        "serialize_executable",
-        "shard_map",
-        "stax",
-        "vectorize",
-        "xla_metadata",
-    )
-)
+_LOADED_WHEN_NAMED = frozenset((
+    "checkify", "compilation_cache", "hijax", "host_callback", "jet", "kernels", "layout", "loops",
+    "mesh_utils", "multihost_utils", "ode", "optimizers", "optix", "overlap", "pallas", "pjit",
+    "random", "rnn", "serialize_executable", "shard_map", "stax", "vectorize", "xla_metadata",
+))  # fmt: skip
 
 __all__ = ["EArray", "disable_x64", "enable_x64", "io_callback", *sorted(_LOADED_WHEN_NAMED)]
 

@@ -24,25 +24,11 @@ from axir.passes.transforms.tangent_walk import differentiate
 from .batching import Rule, RuleTable
 
 __all__ = [
-    "JVPTracer",
-    "UndefinedPrimal",
-    "Zero",
-    "add_jaxvals",
-    "add_jaxvals_p",
-    "add_tangents",
-    "defbilinear",
-    "defjvp",
-    "defjvp2",
-    "deflinear",
-    "deflinear2",
-    "get_primitive_transpose",
-    "instantiate_zeros",
-    "is_undefined_primal",
-    "primitive_jvps",
-    "primitive_transposes",
-    "zero",
+    "JVPTracer", "UndefinedPrimal", "Zero", "add_jaxvals", "add_jaxvals_p", "add_tangents",
+    "defbilinear", "defjvp", "defjvp2", "deflinear", "deflinear2", "get_primitive_transpose",
+    "instantiate_zeros", "is_undefined_primal", "primitive_jvps", "primitive_transposes", "zero",
     "zeros_like_aval",
-]
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:

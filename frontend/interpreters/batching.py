@@ -22,20 +22,10 @@ from axir.dialect.program.primitive import Primitive
 from axir.passes.transforms.vmap import to_axis
 
 __all__ = [
-    "AxisData",
-    "axis_primitive_batchers",
-    "bdim_at_front",
-    "broadcast",
-    "defbroadcasting",
-    "defreducer",
-    "defvectorized",
-    "fancy_primitive_batchers",
-    "moveaxis",
-    "not_mapped",
-    "primitive_batchers",
-    "register_vmappable",
-    "unregister_vmappable",
-]
+    "AxisData", "axis_primitive_batchers", "bdim_at_front", "broadcast", "defbroadcasting",
+    "defreducer", "defvectorized", "fancy_primitive_batchers", "moveaxis", "not_mapped",
+    "primitive_batchers", "register_vmappable", "unregister_vmappable",
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:

@@ -13,10 +13,8 @@ from axir._devices.placement import device_put
 from axir.dialect.core.annotations import UserObject
 
 __all__ = [
-    "GlobalAsyncCheckpointManager",
-    "GlobalAsyncCheckpointManagerBase",
-    "get_tensorstore_spec",
-]
+    "GlobalAsyncCheckpointManager", "GlobalAsyncCheckpointManagerBase", "get_tensorstore_spec",
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:

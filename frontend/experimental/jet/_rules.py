@@ -38,36 +38,11 @@ Rule: TypeAlias = Callable[
 
 # Linear in all float operands together; others are indices, predicates and the like.
 _LINEAR = (
-    "add",
-    "sub",
-    "neg",
-    "real",
-    "imag",
-    "conj",
-    "complex",
-    "convert_element_type",
-    "copy",
-    "broadcast_in_dim",
-    "reshape",
-    "rev",
-    "slice",
-    "squeeze",
-    "transpose",
-    "concatenate",
-    "stack",
-    "tile",
-    "pad",
-    "select_n",
-    "dynamic_slice",
-    "dynamic_update_slice",
-    "reduce_sum",
-    "reduce_window_sum",
-    "cumsum",
-    "fft",
-    "scatter_add",
-    "psum",
-    "reduce_precision",
-)
+    "add", "sub", "neg", "real", "imag", "conj", "complex", "convert_element_type", "copy",
+    "broadcast_in_dim", "reshape", "rev", "slice", "squeeze", "transpose", "concatenate", "stack",
+    "tile", "pad", "select_n", "dynamic_slice", "dynamic_update_slice", "reduce_sum",
+    "reduce_window_sum", "cumsum", "fft", "scatter_add", "psum", "reduce_precision",
+)  # fmt: skip
 _BILINEAR = ("mul", "dot_general", "conv_general_dilated")
 
 

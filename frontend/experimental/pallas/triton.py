@@ -46,23 +46,10 @@ __getattr__, _, _names = only_on(
 )
 
 __all__ = [
-    "CompilerParams",
-    "approx_tanh",
-    "atomic_add",
-    "atomic_and",
-    "atomic_cas",
-    "atomic_max",
-    "atomic_min",
-    "atomic_or",
-    "atomic_xchg",
-    "atomic_xor",
-    "debug_barrier",
-    "dot",
-    "load",
-    "max_contiguous",
-    "store",
-    *_names,
-]
+    "CompilerParams", "approx_tanh", "atomic_add", "atomic_and", "atomic_cas", "atomic_max",
+    "atomic_min", "atomic_or", "atomic_xchg", "atomic_xor", "debug_barrier", "dot", "load",
+    "max_contiguous", "store", *_names,
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:

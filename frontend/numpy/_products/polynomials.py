@@ -27,16 +27,8 @@ from axir.numpy._elementwise.arithmetic import multiply
 from .convolutions import convolve
 
 __all__ = [
-    "poly",
-    "polyadd",
-    "polyder",
-    "polydiv",
-    "polyint",
-    "polymul",
-    "polysub",
-    "polyval",
-    "roots",
-]
+    "poly", "polyadd", "polyder", "polydiv", "polyint", "polymul", "polysub", "polyval", "roots",
+]  # fmt: skip
 
 
 def _require_vectors(name: str, *polynomials: Value) -> None:

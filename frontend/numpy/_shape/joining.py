@@ -39,9 +39,8 @@ from axir.numpy._arguments.promotion import array_argument, not_an_array, promot
 from .manipulation import atleast_1d, atleast_2d, atleast_3d, moveaxis
 
 __all__ = [
-    "append", "array_split", "column_stack", "concat", "concatenate", "dsplit", "dstack",
-    "hsplit", "hstack", "repeat", "resize", "split", "stack", "tile", "unstack", "vsplit",
-    "vstack",
+    "append", "array_split", "column_stack", "concat", "concatenate", "dsplit", "dstack", "hsplit",
+    "hstack", "repeat", "resize", "split", "stack", "tile", "unstack", "vsplit", "vstack",
 ]  # fmt: skip
 
 

@@ -36,25 +36,11 @@ from .splash_attention_mask import (
 )
 
 __all__ = [
-    "BlockSizes",
-    "CausalMask",
-    "FullMask",
-    "LocalMask",
-    "Mask",
-    "MultiHeadMask",
-    "NumpyMask",
-    "QKVLayout",
-    "SegmentIds",
-    "make_causal_mask",
-    "make_local_attention_mask",
-    "make_masked_mha_reference",
-    "make_masked_mqa_reference",
-    "make_random_mask",
-    "make_splash_mha",
-    "make_splash_mha_single_device",
-    "make_splash_mqa",
-    "make_splash_mqa_single_device",
-]
+    "BlockSizes", "CausalMask", "FullMask", "LocalMask", "Mask", "MultiHeadMask", "NumpyMask",
+    "QKVLayout", "SegmentIds", "make_causal_mask", "make_local_attention_mask",
+    "make_masked_mha_reference", "make_masked_mqa_reference", "make_random_mask", "make_splash_mha",
+    "make_splash_mha_single_device", "make_splash_mqa", "make_splash_mqa_single_device",
+]  # fmt: skip
 
 modules_only_on(
     "TPUs",
