@@ -38,6 +38,7 @@ with paused_collection():
         process_indices,
     )
     from axir._devices.shape_dtype_struct import ShapeDtypeStruct
+    from axir._made_modules import LazyModule as _LazyModule
     from axir._transforms.autodiff import fwd_and_bwd, grad, jvp, linearize, value_and_grad, vjp
     from axir._transforms.callbacks import effects_barrier, pure_callback
     from axir._transforms.checkpointing import checkpoint_policies, remat
@@ -116,7 +117,6 @@ if TYPE_CHECKING:  # loaded on first access; `checkpoint` is a module and a func
         image,
         interpreters,
         lax,
-        linear_util,
         monitoring,
         nn,
         ops,
@@ -141,6 +141,7 @@ if TYPE_CHECKING:  # loaded on first access; `checkpoint` is a module and a func
     from axir._shard_mapping import shard_map, smap
     from axir._transforms.checkpointing import checkpoint
     from axir._transforms.static_arguments import CompilerEffortLevel, Inline
+    from axir.extend import linear_util
     from axir.numpy._indexing.dynamic_slices import dslice as ds
     from axir.ref import Ref, empty_ref, free_ref, freeze, new_ref
     from axir.sharding import (
@@ -155,6 +156,7 @@ if TYPE_CHECKING:  # loaded on first access; `checkpoint` is a module and a func
 
 __version__ = "0.1.0"
 
+_LazyModule(f"{__name__}.linear_util", "An older name.", {"axir.extend.linear_util": "*"})
 jacobian = jacrev
 float0 = dtypes.float0
 

@@ -108,13 +108,13 @@ class JaxModule(ModuleType):
 
 
 def _exists(module: str) -> bool:
-    if module in sys.modules:
-        return True
+    package = module.rpartition(".")[0]
     try:
-        found = importlib.util.find_spec(module)
+        if package:
+            importlib.import_module(package)  # which may make the module
+        return module in sys.modules or importlib.util.find_spec(module) is not None
     except ModuleNotFoundError:  # the module's package is missing, too
         return False
-    return found is not None or module in sys.modules  # where its package has made it
 
 
 class StandInDistribution(Distribution):

@@ -10,7 +10,7 @@ import importlib
 from collections.abc import Callable, Mapping
 from types import FunctionType, ModuleType
 
-from axir._made_modules import MadeModule
+from axir._made_modules import LazyModule
 from axir._primitive_names import primitive_named
 from axir.dialect.builders.stablehlo.dialect_attributes import ATTRIBUTES
 from axir.dialect.builders.stablehlo.operation_classes import class_names, operation_named
@@ -114,7 +114,7 @@ MODULES: Mapping[str, Mapping[str, str]] = {
         _NUMBERS: "default_float_dtype default_int_dtype dtype itemsize_bits supports_inf "
         "to_complex_dtype to_inexact_dtype to_numeric_dtype",
     },
-    "src.earray": {"axir.experimental._extended_arrays": "EArray"},
+    "src.earray": {"axir.experimental": "EArray"},
     "src.effects": {
         "axir.extend.core": "Effect Effects no_effects",
         _PROGRAMS: "EffectTypeSet control_flow_allowed_effects custom_derivatives_allowed_effects "
@@ -303,8 +303,8 @@ _LISTED: Mapping[str, Callable[[], list[str]]] = {
 }
 
 
-class NamesModule(MadeModule):
-    """The module of a row; a name is looked up when it is first asked for.
+class NamesModule(LazyModule):
+    """The module of a row.
 
     Args:
         row: The row's key.
@@ -313,57 +313,24 @@ class NamesModule(MadeModule):
     def __init__(self, row: str):
         is_package = any(other.startswith(f"{row}.") for other in (*MODULES, *_ALIASED))
         doc = f"A module of names for `import jax`; a row of `{__name__}`."
-        super().__init__(f"{HERE}.{row}", doc, {}, is_package)
+        listed = _LISTED.get(row, tuple)
+        super().__init__(f"{HERE}.{row}", doc, MODULES[row], self._elsewhere, listed, is_package)
         self._row = row
-        self._sources: dict[str, tuple[str, str]] = {}
-        self._wholes = []
-        for source, names in MODULES[row].items():
-            for name, _, original in (each.partition("=") for each in names.split()):
-                if name == "*":
-                    self._wholes.append(source)
-                else:
-                    self._sources[name] = source, original or name
-        del self.__all__
-        vars(self)["__getattr__"] = self._find
 
-    def _find(self, name: str) -> UserObject:
-        if name == "__all__":
-            return [each for each in dir(self) if not each.startswith("_")]
-        if name in self._sources:
-            value = _value(*self._sources[name])
-        elif name.startswith("__"):
-            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
-        else:
-            return self._found_elsewhere(name)
-        if not isinstance(value, ModuleType):
-            rename(value)
-        vars(self)[name] = value  # libraries ask in their inner loops
-        return value
-
-    def _found_elsewhere(self, name: str) -> UserObject:
+    def _elsewhere(self, name: str) -> UserObject:
         inside = f"{self._row}.{name}"
         if inside in _ALIASED:
             return importlib.import_module(_ALIASED[inside])
-        for source in self._wholes:
-            module = importlib.import_module(source)
-            if hasattr(module, name):
-                return getattr(module, name)
-        found = _FINDERS[self._row](name) if self._row in _FINDERS else None
-        if found is None:
-            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
-        return found
+        return _FINDERS[self._row](name) if self._row in _FINDERS else None
 
-    def __dir__(self) -> list[str]:
-        listed = _LISTED[self._row]() if self._row in _LISTED else []
-        wholes = [name for source in self._wholes for name in dir(importlib.import_module(source))]
-        modules = [name for name, value in vars(self).items() if isinstance(value, ModuleType)]
-        return sorted({*modules, *self._sources, *listed, *wholes})
-
-
-def _value(source: str, name: str) -> UserObject:
-    if source == "primitives":
-        return primitive_named(name)
-    return getattr(importlib.import_module(source), name)
+    def value(self, source: str, name: str) -> UserObject:
+        """Returns the value of a name in a source, under JAX's name of its module."""
+        if source == "primitives":
+            return primitive_named(name)
+        value = super().value(source, name)
+        if not isinstance(value, ModuleType):
+            rename(value)
+        return value
 
 
 _ALIASED = {f"src.{name}": place for name, place in ALIASES.items()}

@@ -1,5 +1,7 @@
 """The folder of the disk cache of compiled programs: the option `axir_cache_dir`.
 
+The functions are names of the module `compilation_cache` in this one.
+
 Elsewhere: the cache, which works by default (`axir.runtime.compiler.cache`).
 """
 
@@ -7,10 +9,15 @@ from __future__ import annotations
 
 import os
 
+from axir._made_modules import MadeModule
 from axir.dialect.core.config import config
 from axir.runtime.compiler.cache import cache_directory
 
-__all__ = ["get_cache_dir", "initialize_cache", "reset_cache", "set_cache_dir"]
+__all__ = ["compilation_cache"]
+
+
+# Of modules that are made here.
+__path__: list[str] = []
 
 
 def __dir__() -> list[str]:
@@ -33,9 +40,6 @@ def set_cache_dir(path: str | os.PathLike[str]) -> None:
     config.update("axir_cache_dir", os.fspath(path))
 
 
-initialize_cache = set_cache_dir
-
-
 def get_cache_dir() -> str:
     """Returns the folder where compiled programs are kept."""
     return str(cache_directory())
@@ -44,3 +48,15 @@ def get_cache_dir() -> str:
 def reset_cache() -> None:
     """Keeps compiled programs in the user's cache folder again; no file is deleted."""
     config.update("axir_cache_dir", None)
+
+
+compilation_cache = MadeModule(
+    f"{__name__}.compilation_cache",
+    __doc__,
+    {
+        "get_cache_dir": get_cache_dir,
+        "initialize_cache": set_cache_dir,
+        "reset_cache": reset_cache,
+        "set_cache_dir": set_cache_dir,
+    },
+)

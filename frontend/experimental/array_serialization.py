@@ -1,4 +1,7 @@
-"""Writing arrays to files: base classes for checkpoint libraries."""
+"""Writing arrays to files: base classes for checkpoint libraries.
+
+The classes are names of the module `serialization` in this one.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,14 @@ from pathlib import Path
 import numpy as np
 
 from axir._devices.placement import device_put
+from axir._made_modules import MadeModule
 from axir.dialect.core.annotations import UserObject
 
-__all__ = [
-    "GlobalAsyncCheckpointManager", "GlobalAsyncCheckpointManagerBase", "get_tensorstore_spec",
-]  # fmt: skip
+__all__ = ["serialization"]
+
+
+# Of modules that are made here.
+__path__: list[str] = []
 
 
 def __dir__() -> list[str]:
@@ -191,3 +197,14 @@ def get_tensorstore_spec(ckpt_path: str, ocdbt: bool = False) -> Specification:
         return {"driver": "zarr", "kvstore": {"driver": "file", "path": str(path)}}
     base = f"file://{path.parent}"
     return {"driver": "zarr", "kvstore": {"driver": "ocdbt", "base": base, "path": path.name}}
+
+
+serialization = MadeModule(
+    f"{__name__}.serialization",
+    __doc__,
+    {
+        "GlobalAsyncCheckpointManager": GlobalAsyncCheckpointManager,
+        "GlobalAsyncCheckpointManagerBase": GlobalAsyncCheckpointManagerBase,
+        "get_tensorstore_spec": get_tensorstore_spec,
+    },
+)

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from axir._made_modules import MadeModule
 from axir.dialect.core.annotations import UserFunction
 from axir.runtime import Device, devices
 
 __all__ = ["colocated_cpu_devices", "colocated_python", "colocated_python_class"]
+
+
+# Of modules that are made here.
+__path__: list[str] = []
 
 
 def __dir__() -> list[str]:
@@ -27,3 +32,7 @@ def colocated_python_class(cls: type) -> type:
 def colocated_cpu_devices(accelerators: Sequence[Device]) -> tuple[Device, ...]:
     """Returns the CPU beside each device."""
     return tuple(devices("cpu")[0] for _ in accelerators)
+
+
+MadeModule(f"{__name__}.func", "Functions beside devices.", {"make_callable": colocated_python})
+MadeModule(f"{__name__}.serialization", "Devices.", {"DeviceList": tuple[Device, ...]})
