@@ -26,7 +26,8 @@ from axir.dialect.ops.reductions.folding import greatest, least
 from axir.dialect.program.rules import Value
 from axir.dialect.program.tracer import Tracer
 from axir.numpy._arguments.promotion import array_argument
-from axir.numpy._arrays.creation import converted, full
+from axir.numpy._arrays.creation import converted
+from axir.numpy._arrays.filled import full
 from axir.numpy._indexing.index_update import update
 from axir.numpy._reductions.reductions import max as maximum
 from axir.numpy._reductions.reductions import min as minimum

@@ -29,6 +29,7 @@ from axir.passes.transforms.lower_to_stablehlo import lower_functions
 
 from .archive import archive_bytes
 from .batching import DependentRowsError, of_rows
+from .bound_arguments import trees_of
 from .calls import Calls, in_rows, pullback, pullback_signature
 from .captures import with_captures
 from .manifest import Batch, FunctionEntry, Open, ProgramEntry, Sizes
@@ -471,36 +472,3 @@ class Exported(Calls):
         )
         results = ", ".join(map(str, self.out_avals))
         return f"<Exported {self.fun_name}({arguments}) -> {results}>"
-
-
-def trees_of(signature: Signature, where: str) -> tuple[tree.TreeDef, tree.TreeDef]:
-    """Returns the structures of arguments and results; flat ones if the signature has no notation.
-
-    Raises:
-        ParseError: if a notation is not a tree's.
-        VerificationError: if it has other leaves.
-    """
-    count, results = len(signature.arguments), len(signature.results)
-    in_tree = tree_text.structure(signature.in_tree, count, where)
-    out_tree = tree_text.structure(signature.out_tree, results, where)
-    # A tree without leaves counts as false.
-    if in_tree is None:
-        in_tree = tree.structure(((0,) * count, {}))
-    if out_tree is None:
-        out_tree = tree.structure(0 if results == 1 else (0,) * results)
-    return in_tree, out_tree
-
-
-def signature_of(
-    function: Function, in_tree: tree.TreeDef, out_tree: tree.TreeDef, names: Sequence[str]
-) -> Signature:
-    """Returns the signature of a traced function, with the given names of arguments."""
-    skeleton = out_tree.unflatten(range(out_tree.num_leaves))
-    results = [f"result{path}" for path in tree.paths(skeleton)]
-    return Signature(
-        tuple(map(Argument, names, function.input_types)),
-        tuple(map(Argument, results, function.output_types)),
-        tree_text.write(in_tree),
-        tree_text.write(out_tree),
-        True,
-    )

@@ -18,8 +18,9 @@ from axir.passes.raising.raise_stablehlo import RaisedFunction, raise_functions
 from axir.runtime.cpp.emitting.names import identifier, unique_names
 from axir.runtime.device.parameter_archives import read_parameter_archive
 
+from .bound_arguments import trees_of
 from .captures import parametrized, shared
-from .exported import Exported, trees_of
+from .exported import Exported
 from .manifest import FunctionEntry
 from .open_sizes import open_of
 from .saving import is_function_name

@@ -27,7 +27,7 @@ from axir.numpy._arguments.checks import canonical_axes, canonical_axis
 from axir.numpy._arguments.promotion import array_argument, dtype_argument
 from axir.numpy._arrays.creation import to_device
 from axir.numpy._elementwise.arithmetic import divide, multiply
-from axir.numpy._shape.manipulation import roll
+from axir.numpy._shape.reordering import roll
 
 # The power of the number of elements by which each norm scales a transform and its inverse.
 _POWERS = {"backward": (0.0, 0.0), "ortho": (-0.5, 0.5), "forward": (-1.0, 1.0)}

@@ -18,8 +18,8 @@ from axir.numpy._shape.joining import concatenate, take_places
 from axir.numpy._shape.manipulation import moveaxis
 
 from .index_update import update
-from .indexing import take
 from .selection import concrete_host, nonzero, where
+from .taking import take
 
 __all__ = ["block", "compress", "delete", "fill_diagonal", "insert", "place", "trim_zeros"]
 

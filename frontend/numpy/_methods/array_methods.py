@@ -29,8 +29,8 @@ from axir.dialect.program.tracer import Tracer
 from axir.numpy._arguments.promotion import SCALARS, not_an_array
 from axir.numpy._arrays import scalar_types
 from axir.numpy._arrays.creation import array
-from axir.numpy._elementwise import arithmetic, exponential, logic
-from axir.numpy._indexing import edits, indexing, placing, selection
+from axir.numpy._elementwise import arithmetic, exponential, logic, rounding
+from axir.numpy._indexing import edits, indexing, placing, selection, taking
 from axir.numpy._indexing.array_parts import At
 from axir.numpy._products import products as linear_algebra
 from axir.numpy._reductions import cumulative, moments, positions, reductions
@@ -208,8 +208,8 @@ def _power(self: Value, other: ArrayLike, modulus: None = None) -> object:
 def _round(self: Value, ndigits: int | None = None) -> Value:
     """Rounds to decimals; without them to integers, as Python's `round` does."""
     if ndigits is None:
-        return scalar_types.astype(arithmetic.round(self), int)
-    return arithmetic.round(self, ndigits)
+        return scalar_types.astype(rounding.round(self), int)
+    return rounding.round(self, ndigits)
 
 
 def _install_operators() -> None:
@@ -261,14 +261,14 @@ _METHODS: dict[str, UserFunction] = {
     "ptp": reductions.ptp,
     "ravel": manipulation.ravel,
     "repeat": joining.repeat,
-    "round": arithmetic.round,
+    "round": rounding.round,
     "searchsorted": sorting.searchsorted,
     "sort": sorting.sort,
     "squeeze": manipulation.squeeze,
     "std": moments.std,
     "sum": reductions.sum,
     "swapaxes": manipulation.swapaxes,
-    "take": indexing.take,
+    "take": taking.take,
     "trace": diagonals.trace,
     "var": moments.var,
 }

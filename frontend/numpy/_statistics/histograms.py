@@ -23,7 +23,8 @@ from axir.dialect.ops.elementwise import comparison
 from axir.dialect.ops.shape.rearranging import reshape
 from axir.dialect.program.rules import Value
 from axir.numpy._arguments.promotion import array_argument, constant, inexact_dtype, promote_inexact
-from axir.numpy._arrays.creation import asarray, converted, full
+from axir.numpy._arrays.creation import asarray, converted
+from axir.numpy._arrays.filled import full
 from axir.numpy._arrays.grids import linspace
 from axir.numpy._elementwise.arithmetic import divide, multiply
 from axir.numpy._indexing.index_update import update
