@@ -25,7 +25,7 @@ from axir.dialect.program.equation import Var
 from axir.dialect.program.function import Function
 from axir.dialect.program.function_rules import HostCall
 from axir.dialect.text.signature import Argument
-from axir.passes.fuse.fuse_small_programs import LARGE_BYTES
+from axir.passes.fuse.fuse_programs import LARGE_BYTES
 from axir.runtime.cpp.emitting.names import argument_name, identifier, unique_names
 from axir.runtime.cpp.program.interface import (
     Callback,

@@ -19,9 +19,9 @@ from axir.dialect.core.annotations import Options, UserFunction, UserObject
 from axir.dialect.core.errors import ParameterError
 from axir.dialect.core.state import showing_captures, within_scope, without_ambient_trace
 from axir.dialect.core.types import ShapedArray
+from axir.dialect.program.effects import named_axis
 from axir.dialect.program.function_tracing import function_name
 from axir.dialect.program.jaxprs.jaxpr import ClosedJaxpr
-from axir.dialect.program.named_axes import named_axis
 
 from .refs import AbstractRef
 

@@ -13,8 +13,8 @@ from axir.dialect.ops.control_flow.while_loop import bind_while
 from axir.dialect.ops.elementwise.comparison import lt, select_n
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.program.rules import Value
+from axir.passes.raising.dimensions.attributes import text
 
-from .attributes import text
 from .loops import counted_loop, varying_places
 from .table import RaisingContext, raises
 

@@ -28,8 +28,8 @@ from axir.dialect.ops.shape.concatenation import concatenate
 from axir.dialect.ops.shape.rearranging import reshape
 from axir.dialect.ops.shape.stacking import stack
 from axir.dialect.program.rules import Value
+from axir.passes.raising.dimensions.attributes import dense, integer, text
 
-from .attributes import dense, integer, text
 from .grid import Grid, computed_on_parts, computed_together, layouts_of, programs_of
 from .reductions import elementwise
 from .table import RaisingContext, raises, refusal

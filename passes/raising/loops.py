@@ -24,8 +24,8 @@ from axir.dialect.program.equation import Equation, Literal, Var
 from axir.dialect.program.op_table import OPS
 from axir.dialect.program.rules import Results, Value
 from axir.dialect.program.walk import Environment, apply_equations, backward_slice
+from axir.passes.raising.dimensions.attributes import word
 
-from .attributes import word
 from .table import RaisingContext, Region, recorded
 
 _TURNED = {"LT": "GT", "LE": "GE", "GT": "LT", "GE": "LE", "NE": "NE"}

@@ -12,61 +12,30 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
-import numpy as np
 from iree.compiler import ir
 
-from axir.dialect.core.annotations import Dtype, Extent, HostArray, Param, Returning
-from axir.dialect.core.array import Array, ConcreteArray
+from axir.dialect.core.annotations import Extent, HostArray, Param, Returning
+from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.config import config
 from axir.dialect.core.context import context, describe_location
 from axir.dialect.core.errors import AxirError, ShapeError, WeightsError
 from axir.dialect.core.quantized_types import is_quantized
 from axir.dialect.core.state import attributed, outside_traces
-from axir.dialect.core.symbolic_dims import SymbolicDim, are_same, is_extent, is_same, names_of
+from axir.dialect.core.symbolic_dims import SymbolicDim, names_of
 from axir.dialect.core.types import ShapedArray, numpy_dtype
 from axir.dialect.ops.calls.jit_call import call
 from axir.dialect.program.function import Function
 from axir.dialect.program.meshes.layouts import MeshAxes
 from axir.dialect.program.rules import Value
-from axir.dialect.program.tracer import Trace, Tracer, state
+from axir.dialect.program.tracer import Trace, Tracer
 from axir.dialect.text.foreign_signatures import argument_names
 from axir.dialect.text.summary import OF_DEVICES, summarize
 from axir.dialect.text.text_positions import place_in_text
 from axir.passes.framework.errors import QuantizationError, RaisingError
-from axir.passes.transforms.simplify import prune_function
-
-from . import (
-    arith,
-    chlo,
-    contractions,
-    control_flow,
-    custom_calls,
-    devices,
-    dynamic_shapes,
-    elementwise,
-    indexing,
-    linear_algebra,
-    normalization,
-    quantized_products,
-    random_bits,
-    reductions,
-    shape_arithmetic,
-    shapes,
-    sorting,
-    windows,
+from axir.passes.raising.dimensions.extents import (
+    extents_array,
 )
-from .extents import Comparison, as_value, computes_extents, extents_array, followed
-from .grid import (
-    ALONE,
-    Grid,
-    computed_together,
-    grid_of,
-    is_of_one_device,
-    mesh_of,
-    programs_of,
-)
-from .open_dimensions import (
-    DimensionArgument,
+from axir.passes.raising.dimensions.open_dimensions import (
     Discovery,
     Learned,
     check_name,
@@ -77,10 +46,39 @@ from .open_dimensions import (
     plain_name,
     written_shape,
 )
+from axir.passes.raising.dimensions.wanted_dimensions import check_dimensions, wanted_bounds
+from axir.passes.transforms.simplify import prune_function
+
+from . import (
+    arith,
+    chlo,
+    contractions,
+    control_flow,
+    custom_calls,
+    devices,
+    elementwise,
+    indexing,
+    linear_algebra,
+    quantized_products,
+    reductions,
+    shape_arithmetic,
+    shapes,
+    sorting,
+    windows,
+)
+from .grid import (
+    ALONE,
+    Grid,
+    computed_together,
+    grid_of,
+    is_of_one_device,
+    mesh_of,
+    programs_of,
+)
+from .known_values import KnownValues
 from .quantized_operations import rule_of, touches_quantized
 from .shapes import elements
-from .table import Raised, Region, raised_type, refusal, result_dtype, result_type
-from .wanted_dimensions import check_dimensions, wanted_bounds
+from .table import Region, check_results, raised_type, refusal
 
 __all__ = ["RaisedModule", "raise_module"]
 
@@ -91,13 +89,10 @@ _FAMILIES = (
     control_flow,
     custom_calls,
     devices,
-    dynamic_shapes,
     elementwise,
     indexing,
     linear_algebra,
-    normalization,
     quantized_products,
-    random_bits,
     reductions,
     shape_arithmetic,
     shapes,
@@ -115,10 +110,6 @@ _DIALECTS = ("stablehlo", "chlo", "arith", "shape", "tensor")
 _SMALL = 8
 # How often raising may begin again because it learned about open dimensions.
 _MOST_ATTEMPTS = 32
-# Operations that combine known extents with others.
-_PUT_TOGETHER = ("stablehlo.clamp", "stablehlo.concatenate")
-# How many bytes of arrays are compared before all bytes are.
-_COMPARED_FIRST = 64
 
 
 class RaisedModule(NamedTuple):
@@ -172,18 +163,12 @@ def raise_module(module: ir.Module, shapes: Shapes = MappingProxyType({})) -> Ra
     )
 
 
-class _Raising:
+class _Raising(KnownValues):
     """Raises the functions of a module, each once; a `RaisingContext` of the operations in it."""
 
     def __init__(self, module: ir.Module, shapes: Shapes, learned: Learned):
+        super().__init__()
         self._learned = learned
-        self.assumed: set[str] = set()
-        # The results of `constant` for results of operations.
-        self._constants: dict[ir.Value, HostArray | None] = {}
-        # The extents that values of the trace hold.
-        self._extents: dict[Value, HostArray] = {}
-        # The names of integer arguments, by their raised values.
-        self._numbers: dict[Value, str] = {}
         self._module = module
         self._shapes = shapes
         self._ops: dict[str, ir.Operation] = {}
@@ -195,10 +180,6 @@ class _Raising:
         self._functions: dict[tuple[str, Grid], Function] = {}
         self.grid = ALONE
         self._in_progress: set[tuple[str, Grid]] = set()
-        self._values: dict[ir.Value, Value] = {}
-        self._replaced: dict[ir.Operation, Sequence[Value]] = {}
-        self.weight_names: dict[int, str] = {}
-        self._weights: list[ConcreteArray] = []
 
     def _add(self, op: ir.Operation) -> None:
         if op.name == "sdy.mesh":
@@ -437,7 +418,7 @@ class _Raising:
             self.assumed.update(wanted_bounds(op, operands, self.extents))
             raised = rule(self, op, *operands)
             results = list(raised) if isinstance(raised, (list, tuple)) else [raised]
-            _check(op, results)
+            check_results(op, results)
             results = self._follow(op, results)
         except (Discovery, WeightsError):
             raise
@@ -468,118 +449,6 @@ class _Raising:
         kind = QuantizationError if of_quantized else RaisingError
         return kind(message, way_out, place or f"op {op.name!r}")
 
-    # Extents ------------------------------------------------------------------------------------
-
-    def _follow(self, op: ir.Operation, results: list[Raised]) -> list[Raised]:
-        """Records the extents that an operation's result holds, if an operand holds extents.
-
-        Returns:
-            The results; extents that are computed from others become expressions.
-        """
-        if len(results) != 1 or type(results[0]) is not Tracer or results[0] in self._extents:
-            return results
-        held = [self._values.get(v) for v in op.operands]
-        if not any(type(x) is Tracer and x in self._extents for x in held):
-            return results
-        found = followed(op, self._whole_extents)
-        if found is None:
-            return results
-        [result] = results
-        if all(map(is_extent, found.reshape(-1).tolist())):
-            result = as_value(found, result_dtype(op, 0))
-        if type(result) is Tracer:
-            self._extents[result] = found
-        return [result]
-
-    def extents(self, value: ir.Value) -> HostArray | None:
-        """Returns the extents that a value holds, of known and open dimensions; else None.
-
-        In a concatenation of known and unknown extents, the unknown ones are None.
-        """
-        found = self._whole_extents(value)
-        op = _owner(value)
-        if found is not None or op is None or op.name not in _PUT_TOGETHER:
-            return found
-        return followed(op, self.extents)
-
-    def _whole_extents(self, value: ir.Value) -> HostArray | None:
-        held = self._values.get(value)
-        if type(held) is Tracer and held in self._extents:
-            return self._extents[held]
-        known = self.constant(value)
-        return None if known is None else known.astype(object)
-
-    def want_extents(self, value: ir.Value) -> None:
-        """Raises `DimensionArgument` if a shape is computed from an integer argument."""
-        pending, seen = [value], set()
-        while pending:
-            current = pending.pop()
-            held = self._values.get(current)
-            if type(held) is Tracer and held in self._numbers and held not in self._extents:
-                raise DimensionArgument(self._numbers[held])
-            op = _owner(current)
-            if op is not None and op not in seen and computes_extents(op):
-                seen.add(op)
-                pending += op.operands
-
-    def extents_value(self, extents: Sequence[Extent], shape: Sequence[int], dtype: Dtype) -> Value:
-        """Returns extents as a value, from which `extents` returns them later."""
-        array = extents_array(extents, shape)
-        made = as_value(array, dtype)
-        if type(made) is Tracer:
-            self._extents[made] = array
-        return made
-
-    def assume(self, condition: ir.Value) -> None:
-        """Records that a comparison of extents holds in all calls."""
-        found = self.extents(condition)
-        if found is not None and isinstance(found.item(), Comparison) and found.item().text:
-            self.assumed.add(found.item().text)
-
-    # Values -------------------------------------------------------------------------------------
-
-    def weights(self, array: HostArray, name: str | None) -> Value:
-        """Returns weights as a value; shares weights of one name, and equal ones without a name.
-
-        Equal weights with different names stay separate, because they may differ after training.
-        """
-        for known in self._weights:
-            host = known.host()
-            is_alike = (host.shape, host.dtype) == (array.shape, array.dtype)
-            if not is_alike or self.weight_names.get(id(known)) != name:
-                continue
-            if name is not None or _are_equal(host, array):
-                break
-        else:
-            known = ConcreteArray(ShapedArray(array.shape, array.dtype), array)
-            self._weights.append(known)
-            if name is not None:
-                self.weight_names[id(known)] = name
-        if state.ambient is None:
-            return known
-        captured: Param = state.ambient.capture(known)
-        return captured
-
-    def value(self, value: ir.Value) -> Value:
-        """Returns the raised value."""
-        return self._values[value]
-
-    def replace(self, operation: ir.Operation, values: Sequence[Value]) -> None:
-        """Sets the raised results of a later operation."""
-        self._replaced[operation] = values
-
-    def constant(self, value: ir.Value) -> HostArray | None:
-        """Returns the elements of a value that depends only on constants; None for others."""
-        known = self._values.get(value)
-        if type(known) is ConcreteArray:
-            return known.host()
-        op = _owner(value)
-        if op is None:
-            return None
-        if value not in self._constants:
-            self._constants[value] = self._computed(op, value)
-        return self._constants[value]
-
     def _computed(self, op: ir.Operation, value: ir.OpResult) -> HostArray | None:
         if op.name in ("stablehlo.constant", "arith.constant"):
             return elements(op)
@@ -601,47 +470,8 @@ class _Raising:
         return results[value.result_number].host()
 
 
-def _owner(value: ir.Value) -> ir.Operation | None:
-    """Returns the operation that a value is a result of; None for arguments."""
-    if not isinstance(value, ir.OpResult):
-        return None
-    return value.owner.operation if isinstance(value.owner, ir.OpView) else value.owner
-
-
 def _is_static(value: ir.Value) -> bool:
     return not isinstance(value.type, ir.RankedTensorType) or value.type.has_static_shape
-
-
-def _are_equal(a: HostArray, b: HostArray) -> bool:
-    """Tells whether arrays of one type hold the same bytes; compares a few of them first."""
-    left, right = a.reshape(-1).view(np.uint8), b.reshape(-1).view(np.uint8)
-    step = max(1, len(left) // _COMPARED_FIRST)
-    return np.array_equal(left[::step], right[::step]) and np.array_equal(left, right)
-
-
-def _check(op: ir.Operation, results: Sequence[Raised]) -> None:
-    """Raises if a rule returned other types than the operation has."""
-    for number, value in enumerate(results):
-        if not isinstance(value, Array):
-            continue
-        kind = op.results[number].type
-        if isinstance(kind, ir.RankedTensorType) and not kind.has_static_shape:
-            extents = zip(value.aval.shape, kind.shape, strict=False)
-            is_right = value.aval.dtype == result_dtype(op, number)
-            is_right = is_right and value.aval.ndim == kind.rank
-            is_right = is_right and all(b < 0 or is_same(a, b) for a, b in extents)
-        elif isinstance(kind, ir.ShapedType) or type(value) is not ConcreteArray:
-            wanted = result_type(op, number)
-            is_right = value.aval.dtype == wanted.dtype
-            is_right = is_right and are_same(value.aval.shape, wanted.shape)
-        else:  # the known elements of a shape
-            continue
-        if not is_right:
-            found = value.aval.strip_weak_type()
-            raise refusal(
-                f"{op.name} gives {kind}, but its operands make it {found}.",
-                "Correct its type, or its operands.",
-            )
 
 
 def _way_out(name: str, module: ir.Module) -> str:
