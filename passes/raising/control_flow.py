@@ -1,4 +1,4 @@
-"""Control flow of StableHLO: branches, loops, calls. Counting loops become `scan` (`loops.py`)."""
+"""Control flow of StableHLO: branches, loops. Counting loops become `scan` (`loops.py`)."""
 
 from __future__ import annotations
 
@@ -14,14 +14,8 @@ from axir.dialect.ops.elementwise.comparison import lt, select_n
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.program.rules import Value
 
-from .attributes import text
 from .loops import counted_loop, varying_places
 from .table import RaisingContext, raises
-
-
-@raises("func.call")
-def _call(context: RaisingContext, operation: ir.Operation, *values: Value) -> Sequence[Value]:
-    return context.call(text(operation, "callee"), values)
 
 
 @raises("stablehlo.if")

@@ -55,7 +55,7 @@ def _composite_of(name: str) -> str | None:
     return None
 
 
-@raises("stablehlo.composite")
+@raises("stablehlo.composite", "sdy.composite")
 def _composite(context: RaisingContext, operation: ir.Operation, *values: Value) -> Raised:
     known = _composite_of(text(operation, "name"))
     if known is not None:
@@ -67,8 +67,6 @@ def _composite(context: RaisingContext, operation: ir.Operation, *values: Value)
 
 @raises_calls_of(
     "Sharding",
-    "SPMDFullToShardShape",
-    "SPMDShardToFullShape",
     "annotate_device_placement",
     "xla.sdy.FuncResultSharding",
     "LayoutConstraint",

@@ -52,6 +52,9 @@ class Grid(NamedTuple):
         return replica * self.partitions + partition
 
 
+# Operations and custom calls of computations of parts of arrays.
+_OF_PARTS = frozenset({"sdy.manual_computation", "SPMDFullToShardShape", "SPMDShardToFullShape"})
+
 ALONE = Grid()
 """One device."""
 
@@ -74,11 +77,12 @@ def is_of_one_device(ops: Iterable[ir.Operation]) -> bool:
     names = set[str]()
     for op in ops:
         op.walk(lambda inner: _add_name(names, inner))
-    return "sdy.manual_computation" not in names and not OF_DEVICES.isdisjoint(names)
+    return _OF_PARTS.isdisjoint(names) and not OF_DEVICES.isdisjoint(names)
 
 
 def _add_name(names: set[str], op: ir.Operation) -> ir.WalkResult:
-    names.add(op.name)
+    is_call = op.name == "stablehlo.custom_call"
+    names.add(ir.StringAttr(op.attributes["call_target_name"]).value if is_call else op.name)
     return ir.WalkResult.ADVANCE
 
 

@@ -47,6 +47,7 @@ from . import (
     indexing,
     linear_algebra,
     normalization,
+    parts,
     quantized_products,
     random_bits,
     reductions,
@@ -96,6 +97,7 @@ _FAMILIES = (
     indexing,
     linear_algebra,
     normalization,
+    parts,
     quantized_products,
     random_bits,
     reductions,
@@ -184,7 +186,7 @@ class _Raising:
         self._extents: dict[Value, HostArray] = {}
         # The names of integer arguments, by their raised values.
         self._numbers: dict[Value, str] = {}
-        self._module = module
+        self.module = module
         self._shapes = shapes
         self._ops: dict[str, ir.Operation] = {}
         self._meshes: dict[str, MeshAxes] = {}
@@ -208,7 +210,7 @@ class _Raising:
             raise self._refusal(
                 op,
                 f"{op.name} stands beside the functions of the module.",
-                _way_out(op.name, self._module),
+                _way_out(op.name, self.module),
             )
         symbol = ir.StringAttr(op.attributes["sym_name"]).value
         self._ops[symbol] = op
@@ -270,7 +272,7 @@ class _Raising:
         """Returns the devices of a public function that distinguishes them."""
         if symbol not in self.public or self.grid.size > 1:
             return ALONE
-        grid = grid_of(self._module)
+        grid = grid_of(self.module)
         return grid if grid.size > 1 and is_of_one_device(self._ops.values()) else ALONE
 
     def on_grid(self, grid: Grid, function: Returning[list[Value]]) -> list[Value]:
@@ -429,7 +431,7 @@ class _Raising:
             return unused
         if rule is None:
             raise self._refusal(
-                op, f"{op.name} has no counterpart.", _way_out(op.name, self._module)
+                op, f"{op.name} has no counterpart.", _way_out(op.name, self.module)
             )
         try:
             operands = [self._values[v] for v in op.operands]
@@ -461,7 +463,7 @@ class _Raising:
         self, op: ir.Operation, message: str, way_out: str | None, of_quantized: bool = False
     ) -> RaisingError:
         place = describe_location(op.location)
-        in_text = place_in_text(self._module, op)
+        in_text = place_in_text(self.module, op)
         if in_text is not None:
             place = f"{in_text}, which comes from {place}" if place else in_text
         of_quantized = of_quantized or touches_quantized(op)

@@ -31,6 +31,11 @@ class RaisingContext(Protocol):
     """The context of a rule, in addition to its operation and the values of the operands."""
 
     @property
+    def module(self) -> ir.Module:
+        """The module that is raised."""
+        ...
+
+    @property
     def grid(self) -> Grid:
         """The devices that run the raised program."""
         ...
