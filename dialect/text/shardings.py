@@ -2,12 +2,15 @@
 
 MLIR does not know the operations of `sdy` here, so it reads only their generic form. JAX writes
 their custom form. Meshes and cuts of arrays become attributes with texts. Elsewhere: their meaning
-(`passes/raising/`), and bytecode, which only JAX can read (`bytecode.py`).
+(`passes/raising/`), and bytecode (`bytecode_shardings.py`).
 """
 
 from __future__ import annotations
 
 import re
+
+NAMED = ("axes", "in_shardings", "manual_axes", "out_shardings", "sizes", "sym_name")
+"""The names of the attributes."""
 
 _MESH = re.compile(
     rb'sdy\.mesh @(\w+|"[^"]*") = (?:#sdy\.mesh)?<\[([^\]]*)\]([^>]*)>.*?(?= loc\(|$)', re.MULTILINE
