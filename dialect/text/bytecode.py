@@ -113,6 +113,7 @@ def sections_of(data: Content) -> tuple[bytes, list[Section]]:
 
 
 def assembled(head: bytes, sections: Sequence[Section]) -> bytes:
+    """Returns bytecode of the bytes before its sections, and of these."""
     made = bytearray(head)
     for section in sections:
         _append(made, section)
@@ -130,6 +131,7 @@ def _append(made: bytearray, section: Section) -> None:
 
 
 def texts_of(data: bytes | memoryview) -> list[bytes]:
+    """Returns the texts in the content of a section of texts."""
     reader = Reader(data)
     count = reader.number()
     sizes = [reader.number() for _ in range(count)][::-1]  # written from the last to the first

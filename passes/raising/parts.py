@@ -9,7 +9,7 @@ the same. Elsewhere: communication (`devices.py`), the devices of a program (`gr
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +22,7 @@ from axir.dialect.ops.elementwise.arithmetic import add, mul
 from axir.dialect.ops.indexing.dynamic_slicing import dynamic_slice_in_dim
 from axir.dialect.program.meshes.layouts import Layout, MeshAxes, device_count
 from axir.dialect.program.rules import Value
+from axir.passes.framework.errors import RaisingError
 
 from .attributes import text
 from .grid import Grid, computed_on_parts, grid_of, layouts_of
@@ -95,9 +96,7 @@ def _manual_computation(
     )
     (names, in_layouts), (more, out_layouts) = layouts_of(inputs), layouts_of(outputs)
     if len(names | more) > 1:
-        raise refusal(
-            f"{operation.name} names several meshes.", "Export a program for one mesh."
-        )
+        raise refusal(f"{operation.name} names several meshes.", "Export a program for one mesh.")
     axes = context.mesh(min(names | more, default=""))
 
     def cut_along(layout: Layout) -> Layout:
@@ -125,6 +124,9 @@ class _Joined(NamedTuple):
 
 @raises_calls_of(_TO_PARTS)
 def _to_parts(context: RaisingContext, operation: ir.Operation, x: Value) -> Raised:
+    users = [use.owner.operation.name for use in operation.results[0].uses]
+    if set(users) - {"func.call"}:
+        raise _without_function(_TO_PARTS)
     marked = operation.operands[0].owner
     is_marked = not isinstance(marked, ir.Block) and _SHARDING in marked.attributes
     return [_Parts(x, text(marked, _SHARDING) if is_marked else "")]
@@ -133,11 +135,15 @@ def _to_parts(context: RaisingContext, operation: ir.Operation, x: Value) -> Rai
 @raises_calls_of(_TO_WHOLE)
 def _to_whole(context: RaisingContext, operation: ir.Operation, x: Raised) -> Raised:
     if not isinstance(x, _Joined):
-        raise refusal(
-            f"{_TO_WHOLE} joins parts that no function of a device returns.",
-            "Export the program with JAX, which writes a function for each device.",
-        )
+        raise _without_function(_TO_WHOLE)
     return x.whole
+
+
+def _without_function(target: str) -> RaisingError:
+    return refusal(
+        f"{target} stands beside other operations than calls of a function of a device.",
+        "Export the program with JAX, which writes such a function.",
+    )
 
 
 @raises("func.call", "sdy.call")
