@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterator, Mapping
 
 from .annotations import Extent
+from .state import state
 from .symbolic_dims import (
     Applied,
     Atom,
@@ -40,6 +41,8 @@ def bounds(extent: SymbolicDim) -> Bounds:
         5. Constraints, added with a factor that cancels a term, may give better bounds.
         6. The periods of quotients of a single number may, too (`symbolic_periods.py`).
     """
+    if state.presumed is not None:
+        extent = state.presumed(extent)
     return _bounds_of(extent, extent.constraints)
 
 

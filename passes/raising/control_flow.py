@@ -14,7 +14,8 @@ from axir.dialect.ops.elementwise.comparison import lt, select_n
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.program.rules import Value
 
-from .loops import counted_loop, varying_places
+from .counters import varying_places
+from .loops import counted_loop
 from .table import RaisingContext, raises
 
 

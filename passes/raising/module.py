@@ -8,119 +8,46 @@ patterns may extend beyond them; others stay functions.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from types import MappingProxyType
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
-import numpy as np
 from iree.compiler import ir
 
-from axir.dialect.core.annotations import Dtype, Extent, HostArray, Param, Returning
-from axir.dialect.core.array import Array, ConcreteArray
+from axir.dialect.core.annotations import Param, Returning
 from axir.dialect.core.config import config
-from axir.dialect.core.context import context, describe_location
-from axir.dialect.core.errors import AxirError, ShapeError, WeightsError
-from axir.dialect.core.quantized_types import is_quantized
+from axir.dialect.core.context import context
+from axir.dialect.core.errors import AxirError, WeightsError
 from axir.dialect.core.state import attributed, outside_traces
-from axir.dialect.core.symbolic_dims import SymbolicDim, are_same, is_extent, is_same, names_of
-from axir.dialect.core.types import ShapedArray, numpy_dtype
 from axir.dialect.ops.calls.jit_call import call
 from axir.dialect.program.function import Function
 from axir.dialect.program.meshes.layouts import MeshAxes
 from axir.dialect.program.rules import Value
-from axir.dialect.program.tracer import Trace, Tracer, state
+from axir.dialect.program.tracer import Trace, Tracer
 from axir.dialect.text.foreign_signatures import argument_names
-from axir.dialect.text.summary import OF_DEVICES, summarize
-from axir.dialect.text.text_positions import place_in_text
-from axir.passes.framework.errors import QuantizationError, RaisingError
+from axir.passes.framework.errors import RaisingError
 from axir.passes.transforms.simplify import prune_function
 
-from . import (
-    arith,
-    chlo,
-    contractions,
-    control_flow,
-    custom_calls,
-    devices,
-    dynamic_shapes,
-    elementwise,
-    indexing,
-    linear_algebra,
-    normalization,
-    parts,
-    quantized_products,
-    random_bits,
-    reductions,
-    shape_arithmetic,
-    shapes,
-    sorting,
-    windows,
-)
-from .extents import Comparison, as_value, computes_extents, extents_array, followed
-from .grid import (
-    ALONE,
-    Grid,
-    computed_together,
-    grid_of,
-    is_of_one_device,
-    mesh_of,
-    programs_of,
-)
-from .open_dimensions import (
-    DimensionArgument,
-    Discovery,
-    Learned,
-    check_name,
-    filled,
-    given_constraints,
-    global_names,
-    open_shape,
-    plain_name,
-    written_shape,
-)
-from .quantized_operations import rule_of, touches_quantized
-from .shapes import elements
-from .table import Raised, Region, raised_type, refusal, result_dtype, result_type
+from . import families as _families  # noqa: F401, fills the table
+from .arguments import Arguments, Shapes
+from .extents import extents_array
+from .grid import ALONE, Grid, computed_together, grid_of, is_of_one_device, mesh_of, programs_of
+from .known_extents import KnownExtents
+from .open_dimensions import Discovery, Learned, check_name, given_constraints, global_names
+from .quantized_operations import rule_of
+from .refusals import check_results, refusal_at, way_out_of
+from .table import Region, refusal
 from .wanted_dimensions import check_dimensions, wanted_bounds
 
 __all__ = ["RaisedModule", "raise_module"]
 
-_FAMILIES = (
-    arith,
-    chlo,
-    contractions,
-    control_flow,
-    custom_calls,
-    devices,
-    dynamic_shapes,
-    elementwise,
-    indexing,
-    linear_algebra,
-    normalization,
-    parts,
-    quantized_products,
-    random_bits,
-    reductions,
-    shape_arithmetic,
-    shapes,
-    sorting,
-    windows,
-)
-"""Importing these fills the table."""
-
-Shapes: TypeAlias = Mapping[str, Sequence[Extent]]
-"""Shapes of arguments by name: of numbers, and of names of dimensions that stay open."""
-
 _RETURNS = ("func.return", "sdy.return", "shape.assuming_yield", "stablehlo.return")
-_DIALECTS = ("stablehlo", "chlo", "arith", "shape", "tensor")
 # Functions of up to so many operations are inlined.
 _SMALL = 8
+# The first region of an operation that may not run.
+_CONDITIONAL = {"stablehlo.case": 0, "stablehlo.if": 0, "stablehlo.while": 1, "chlo.scan": 0}
 # How often raising may begin again because it learned about open dimensions.
 _MOST_ATTEMPTS = 32
-# Operations that combine known extents with others.
-_PUT_TOGETHER = ("stablehlo.clamp", "stablehlo.concatenate")
-# How many bytes of arrays are compared before all bytes are.
-_COMPARED_FIRST = 64
 
 
 class RaisedModule(NamedTuple):
@@ -149,22 +76,23 @@ def raise_module(module: ir.Module, shapes: Shapes = MappingProxyType({})) -> Ra
     """
     learned = Learned({}, given_constraints(shapes.values()))
     for _ in range(_MOST_ATTEMPTS):
-        raising = _Raising(module, shapes, learned)
-        raising.check_shapes()
+        raising = _Raising(module, Arguments(module, shapes, learned))
         # The types of the module are kept: nothing is narrowed.
         with context(), ir.Location.unknown(), config(jax_enable_x64=True), outside_traces():
             try:
-                functions = {symbol: raising.function(symbol) for symbol in raising.public}
+                functions = raising.public_functions()
             except Discovery as found:
                 learned = found.added_to(learned)
                 continue
             except RaisingError:
-                if raising.assumed <= set(learned.constraints):
+                # Constraints may help, also in parts that may not run.
+                wanted = raising.assumed | raising.presumed
+                if wanted <= set(learned.constraints):
                     raise
-                learned = learned.with_constraints(raising.assumed)
+                learned = learned.with_constraints(wanted)
                 continue
         if raising.assumed <= set(learned.constraints):
-            raising.check_dimension_arguments()
+            raising.check_dimensions()
             return RaisedModule(functions, raising.weight_names)
         learned = learned.with_constraints(raising.assumed)
     raise RaisingError(
@@ -174,33 +102,23 @@ def raise_module(module: ir.Module, shapes: Shapes = MappingProxyType({})) -> Ra
     )
 
 
-class _Raising:
+class _Raising(KnownExtents):
     """Raises the functions of a module, each once; a `RaisingContext` of the operations in it."""
 
-    def __init__(self, module: ir.Module, shapes: Shapes, learned: Learned):
-        self._learned = learned
-        self.assumed: set[str] = set()
-        # The results of `constant` for results of operations.
-        self._constants: dict[ir.Value, HostArray | None] = {}
-        # The extents that values of the trace hold.
-        self._extents: dict[Value, HostArray] = {}
-        # The names of integer arguments, by their raised values.
-        self._numbers: dict[Value, str] = {}
-        self.module = module
-        self._shapes = shapes
+    def __init__(self, module: ir.Module, arguments: Arguments):
+        super().__init__(module)
+        self._arguments = arguments
         self._ops: dict[str, ir.Operation] = {}
         self._meshes: dict[str, MeshAxes] = {}
-        self.public: list[str] = []
+        self._public: list[str] = []
         for view in module.body.operations:
             self._add(view.operation)
         self._leave_out_parts()
         self._functions: dict[tuple[str, Grid], Function] = {}
-        self.grid = ALONE
         self._in_progress: set[tuple[str, Grid]] = set()
-        self._values: dict[ir.Value, Value] = {}
-        self._replaced: dict[ir.Operation, Sequence[Value]] = {}
-        self.weight_names: dict[int, str] = {}
-        self._weights: list[ConcreteArray] = []
+        # How many bodies around the operation may not run.
+        self._conditions = 0
+        arguments.check_shapes(self._ops[symbol] for symbol in self._public)
 
     def _add(self, op: ir.Operation) -> None:
         if op.name == "sdy.mesh":
@@ -210,22 +128,31 @@ class _Raising:
             raise self._refusal(
                 op,
                 f"{op.name} stands beside the functions of the module.",
-                _way_out(op.name, self.module),
+                way_out_of(op.name, self.module),
             )
         symbol = ir.StringAttr(op.attributes["sym_name"]).value
         self._ops[symbol] = op
         visibility = op.attributes["sym_visibility"] if "sym_visibility" in op.attributes else None
         if visibility is None or ir.StringAttr(visibility).value == "public":
-            self.public.append(symbol)
+            self._public.append(symbol)
 
     def _leave_out_parts(self) -> None:
         """Makes functions private that another one runs on devices."""
         blocks = [block for op in self._ops.values() for block in op.regions[0].blocks]
         found = [programs_of(view.operation) for block in blocks for view in block.operations]
         parts = {name for rows in found for row in rows for name in row}
-        self.public = [symbol for symbol in self.public if symbol not in parts]
+        self._public = [symbol for symbol in self._public if symbol not in parts]
 
     # Functions ----------------------------------------------------------------------------------
+
+    def public_functions(self) -> dict[str, Function]:
+        """Returns the public functions of the module, raised."""
+        return {symbol: self.function(symbol) for symbol in self._public}
+
+    def check_dimensions(self) -> None:
+        """Raises if no array of a public function has a dimension that it takes as an argument."""
+        for symbol in self._public:
+            self._arguments.check_dimensions(self._ops[symbol])
 
     def function(self, symbol: str) -> Function:
         """Returns a function of the module, raised."""
@@ -244,19 +171,15 @@ class _Raising:
     def _raise_function(self, symbol: str) -> Function:
         op = self._ops[symbol]
         block = self._block_of(op, 0)
-        names = argument_names(op)
-        types = [
-            self._argument_type(op, argument, name)
-            for argument, name in zip(block.arguments, names, strict=True)
-        ]
+        types = self._arguments.types(op)
         grid = self._grid_of(symbol)
         if grid.size > 1:
             types = [t.update(shape=(grid.size, *t.shape)) for t in types]
         for _ in attributed([op]):
             with Trace(symbol, writes_descriptions=True) as trace:
                 inputs = [trace.add_input(t) for t in types]
-                if symbol in self.public:
-                    self._note_numbers(inputs, names)
+                if symbol in self._public:
+                    self._note_numbers(inputs, argument_names(op))
                 alone = grid.size == 1
                 raised = trace.finish(
                     self._run(block, inputs)
@@ -270,7 +193,7 @@ class _Raising:
 
     def _grid_of(self, symbol: str) -> Grid:
         """Returns the devices of a public function that distinguishes them."""
-        if symbol not in self.public or self.grid.size > 1:
+        if symbol not in self._public or self.grid.size > 1:
             return ALONE
         grid = grid_of(self.module)
         return grid if grid.size > 1 and is_of_one_device(self._ops.values()) else ALONE
@@ -306,68 +229,9 @@ class _Raising:
             if x.ndim or x.dtype.kind != "i":
                 continue
             self._numbers[x] = name
-            if name in self._learned.arguments:
-                extent = self._learned.extent(SymbolicDim(plain_name(name)))
+            extent = self._arguments.dimension(name)
+            if extent is not None:
                 self._extents[x] = extents_array([extent], ())
-
-    def _argument_type(self, op: ir.Operation, argument: ir.Value, name: str) -> ShapedArray:
-        kind = argument.type
-        if isinstance(kind, ir.RankedTensorType) and not kind.has_static_shape:
-            given = self._shapes.get(name)
-            if given is not None:
-                wanted = filled(kind, given, name)
-            else:
-                wanted = written_shape(op, argument) or open_shape(kind, name)
-            extents = [self._learned.extent(extent) for extent in wanted]
-            return ShapedArray(extents, numpy_dtype(kind.element_type))
-        if str(kind) == "!stablehlo.token":
-            raise self._refusal(
-                op,
-                f"The argument {name!r} is a token, which orders infeeds, outfeeds, sends and "
-                "receives of several programs.",
-                "Functions of axir take arrays: export the program without these.",
-            )
-        try:
-            return raised_type(kind)
-        except AxirError as error:
-            number = argument.arg_number
-            message = f"Argument {number}: {error.message}"
-            raise self._refusal(op, message, error.way_out, is_quantized(kind)) from None
-
-    def check_shapes(self) -> None:
-        """Raises if a shape was given for a name that is no argument."""
-        names = [
-            name
-            for symbol in self.public
-            if self._ops[symbol].regions[0].blocks
-            for name in argument_names(self._ops[symbol])
-        ]
-        unknown = [name for name in self._shapes if name not in names]
-        if unknown:
-            raise ShapeError(
-                f"There is no argument {unknown[0]!r}, whose shape is given.",
-                f"The arguments are {', '.join(names)}.",
-            )
-
-    def check_dimension_arguments(self) -> None:
-        """Raises if no array of a function has a dimension that it takes as an argument."""
-        for symbol in self.public:
-            op = self._ops[symbol]
-            names = argument_names(op)
-            types = [
-                self._argument_type(op, argument, name)
-                for argument, name in zip(self._block_of(op, 0).arguments, names, strict=True)
-            ]
-            known = {name for kind in types for extent in kind.shape for name in names_of(extent)}
-            for name in self._learned.arguments.intersection(names):
-                extent = self._learned.extent(SymbolicDim(plain_name(name)))
-                if not known.issuperset(names_of(extent)):
-                    raise self._refusal(
-                        op,
-                        f"The argument {name!r} is a dimension, and nothing says which one of the "
-                        "arrays has it.",
-                        f"Say so: --shape x={name}x3, load(path, shapes={{'x': ({name!r}, 3)}}).",
-                    )
 
     def call(self, symbol: str, values: Sequence[Value]) -> list[Value]:
         """Calls a function of the module; a small one is inlined."""
@@ -405,9 +269,14 @@ class _Raising:
     def body(self, operation: ir.Operation, number: int = 0) -> Region:
         """Returns a region of an operation as a function of its arguments."""
         block = self._block_of(operation, number)
+        may_not_run = number >= _CONDITIONAL.get(operation.name, number + 1)
 
         def region(*values: Value) -> list[Value]:
-            return self._run(block, values)
+            self._conditions += may_not_run
+            try:
+                return self._run(block, values)
+            finally:
+                self._conditions -= may_not_run
 
         region.__name__ = operation.name.partition(".")[2]
         return region
@@ -431,15 +300,16 @@ class _Raising:
             return unused
         if rule is None:
             raise self._refusal(
-                op, f"{op.name} has no counterpart.", _way_out(op.name, self.module)
+                op, f"{op.name} has no counterpart.", way_out_of(op.name, self.module)
             )
         try:
             operands = [self._values[v] for v in op.operands]
             check_dimensions(op, operands, self.extents)
-            self.assumed.update(wanted_bounds(op, operands, self.extents))
+            wanted = self.presumed if self._conditions else self.assumed
+            wanted.update(wanted_bounds(op, operands, self.extents))
             raised = rule(self, op, *operands)
             results = list(raised) if isinstance(raised, (list, tuple)) else [raised]
-            _check(op, results)
+            check_results(op, results)
             results = self._follow(op, results)
         except (Discovery, WeightsError):
             raise
@@ -459,199 +329,9 @@ class _Raising:
             ) from error
         return results
 
-    def _refusal(
-        self, op: ir.Operation, message: str, way_out: str | None, of_quantized: bool = False
-    ) -> RaisingError:
-        place = describe_location(op.location)
-        in_text = place_in_text(self.module, op)
-        if in_text is not None:
-            place = f"{in_text}, which comes from {place}" if place else in_text
-        of_quantized = of_quantized or touches_quantized(op)
-        kind = QuantizationError if of_quantized else RaisingError
-        return kind(message, way_out, place or f"op {op.name!r}")
-
-    # Extents ------------------------------------------------------------------------------------
-
-    def _follow(self, op: ir.Operation, results: list[Raised]) -> list[Raised]:
-        """Records the extents that an operation's result holds, if an operand holds extents.
-
-        Returns:
-            The results; extents that are computed from others become expressions.
-        """
-        if len(results) != 1 or type(results[0]) is not Tracer or results[0] in self._extents:
-            return results
-        held = [self._values.get(v) for v in op.operands]
-        if not any(type(x) is Tracer and x in self._extents for x in held):
-            return results
-        found = followed(op, self._whole_extents)
-        if found is None:
-            return results
-        [result] = results
-        if all(map(is_extent, found.reshape(-1).tolist())):
-            result = as_value(found, result_dtype(op, 0))
-        if type(result) is Tracer:
-            self._extents[result] = found
-        return [result]
-
-    def extents(self, value: ir.Value) -> HostArray | None:
-        """Returns the extents that a value holds, of known and open dimensions; else None.
-
-        In a concatenation of known and unknown extents, the unknown ones are None.
-        """
-        found = self._whole_extents(value)
-        op = _owner(value)
-        if found is not None or op is None or op.name not in _PUT_TOGETHER:
-            return found
-        return followed(op, self.extents)
-
-    def _whole_extents(self, value: ir.Value) -> HostArray | None:
-        held = self._values.get(value)
-        if type(held) is Tracer and held in self._extents:
-            return self._extents[held]
-        known = self.constant(value)
-        return None if known is None else known.astype(object)
-
-    def want_extents(self, value: ir.Value) -> None:
-        """Raises `DimensionArgument` if a shape is computed from an integer argument."""
-        pending, seen = [value], set()
-        while pending:
-            current = pending.pop()
-            held = self._values.get(current)
-            if type(held) is Tracer and held in self._numbers and held not in self._extents:
-                raise DimensionArgument(self._numbers[held])
-            op = _owner(current)
-            if op is not None and op not in seen and computes_extents(op):
-                seen.add(op)
-                pending += op.operands
-
-    def extents_value(self, extents: Sequence[Extent], shape: Sequence[int], dtype: Dtype) -> Value:
-        """Returns extents as a value, from which `extents` returns them later."""
-        array = extents_array(extents, shape)
-        made = as_value(array, dtype)
-        if type(made) is Tracer:
-            self._extents[made] = array
-        return made
-
-    def assume(self, condition: ir.Value) -> None:
-        """Records that a comparison of extents holds in all calls."""
-        found = self.extents(condition)
-        if found is not None and isinstance(found.item(), Comparison) and found.item().text:
-            self.assumed.add(found.item().text)
-
-    # Values -------------------------------------------------------------------------------------
-
-    def weights(self, array: HostArray, name: str | None) -> Value:
-        """Returns weights as a value; shares weights of one name, and equal ones without a name.
-
-        Equal weights with different names stay separate, because they may differ after training.
-        """
-        for known in self._weights:
-            host = known.host()
-            is_alike = (host.shape, host.dtype) == (array.shape, array.dtype)
-            if not is_alike or self.weight_names.get(id(known)) != name:
-                continue
-            if name is not None or _are_equal(host, array):
-                break
-        else:
-            known = ConcreteArray(ShapedArray(array.shape, array.dtype), array)
-            self._weights.append(known)
-            if name is not None:
-                self.weight_names[id(known)] = name
-        if state.ambient is None:
-            return known
-        captured: Param = state.ambient.capture(known)
-        return captured
-
-    def value(self, value: ir.Value) -> Value:
-        """Returns the raised value."""
-        return self._values[value]
-
-    def replace(self, operation: ir.Operation, values: Sequence[Value]) -> None:
-        """Sets the raised results of a later operation."""
-        self._replaced[operation] = values
-
-    def constant(self, value: ir.Value) -> HostArray | None:
-        """Returns the elements of a value that depends only on constants; None for others."""
-        known = self._values.get(value)
-        if type(known) is ConcreteArray:
-            return known.host()
-        op = _owner(value)
-        if op is None:
-            return None
-        if value not in self._constants:
-            self._constants[value] = self._computed(op, value)
-        return self._constants[value]
-
-    def _computed(self, op: ir.Operation, value: ir.OpResult) -> HostArray | None:
-        if op.name in ("stablehlo.constant", "arith.constant"):
-            return elements(op)
-        rule = rule_of(op)
-        if rule is None or len(op.regions) or not op.name.startswith(_DIALECTS):
-            return None
-        if op.name in OF_DEVICES and self.grid.size > 1:
-            return None  # each device has another value
-        operands = [self.constant(v) for v in op.operands]
-        if any(x is None for x in operands) or op.name.startswith("stablehlo.custom"):
-            return None
-        arrays = [
-            ConcreteArray(raised_type(v.type), x)
-            for v, x in zip(op.operands, operands, strict=True)
-        ]
-        with outside_traces():
-            raised: Param = rule(self, op, *arrays)
-        results = raised if isinstance(raised, (list, tuple)) else [raised]
-        return results[value.result_number].host()
-
-
-def _owner(value: ir.Value) -> ir.Operation | None:
-    """Returns the operation that a value is a result of; None for arguments."""
-    if not isinstance(value, ir.OpResult):
-        return None
-    return value.owner.operation if isinstance(value.owner, ir.OpView) else value.owner
+    def _refusal(self, op: ir.Operation, message: str, way_out: str | None) -> RaisingError:
+        return refusal_at(self.module, op, message, way_out)
 
 
 def _is_static(value: ir.Value) -> bool:
     return not isinstance(value.type, ir.RankedTensorType) or value.type.has_static_shape
-
-
-def _are_equal(a: HostArray, b: HostArray) -> bool:
-    """Tells whether arrays of one type hold the same bytes; compares a few of them first."""
-    left, right = a.reshape(-1).view(np.uint8), b.reshape(-1).view(np.uint8)
-    step = max(1, len(left) // _COMPARED_FIRST)
-    return np.array_equal(left[::step], right[::step]) and np.array_equal(left, right)
-
-
-def _check(op: ir.Operation, results: Sequence[Raised]) -> None:
-    """Raises if a rule returned other types than the operation has."""
-    for number, value in enumerate(results):
-        if not isinstance(value, Array):
-            continue
-        kind = op.results[number].type
-        if isinstance(kind, ir.RankedTensorType) and not kind.has_static_shape:
-            extents = zip(value.aval.shape, kind.shape, strict=False)
-            is_right = value.aval.dtype == result_dtype(op, number)
-            is_right = is_right and value.aval.ndim == kind.rank
-            is_right = is_right and all(b < 0 or is_same(a, b) for a, b in extents)
-        elif isinstance(kind, ir.ShapedType) or type(value) is not ConcreteArray:
-            wanted = result_type(op, number)
-            is_right = value.aval.dtype == wanted.dtype
-            is_right = is_right and are_same(value.aval.shape, wanted.shape)
-        else:  # the known elements of a shape
-            continue
-        if not is_right:
-            found = value.aval.strip_weak_type()
-            raise refusal(
-                f"{op.name} gives {kind}, but its operands make it {found}.",
-                "Correct its type, or its operands.",
-            )
-
-
-def _way_out(name: str, module: ir.Module) -> str:
-    dialect = name.partition(".")[0]
-    if dialect == "jaxpr":
-        return "The module is of the jaxpr dialect already, at least in part."
-    if dialect not in ("stablehlo", "chlo"):
-        return "Lower it to StableHLO with the program that wrote it."
-    if summarize(module).needs_raising:
-        return "Export the program without it."
-    return "It can still be compiled: axir compile, axir.export.load(path, compiled=True)."

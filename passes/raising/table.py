@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Protocol, TypeAlias
 
 from iree.compiler import ir
@@ -74,6 +75,14 @@ class RaisingContext(Protocol):
 
     def assume(self, condition: ir.Value) -> None:
         """Records that a comparison of extents holds in all calls."""
+        ...
+
+    def presuming(self, condition: str | None) -> AbstractContextManager[None]:
+        """Lets a condition on extents hold while a body is traced that would not run otherwise."""
+        ...
+
+    def held(self, value: Value) -> HostArray | None:
+        """Returns the few integers or extents that a raised value holds; None if unknown."""
         ...
 
     def weights(self, array: HostArray, name: str | None) -> Value:
