@@ -11,7 +11,15 @@ from axir.dialect.ops.random.random_bits import threefry2x32
 from axir.dialect.program.rules import Value
 
 from .attributes import word
-from .table import RaisingContext, raises, raises_calls_of, refusal, result_type
+from .dynamic_shapes import known
+from .table import (
+    RaisingContext,
+    raises,
+    raises_calls_of,
+    refusal,
+    result_dtype,
+    result_type,
+)
 
 _ALGORITHMS = {
     "DEFAULT": RandomAlgorithm.RNG_DEFAULT,
@@ -25,6 +33,15 @@ def _bits(context: RaisingContext, operation: ir.Operation, state: Value) -> Seq
     algorithm = _ALGORITHMS[word(operation.attributes["rng_algorithm"])]
     wanted = result_type(operation, 1)
     return rng_bit_generator(state, wanted.shape, wanted.dtype, algorithm)
+
+
+@raises_calls_of("stablehlo.dynamic_rng_bit_generator")
+def _open_bits(
+    context: RaisingContext, operation: ir.Operation, state: Value, shape: Value
+) -> Sequence[Value]:
+    algorithm = _ALGORITHMS[word(operation.attributes["rng_algorithm"])]
+    extents = known(context, operation, 1).reshape(-1).tolist()
+    return rng_bit_generator(state, extents, result_dtype(operation, 1), algorithm)
 
 
 @raises("stablehlo.rng")
