@@ -216,14 +216,6 @@ def test_random_keys_lie_in_parts() -> None:
     np.testing.assert_array_equal(axir.jit(axir.vmap(axir.random.uniform))(spread), expected)
 
 
-def test_gamma_numbers_are_drawn_where_their_parameters_lie() -> None:
-    draw = axir.jit(lambda a: axir.random.gamma(axir.random.key(3), a))
-    a = np.linspace(0.5, 4, 64, dtype=np.float32)
-    drawn = draw(axir.device_put(a, sharding(axir, "x", sizes=(4,))))
-    assert drawn.sharding.spec == axir.sharding.PartitionSpec("x")
-    np.testing.assert_allclose(drawn, axir.random.gamma(axir.random.key(3), a), rtol=1e-5)
-
-
 @LIBRARIES
 def test_guards_of_transfers(lib: Any) -> None:
     x, double = lib.numpy.asarray(X), lib.jit(lambda x: 2 * x)
