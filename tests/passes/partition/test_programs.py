@@ -219,6 +219,8 @@ def test_what_is_made_from_nothing_is_made_in_parts() -> None:
 
     outs: list[Layout] = [(("data",), ("model",)), (("model",), ()), (("data", "model"), ())]
     parts = partitioned(init, [], BOTH, [], outs)
+    assert not collectives_of(parts.local)
+
 
 def test_loops_that_end_by_values_and_choices() -> None:
     def search(x: Any, target: Any) -> tuple[Any, ...]:
