@@ -39,7 +39,8 @@ def factors(x: Any) -> Any:
     values = jnp.linalg.svd(x, full_matrices=False)[1]
     solved = jnp.linalg.lstsq(x, x[:, 0])[0]
     factored = axir.scipy.linalg.lu(x), jnp.abs(jnp.linalg.qr(x)[1])
-    return factored, values, solved, jnp.linalg.pinv(x), jnp.linalg.matrix_rank(x)
+    diagonals = jnp.diagonal(x), jnp.trace(x.T), jnp.diagonal(x, 1) + x[0, 0]
+    return factored, values, solved, diagonals, jnp.linalg.pinv(x), jnp.linalg.matrix_rank(x)
 
 
 FUNCTIONS: dict[str, Callable[[Any], Any]] = {
