@@ -28,7 +28,7 @@ from axir.dialect.core.annotations import Params, UserFunction, UserObject
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import ConcretizationTypeError
 from axir.dialect.core.symbolic_dims import SymbolicDimError as InconclusiveDimensionOperation
-from axir.dialect.core.symbolic_dims import operation, smaller
+from axir.dialect.core.symbolic_dims import larger, smaller
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.equation import Equation as JaxprEqn
 from axir.dialect.program.equation import Literal, Var
@@ -120,7 +120,7 @@ def is_constant_shape(s: Sequence[object]) -> bool:
 
 def max_dim(d1: int, d2: int) -> int:
     """Returns the larger of two extents; an expression if sizes decide."""
-    return operation("max", d1, d2)
+    return larger(d1, d2)
 
 
 def min_dim(d1: int, d2: int) -> int:

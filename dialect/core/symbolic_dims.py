@@ -553,6 +553,11 @@ def smaller(a: Extent, b: Extent) -> Extent:
     return operation("min", a, b)
 
 
+def larger(a: Extent, b: Extent) -> Extent:
+    """Returns the larger of two extents; an expression if sizes decide."""
+    return operation("max", a, b)
+
+
 def names_of(extent: object) -> Iterator[str]:
     """Yields the names in an extent, perhaps repeatedly."""
     if isinstance(extent, SymbolicDim):

@@ -146,7 +146,7 @@ class _Shardy:
         if any(number >= len(self.attributes) for number in numbers):
             return None
         kinds = [self._kind(number) for number in numbers]
-        if len(kinds) == 3 and kinds[0] in _LISTS and kinds[1:] in ([_AXES, x] for x in _LISTS):
+        if len(kinds) == 3 and kinds[1] == _AXES and {kinds[0], kinds[2]} <= set(_LISTS):
             inputs, manual, outputs = (self._shown(number) for number in numbers)
             said = {b"in_shardings": inputs, b"manual_axes": manual, b"out_shardings": outputs}
             entries = (b'%s = "%s"' % (k, v.replace(b'"', b'\\"')) for k, v in said.items())

@@ -9,10 +9,12 @@ from iree.compiler import ir
 
 from axir.dialect.program.rules import Value
 
-from .attributes import text
+from .attributes import optional_integers, text
 from .chlo import COMPOSITES
 from .table import CUSTOM_CALLS, Raised, RaisingContext, raises, raises_calls_of, refusal
 
+# Operands with the shapes of results, which follow from those of the other operands.
+_SHAPES = "indices_of_shape_operands"
 _PREFIXES = ("chlo.", "mhlo.")
 
 
@@ -21,7 +23,9 @@ def _custom_call(context: RaisingContext, operation: ir.Operation, *values: Valu
     target = text(operation, "call_target_name")
     rule = CUSTOM_CALLS.get(target)
     if rule is not None:
-        return rule(context, operation, *values)
+        shapes = optional_integers(operation, _SHAPES) or ()
+        given = (value for number, value in enumerate(values) if number not in shapes)
+        return rule(context, operation, *given)
     composite = _composite_of(target)
     if composite is not None and "mhlo.attributes" in operation.attributes:
         return COMPOSITES[composite](operation.attributes["mhlo.attributes"], *values)

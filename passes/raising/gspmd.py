@@ -16,6 +16,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from axir.dialect.core.annotations import HostArray
 from axir.dialect.program.meshes.layouts import Layout, MeshAxes
 
 from .table import refusal
@@ -87,7 +88,7 @@ def _listed(devices: Sequence[int]) -> list[Axis]:
     return axes
 
 
-def _indices(axes: Sequence[Axis]) -> list[np.ndarray]:
+def _indices(axes: Sequence[Axis]) -> list[HostArray]:
     return list(np.indices([size for _, size in axes]))
 
 

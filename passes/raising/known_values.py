@@ -104,8 +104,9 @@ class KnownValues:
             ConcreteArray(raised_type(v.type), x)
             for v, x in zip(op.operands, operands, strict=True)
         ]
+        context: Param = self  # its subclass is one
         with outside_traces():
-            raised: Param = rule(self, op, *arrays)
+            raised: Param = rule(context, op, *arrays)
         results = raised if isinstance(raised, (list, tuple)) else [raised]
         return results[value.result_number].host()
 

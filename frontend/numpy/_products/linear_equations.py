@@ -14,7 +14,7 @@ from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import PrecisionLike, PyTree, UserObject
 from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import AxisError, MatrixShapeError, ParameterError
-from axir.dialect.core.symbolic_dims import is_open, operation
+from axir.dialect.core.symbolic_dims import is_open, larger
 from axir.dialect.ops.elementwise.arithmetic import add, div, mul, sub
 from axir.dialect.ops.elementwise.comparison import gt, select_n
 from axir.dialect.ops.linalg.lu_solve import solve as solve_square
@@ -192,7 +192,7 @@ def pinv(
         return transposed(a)
     real = dtypes.real_dtype(a.dtype)
     if rtol is None:
-        rtol = 10.0 * operation("max", *a.shape[-2:]) * float(np.finfo(real).eps)
+        rtol = 10.0 * larger(*a.shape[-2:]) * float(np.finfo(real).eps)
     rtol = cast(rtol if type(rtol) in (int, float) else array_argument("linalg.pinv", rtol), real)
     return _pinv(a, rtol)
 
@@ -255,7 +255,7 @@ def lstsq(
     right = reshape(b, (*b.shape, 1)) if is_vector else b
     real = dtypes.real_dtype(a.dtype)
     if rcond is None:
-        rcond = float(np.finfo(real).eps) * operation("max", *a.shape)
+        rcond = float(np.finfo(real).eps) * larger(*a.shape)
     left, values, right_vectors = svd(a, full_matrices=False)
     largest = reduce_max(values, (0,)) if values.size else cast(0, real)
     is_kept = gt(values, mul(cast(rcond, real), largest))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from axir.dialect.core.annotations import DTypeLike
 from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import ParameterError
-from axir.dialect.core.symbolic_dims import is_open, is_same, operation, smaller
+from axir.dialect.core.symbolic_dims import is_open, is_same, larger, smaller
 from axir.dialect.ops.indexing.static_slicing import slice as lax_slice
 from axir.dialect.ops.indexing.static_slicing import slice_in_dim
 from axir.dialect.ops.shape.concatenation import concatenate
@@ -54,7 +54,7 @@ def diagonal_of(a: Value, axes: Sequence[int], offset: int = 0) -> Value:
     a = a if order == tuple(range(a.ndim)) else transpose(a, order)
     lead, (rows, columns) = a.shape[:-2], a.shape[-2:]
     first_row, first_column = max(-offset, 0), max(offset, 0)
-    length = operation("max", smaller(rows - first_row, columns - first_column), 0)
+    length = larger(smaller(rows - first_row, columns - first_column), 0)
     is_square = is_open((length, columns)) and not is_same(length, columns)
     width = length if is_square else columns - smaller(first_column, columns)
     if not length:
