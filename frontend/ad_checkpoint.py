@@ -47,4 +47,4 @@ def checkpoint_name(x: object, name: str) -> UserObject:
         x: The value; it is returned unchanged.
         name: Its name for policies such as `axir.checkpoint_policies.save_only_these_names`.
     """
-    return tree.map(lambda leaf: custom_rules.checkpoint_name.checkpoint_name(leaf, name), x)
+    return tree.map(lambda leaf: custom_rules.checkpoint.checkpoint_name(leaf, name), x)

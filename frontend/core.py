@@ -27,7 +27,7 @@ from axir._user_primitives import Primitive, gensym, jaxpr_as_fun, new_jaxpr_eqn
 from axir.dialect.core.annotations import Params, UserFunction, UserObject
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import ConcretizationTypeError
-from axir.dialect.core.symbolic_dims import SymbolicDimError as InconclusiveDimensionOperation
+from axir.dialect.core.symbolic.terms import SymbolicDimError as InconclusiveDimensionOperation
 from axir.dialect.core.symbolic_dims import larger, smaller
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.equation import Equation as JaxprEqn

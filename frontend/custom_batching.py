@@ -17,8 +17,8 @@ from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.custom_rules.custom_vmap import call_with_vmap
 from axir.dialect.ops.custom_rules.vmap_rules import UserRule
 from axir.dialect.ops.elementwise.conversion import convert_element_type
+from axir.dialect.program.effects import current_frame
 from axir.dialect.program.function_tracing import function_name
-from axir.dialect.program.named_axes import current_frame
 from axir.dialect.program.tracer import Tracer
 from axir.lax import map as loop
 

@@ -20,11 +20,12 @@ from dataclasses import dataclass
 from axir.dialect.core.annotations import UserObject
 from axir.dialect.core.config import config
 from axir.dialect.core.errors import ParameterError
-from axir.runtime.device.devices import are_made, cpu_device_count, forget
+from axir.runtime.device.devices import are_made, forget
 from axir.runtime.device.gpu_devices import VISIBLE_DEVICES
+from axir.runtime.device.workers import cpu_device_count
 from axir.runtime.errors import DistributedSetupError
+from axir.runtime.processes.group import is_under_mpi
 from axir.runtime.processes.job import Job, Times, meet_by_mpi, meet_by_sockets
-from axir.runtime.processes.launchers import is_under_mpi
 
 __all__ = ["initialize", "is_initialized", "shutdown"]
 

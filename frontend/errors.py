@@ -65,7 +65,7 @@ from axir.dialect.core.errors import (
     UnsupportedRuleError,
     VerificationError,
 )
-from axir.dialect.core.symbolic_dims import SymbolicDimError as InconclusiveDimensionOperation
+from axir.dialect.core.symbolic.terms import SymbolicDimError as InconclusiveDimensionOperation
 from axir.runtime.errors import (
     CollectiveAbortedError,
     CollectiveError,

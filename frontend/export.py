@@ -30,8 +30,8 @@ from axir._trees.serialized import (
 )
 from axir.dialect.core.annotations import Extent, Options, PyTree, Tree, UserObject
 from axir.dialect.core.errors import ParameterError
+from axir.dialect.core.symbolic.texts import SymbolicScope
 from axir.dialect.core.symbolic_dims import SymbolicDim, is_symbolic_dim, symbolic_dim_bounds
-from axir.dialect.core.symbolic_texts import SymbolicScope
 from axir.dialect.text.file_kinds import is_bundle, is_program
 from axir.runtime import default_device
 from axir.runtime.compiler.target import BACKENDS

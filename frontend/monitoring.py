@@ -13,14 +13,9 @@ programs came from the cache. Libraries and programs record their own events.
 
 from __future__ import annotations
 
-from axir.dialect.core import events
+from axir.dialect.core import timeline
 from axir.dialect.core.errors import ParameterError
-from axir.dialect.core.events import (
-    DurationListener,
-    EventListener,
-    ScalarListener,
-    SpanListener,
-)
+from axir.dialect.core.timeline import DurationListener, EventListener, ScalarListener, SpanListener
 
 __all__ = [
     "clear_event_listeners",
@@ -50,29 +45,29 @@ def record_event(event: str, **kwargs: str | int) -> None:
         event: Its name, such as `/my_library/saved`.
         **kwargs: What else listeners get, by name.
     """
-    events.tell_event(event, **kwargs)
+    timeline.tell_event(event, **kwargs)
 
 
 def record_event_duration_secs(event: str, duration: float, **kwargs: str | int) -> None:
     """Tells listeners how long something took, in seconds."""
-    events.tell_duration(event, duration, **kwargs)
+    timeline.tell_duration(event, duration, **kwargs)
 
 
 def record_event_time_span(
     event: str, start_time: float, end_time: float, **kwargs: str | int
 ) -> None:
     """Tells listeners from when to when something went on, in seconds of `time.time()`."""
-    events.tell_span(event, start_time, end_time, **kwargs)
+    timeline.tell_span(event, start_time, end_time, **kwargs)
 
 
 def record_scalar(event: str, value: float | int, **kwargs: str | int) -> None:
     """Passes a measured value to the listeners."""
-    events.tell_scalar(event, value, **kwargs)
+    timeline.tell_scalar(event, value, **kwargs)
 
 
 def register_event_listener(callback: EventListener) -> None:
     """Has `callback(event, **metadata)` called for every event."""
-    events.event_listeners.append(callback)
+    timeline.event_listeners.append(callback)
 
 
 def register_event_duration_secs_listener(callback: DurationListener) -> None:
@@ -88,46 +83,46 @@ def register_event_duration_secs_listener(callback: DurationListener) -> None:
     >>> heard[0]
     'jaxpr_trace_duration'
     """
-    events.duration_listeners.append(callback)
+    timeline.duration_listeners.append(callback)
 
 
 def register_event_time_span_listener(callback: SpanListener) -> None:
     """Has `callback(event, start, end, **metadata)` called for every span of time."""
-    events.span_listeners.append(callback)
+    timeline.span_listeners.append(callback)
 
 
 def register_scalar_listener(callback: ScalarListener) -> None:
     """Has `callback(event, value, **metadata)` called for everything measured."""
-    events.scalar_listeners.append(callback)
+    timeline.scalar_listeners.append(callback)
 
 
 def unregister_event_listener(callback: EventListener) -> None:
     """Has a callback called no more for events; ParameterError if it never was."""
-    _unregister(events.event_listeners, callback)
+    _unregister(timeline.event_listeners, callback)
 
 
 def unregister_event_duration_listener(callback: DurationListener) -> None:
     """Has a callback called no more for durations; ParameterError if it never was."""
-    _unregister(events.duration_listeners, callback)
+    _unregister(timeline.duration_listeners, callback)
 
 
 def unregister_event_time_span_listener(callback: SpanListener) -> None:
     """Has a callback called no more for spans of time; ParameterError if it never was."""
-    _unregister(events.span_listeners, callback)
+    _unregister(timeline.span_listeners, callback)
 
 
 def unregister_scalar_listener(callback: ScalarListener) -> None:
     """Removes a callback for measured values; raises ParameterError if it is not registered."""
-    _unregister(events.scalar_listeners, callback)
+    _unregister(timeline.scalar_listeners, callback)
 
 
 def clear_event_listeners() -> None:
     """Has no callback called any more."""
     for listeners in (
-        events.event_listeners,
-        events.duration_listeners,
-        events.span_listeners,
-        events.scalar_listeners,
+        timeline.event_listeners,
+        timeline.duration_listeners,
+        timeline.span_listeners,
+        timeline.scalar_listeners,
     ):
         listeners.clear()
 

@@ -27,7 +27,7 @@ from axir._devices.partitions import DuplicateSpecError, NamedSharding, Partitio
 from axir._devices.sharding import Sharding, SingleDeviceSharding
 from axir._transforms.sharded import reshard
 from axir.dialect.core.annotations import UserFunction, UserObject
-from axir.dialect.core.manual_axes import ManualAxisType
+from axir.dialect.core.types import ManualAxisType
 from axir.runtime import Device
 
 __all__ = [

@@ -6,14 +6,7 @@ the public functions (`axir`).
 
 from __future__ import annotations
 
-from .calls import eager_ops as eager_ops
-from .calls.executable import Executable, Program
-from .compiler import compile_command, compile_module
-from .compiler.binaries import check_binary, check_machine
-from .compiler.cache import ProgramCache, cache_directory
-from .compiler.target import Target
-from .device.buffers import Buffer, BufferType, aligned_empty
-from .device.devices import (
+from axir.runtime.device.devices import (
     CpuDevice,
     Device,
     default_device,
@@ -21,6 +14,14 @@ from .device.devices import (
     devices,
     local_devices,
 )
+
+from .calls import eager_ops as eager_ops
+from .calls.executable import Executable, Program
+from .compiler import compile_command, compile_module
+from .compiler.binaries import check_binary, check_machine
+from .compiler.cache import ProgramCache, cache_directory
+from .compiler.target import Target
+from .device.buffers import Buffer, BufferType, aligned_empty
 from .device.gpu_devices import CudaDevice, VulkanDevice
 from .errors import (
     CompileError,

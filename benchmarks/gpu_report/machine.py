@@ -21,7 +21,7 @@ from axir.dialect.program.function_tracing import trace_function
 from axir.passes.transforms.lower_to_stablehlo import lower_functions
 from axir.runtime import Device, Program, Target, compile_module
 from axir.runtime.compiler.function_compilation import prepare_for_target
-from axir.runtime.device.cuda_driver import cuda_features
+from axir.runtime.device.gpu_drivers import cuda_features
 from axir.runtime.device.gpu_features import CudaFeatures
 
 from .items import Item

@@ -37,8 +37,8 @@ from .errors import (
     ShapeError,
 )
 from .extended_dtypes import keys_of, words_of
-from .places import place_of_part
-from .transfers import check_transfer
+from .host_arrays import contiguous, printable, writable_view
+from .places import check_transfer, place_of_part
 from .types import ShapedArray
 
 if TYPE_CHECKING:
@@ -247,7 +247,7 @@ class ConcreteArray(Array):
         if flags & _WRITABLE:
             raise BufferError("Arrays are immutable: their memory cannot be written to.")
         try:
-            host: Foreign = _contiguous(self._numbers())
+            host: Foreign = contiguous(self._numbers())
             return memoryview(host).toreadonly()
         except ValueError:
             raise BufferError(
@@ -260,7 +260,7 @@ class ConcreteArray(Array):
 
     def __dlpack__(self, **options: Options) -> Foreign:
         # NumPy exports only writable memory unless the consumer supports read-only tensors.
-        return _writable_view(_contiguous(self._numbers())).__dlpack__(**options)
+        return writable_view(contiguous(self._numbers())).__dlpack__(**options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return (1, 0)
@@ -360,7 +360,7 @@ class ConcreteArray(Array):
             return f"Array({self.shape}, dtype={self.dtype}) overlaying:\n{words_of(self.host())}"
         weak = ", weak_type=True" if self.weak_type else ""
         suffix = f", dtype={self.dtype}{weak})"
-        host = _printable(self.host())
+        host = printable(self.host())
         if self.size == 0:
             shape = f", shape={self.shape}" if self.shape != (0,) else ""
             return f"Array([]{shape}{suffix}"
@@ -370,7 +370,7 @@ class ConcreteArray(Array):
     def __str__(self) -> str:
         if dtypes.is_key(self.type.dtype):
             return repr(self)
-        return str(_printable(self.host()))
+        return str(printable(self.host()))
 
     def __hash__(self) -> int:
         raise TypeError("Arrays are unhashable: compare them with jnp.array_equal instead.")
@@ -396,35 +396,6 @@ def _unpickled(array_type: ShapedArray, host: HostArray) -> ConcreteArray:
 
 # The flag of a consumer that requests a writable buffer (PyBUF_WRITABLE).
 _WRITABLE = 1
-
-
-def _contiguous(host: HostArray) -> HostArray:
-    return host if host.flags.c_contiguous else np.ascontiguousarray(host)
-
-
-def _printable(host: HostArray) -> HostArray:
-    if host.dtype == dtypes.bfloat16:
-        return host.astype(np.float32)
-    return host.astype(dtypes.wide(host.dtype)) if dtypes.is_narrow(host.dtype) else host
-
-
-def _writable_view(host: HostArray) -> HostArray:
-    if host.flags.writeable:
-        return host
-    pointer, _ = host.__array_interface__["data"]
-    holder = _Memory(pointer, host)
-    return np.asarray(holder)
-
-
-class _Memory:
-    """Presents read-only memory as writable to NumPy; keeps its owner alive."""
-
-    def __init__(self, pointer: int, owner: HostArray):
-        self.owner = owner
-        self.__array_interface__ = {
-            **owner.__array_interface__,
-            "data": (pointer, False),
-        }
 
 
 def from_numpy(value: HostArray, weak_type: bool = False) -> ConcreteArray:

@@ -19,12 +19,13 @@ from typing import Protocol
 import numpy as np
 from iree.compiler import ir
 
+from axir.dialect.core.symbolic.texts import read_extent, write_extent
+
 from . import dtypes
 from .annotations import Dtype, Foreign, HostArray, Param
 from .context import bare_context
 from .errors import SerializationError
 from .symbolic_dims import SymbolicDim
-from .symbolic_texts import read_extent, write_extent
 from .types import element_type, numpy_dtype
 
 OPAQUE = "opaque"

@@ -12,7 +12,8 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from .annotations import OptionValue
-from .options import OPTIONS, SYNONYMS, ConfigError, option_of_name
+from .option_kinds import SYNONYMS, ConfigError
+from .options import OPTIONS, option_of_name
 
 Update: TypeAlias = Callable[[str, OptionValue], None]
 """Sets an option by its name: `Config.update`."""

@@ -21,7 +21,8 @@ from contextlib import AbstractContextManager, contextmanager
 
 from . import command_line_flags
 from .annotations import OptionValue
-from .options import OPTIONS, ConfigError, Option, UnknownOptionError, option_of_name
+from .option_kinds import ConfigError, Option
+from .options import OPTIONS, UnknownOptionError, option_of_name
 
 __all__ = [
     "Config",

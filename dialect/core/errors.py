@@ -1,7 +1,12 @@
 """The errors that axir raises: one class per cause, with the fault, the line, and the way out.
 
 Every class derives from `AxirError` and from the built-in exception that a NumPy or JAX user would
-catch. Elsewhere: errors of the compiler and devices (`runtime/errors.py`) and of pass pipelines
+catch.
+
+Here: also the refusal of options with a single choice, the sharding of results and the accuracy of
+a function.
+
+Elsewhere: errors of the compiler and devices (`runtime/errors.py`) and of pass pipelines
 (`passes/framework/errors.py`).
 """
 
@@ -316,4 +321,70 @@ def axis_error(operation: str, axis: int, ndim: int) -> AxisError:
     return AxisError(
         f"{operation}: axis {axis} is out of bounds for an array of dimension {ndim}.",
         f"Axes run from {-ndim} to {ndim - 1}." if ndim else "A scalar has no axes.",
+    )
+
+
+def one_layout(function: str, sharding: object) -> ParameterError:
+    """Returns the error of a function with a sharding for its result."""
+    return ParameterError(
+        f"{function}: {sharding!r} is no layout that {function} can give.",
+        "Leave the argument out, or pass None. axir.device_put(x, sharding) lays an array out.",
+    )
+
+
+def check_layout(function: str, sharding: object) -> None:
+    """Raises `ParameterError` for a sharding other than None."""
+    if sharding is not None:
+        raise one_layout(function, sharding)
+
+
+# Names of the modes of `axir.lax.AccuracyMode`.
+_MODES = ("DEFAULT", "HIGHEST")
+
+
+def check_accuracy(function: str, accuracy: object) -> None:
+    """Raises `ParameterError` for an accuracy that is no mode, such as a tolerance."""
+    if accuracy is not None and getattr(accuracy, "name", None) not in _MODES:
+        raise ParameterError(
+            f"{function}: {accuracy!r} is not an accuracy of {function}, which is computed in one "
+            "way.",
+            "Leave the argument out, or pass None or a lax.AccuracyMode.",
+        )
+
+
+_WAYS_TO_VALUES: dict[type[ConcretizationTypeError], str] = {
+    TracerBoolConversionError: "Use jnp.where or lax.cond for a choice by value, or make the "
+    "argument static with jit(..., static_argnums=...).",
+    TracerIntegerConversionError: "Make the argument that it comes from static with "
+    "jit(..., static_argnums=...), or index with arrays.",
+    TracerArrayConversionError: "Use axir.numpy instead of numpy inside transformed functions.",
+}
+
+
+def not_concrete(
+    error: type[ConcretizationTypeError], tracer: str, function: str, use: str
+) -> ConcretizationTypeError:
+    """Returns the error for a tracer with a value that is not known, and was needed.
+
+    Args:
+        error: The class of the error.
+        tracer: The name of the tracer, and where it was made.
+        function: The name of the traced function.
+        use: How the value was needed.
+    """
+    return error(
+        f"The value of {tracer} was needed {use}, but while {function!r} is being traced only its "
+        "type is known.",
+        _WAYS_TO_VALUES.get(
+            error, "Make the argument that it comes from static with jit(..., static_argnums=...)."
+        ),
+    )
+
+
+def leaked(tracer: str, function: str) -> UnexpectedTracerError:
+    """Returns the error for a tracer that is used after the tracing of a function has ended."""
+    return UnexpectedTracerError(
+        f"{tracer} leaked: it was used after the tracing of {function!r} had ended.",
+        "Return values from the function instead of storing them in globals, attributes or lists "
+        "outside it.",
     )

@@ -3,8 +3,8 @@
 A key is one opaque element: for shapes and indices an array of keys is like any other. On the host
 it is a NumPy array of a structured dtype. Its only field holds the key's words, so NumPy moves keys
 as whole elements. In MLIR the element type is `!jaxpr.key<"tag">`. Compiled code sees the words,
-uint32 along one more axis at the end (`passes/transforms/key_words.py`). Elsewhere: the ops that
-make and use keys (`dialect/ops/random/random_keys.py`).
+uint32 along one more axis at the end (`passes/transforms/lowered_elements.py`).
+Elsewhere: the ops that make and use keys (`dialect/ops/random/random_keys.py`).
 """
 
 from __future__ import annotations

@@ -1,18 +1,57 @@
 """Values derived from an object, made once and kept with it: `Memo`, and functions `@derived`.
 
-Calling a function that is marked so returns the kept value; callers do not name keys. Elsewhere:
-threads that wait for one that makes a value (`single_flight.py`).
+Calling a function that is marked so returns the kept value; callers do not name keys.
+
+Data about mutable objects that compare by content, such as MLIR's modules, are kept by their
+identities (`ByIdentity`). The hash of a module depends on its attributes and location, so it
+changes with these, and two modules without any have the same hash.
+
+Elsewhere: threads that wait for one that makes a value (`single_flight.py`).
 """
 
 from __future__ import annotations
 
 import functools
+import weakref
 from collections.abc import Callable, Hashable
-from typing import Concatenate, ParamSpec, Protocol, TypeVar
+from typing import Concatenate, Generic, ParamSpec, Protocol, TypeVar
 
 from .annotations import Made, Returning
-from .deep_recursion import deep_recursion
-from .single_flight import made_once
+from .single_flight import deep_recursion, made_once
+
+Holder = TypeVar("Holder")
+Value = TypeVar("Value")
+
+
+class ByIdentity(Generic[Holder, Value]):
+    """Values by the objects that they belong to, while these live.
+
+    >>> class Module:
+    ...     __hash__ = None
+    >>> module, names = Module(), ByIdentity()
+    >>> names.keep(module, "m")
+    >>> names.get(module), names.get(Module())
+    ('m', None)
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[int, tuple[weakref.ref[Holder], Value]] = {}
+
+    def keep(self, owner: Holder, value: Value) -> None:
+        """Keeps a value of an object; replaces the previous value."""
+        number = id(owner)
+
+        def forget(reference: weakref.ref[Holder]) -> None:
+            if number in self._kept and self._kept[number][0] is reference:
+                del self._kept[number]
+
+        self._kept[number] = weakref.ref(owner, forget), value
+
+    def get(self, owner: Holder) -> Value | None:
+        """Returns the data kept of an object; None if absent."""
+        reference, value = self._kept.get(id(owner), (None, None))
+        return value if reference is not None and reference() is owner else None
+
 
 LIMIT = 256
 """How many values are kept with one owner. The oldest is forgotten, and made again if asked for."""
@@ -46,7 +85,6 @@ class Owner(Protocol):
 
 AnyOwner = TypeVar("AnyOwner", bound="Owner | tuple[Owner, ...]")
 Arguments = ParamSpec("Arguments")
-Value = TypeVar("Value")
 
 
 def derived(

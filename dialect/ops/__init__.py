@@ -9,12 +9,11 @@ from __future__ import annotations
 from axir.dialect.program.op_table import OPS
 
 from . import control_flow, custom_rules, linalg
-from .calls import callbacks, checks, dce_sink, jit_call, optimization_barrier
+from .calls import barriers, callbacks, checks, jit_call
 from .collectives import axis_exchanges, axis_reductions, joined_sums
-from .contraction import dot_general
+from .contraction import dot_general, fourier_transform
 from .convolution import conv_general_dilated
 from .elementwise import arithmetic, conversion, multiply_high, precision, transcendental
-from .fft import fourier_transform
 from .indexing import dynamic_slicing, gather, scatter, scatter_apply
 from .random import bit_generators, random_bits, random_keys
 from .reductions import arg_reduce, cumulative, linear_recurrence, reduce, variadic_reduce
@@ -35,6 +34,7 @@ __all__ = [
     "arithmetic",
     "axis_exchanges",
     "axis_reductions",
+    "barriers",
     "bit_generators",
     "callbacks",
     "checks",
@@ -45,7 +45,6 @@ __all__ = [
     "conversion",
     "cumulative",
     "custom_rules",
-    "dce_sink",
     "dot_general",
     "dynamic_slicing",
     "extents",
@@ -59,7 +58,6 @@ __all__ = [
     "linalg",
     "linear_recurrence",
     "multiply_high",
-    "optimization_barrier",
     "parallel_map",
     "precision",
     "random_bits",

@@ -4,26 +4,81 @@ A function is a `func.func`. Its arguments are its inputs, followed by its captu
 surroundings (constants, or tracers of an outer trace) that are passed as arguments. The view lists
 the ops with decoded parameters. A trace fills the view while it records, and
 `dialect/text/module_reader.py` rebuilds it from the MLIR of a parsed module.
+
+Here: also functions that are made when they are first needed.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol, TypeVar
 
 from iree.compiler import ir
 
-from axir.dialect.core.annotations import Params
+from axir.dialect.core.annotations import Param, Params
 from axir.dialect.core.array import Array
 from axir.dialect.core.context import bare_context
 from axir.dialect.core.memo import Memo, derived
+from axir.dialect.core.state import Change, state, user_code
 from axir.dialect.core.types import ShapedArray
 
 from .equation import Equation, Var
 from .operation import Operation, later
 from .rules import Value
 from .walk import Bind, Environment, apply_equations
+
+
+class DeferredFunction:
+    """A function, given by a callable that traces it.
+
+    Args:
+        name: Name of the user's function.
+        trace: Traces the function; called at most once.
+
+    Attributes:
+        symbol_name: The symbol in ops that refer to it until it is written.
+    """
+
+    def __init__(self, name: str, trace: Callable[[], Function]):
+        self.name = name
+        self.symbol_name = unique_symbol(name)
+        self._trace = trace
+        self._function: Function | None = None
+        # The named axes in scope at its creation are in scope at its tracing, too.
+        self._axes = state.axis_sizes, state.tracked_axes
+        # The values derived from it, as in `Function.derived`.
+        self.derived = Memo()
+
+    @property
+    def function(self) -> Function:
+        """The traced function."""
+        if self._function is None:
+            with self.surroundings():
+                self._function = self._trace()
+        return self._function
+
+    def surroundings(self) -> Change:
+        """Lets the user's code run as at the place where the function was made."""
+        return user_code(*self._axes)
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+def resolved(value: Param) -> Function:
+    """Returns the function that a parameter is, tracing it if it is deferred."""
+    return value if type(value) is Function else value.function
+
+
+def deferred_in(value: object) -> Iterator[DeferredFunction]:
+    """Yields the deferred functions that a parameter is or holds."""
+    if isinstance(value, DeferredFunction):
+        yield value
+    elif type(value) is tuple:
+        for item in value:
+            yield from deferred_in(item)
+
 
 # Values of one kind, arrays or tracers, give values of that kind, unless functions capture values
 # of the other kind.
@@ -234,6 +289,16 @@ def create_function_op(name: str, location: ir.Location) -> tuple[ir.Operation, 
             ip=False,
         )
         return op, ir.Block.create_at_start(op.regions[0], [])
+
+
+def create_constant_op(
+    kind: ir.Type, elements: ir.Attribute, location: ir.Location, place: ir.InsertionPoint
+) -> ir.Operation:
+    """Creates a `jaxpr.constant` op with these elements at a place in a function."""
+    with bare_context():
+        return ir.Operation.create(
+            "jaxpr.constant", [kind], [], {"value": elements}, None, 0, location, place
+        )
 
 
 def finish_function_op(

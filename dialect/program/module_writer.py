@@ -10,9 +10,8 @@ from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.context import context
 from axir.dialect.core.memo import derived
 
-from .deferred_function import deferred_in
 from .equation import Equation
-from .function import Function, functions_in
+from .function import Function, deferred_in, functions_in
 from .rules import Results, Value
 from .tracer import Trace
 

@@ -3,7 +3,7 @@
 Arrays of such dtypes are stored, moved and converted. All other ops compute in a wide dtype
 (`dtypes.wide`), and round the results. So no op needs rules for these dtypes: this file derives the
 types of its results from the op on wide elements. Elsewhere: the dtypes (`dialect/core/dtypes.py`),
-and the form of compiled code (`passes/transforms/wide_elements.py`).
+and the form of compiled code (`passes/transforms/lowered_elements.py`).
 """
 
 from __future__ import annotations

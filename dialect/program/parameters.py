@@ -17,8 +17,7 @@ import numpy as np
 from axir.dialect.core.annotations import Foreign, Param
 from axir.dialect.core.symbolic_dims import SymbolicDim
 
-from .deferred_function import DeferredFunction
-from .function import Function
+from .function import DeferredFunction, Function
 
 Ints = tuple[int, ...]
 AxisName = Hashable

@@ -29,15 +29,11 @@ from axir.dialect.core.errors import (
     MissingRuleError,
     execution_forbidden,
 )
-from axir.dialect.core.manual_axes import NOWHERE
-from axir.dialect.core.numerics import ignore_floating_point_warnings, restore_warnings
+from axir.dialect.core.host_arrays import ignore_floating_point_warnings, restore_warnings
 from axir.dialect.core.places import common_place, place_of_result, settled
-from axir.dialect.core.symbolic_dims import (
-    SymbolicDimError,
-    as_traced,
-    is_symbolic_dim,
-)
-from axir.dialect.core.types import ShapedArray
+from axir.dialect.core.symbolic.terms import SymbolicDimError
+from axir.dialect.core.symbolic_dims import as_traced, is_symbolic_dim
+from axir.dialect.core.types import NOWHERE, ShapedArray
 
 from .effects import acts_where_it_stands
 from .equation import Equation

@@ -26,25 +26,25 @@ from axir.dialect.core.annotations import (
 )
 from axir.dialect.core.array import Array, ConcreteArray, as_array
 from axir.dialect.core.attributes import dense
-from axir.dialect.core.context import bare_context, current_location, describe_location
+from axir.dialect.core.context import current_location, describe_location
 from axir.dialect.core.dtypes import is_key
 from axir.dialect.core.errors import (
     ConcretizationTypeError,
     TracerArrayConversionError,
     TracerBoolConversionError,
     TracerIntegerConversionError,
-    UnexpectedTracerError,
+    leaked,
+    not_concrete,
 )
 from axir.dialect.core.extended_dtypes import words_of
-from axir.dialect.core.manual_axes import in_order
 from axir.dialect.core.state import Change, around_trace, open_trace
 from axir.dialect.core.symbolic_dims import as_traced, is_symbolic_dim
-from axir.dialect.core.types import ShapedArray
+from axir.dialect.core.types import ShapedArray, in_order
 
 from .described_arrays import record_description
 from .effects import is_effectful
 from .equation import Equation, Literal, Var
-from .function import Function, create_function_op, finish_function_op
+from .function import Function, create_constant_op, create_function_op, finish_function_op
 from .operation import Application, Operation, later
 from .origins import is_computed
 from .rules import Operand, Results, Value
@@ -94,7 +94,7 @@ class Tracer(Var, Array):
             value = stand_in(self)
             return value.known(error, use) if type(value) is Tracer else value
         if trace.environment is None:
-            raise _not_concrete(self, error, use)
+            raise not_concrete(error, _birth(self), trace.name, use)
         return trace.value_of(self)
 
     def __bool__(self) -> bool:
@@ -113,7 +113,7 @@ class Tracer(Var, Array):
         return self.known(TracerIntegerConversionError, "as a Python integer").__index__()
 
     def __array__(self, dtype: DTypeLike = None, copy: bool | None = None) -> HostArray:
-        raise _not_concrete(self, TracerArrayConversionError, "by NumPy")
+        raise not_concrete(TracerArrayConversionError, _birth(self), self.owner.name, "by NumPy")
 
     def tolist(self) -> NestedNumbers:
         """Returns the elements as nested lists, where the value is known."""
@@ -147,45 +147,17 @@ class Tracer(Var, Array):
         return repr(self)
 
 
-def _name(tracer: Tracer) -> str:
-    """Returns the name of a tracer in errors, without computing its value, as `repr` does."""
-    return f"{tracer.owner.kind}Tracer({tracer.type})"
-
-
 def _birth(tracer: Tracer) -> str:
+    """Returns the name of a tracer in errors, without its value, and the place of its op."""
     owner = tracer.value.owner
     location = owner.location if isinstance(owner, (ir.Operation, ir.OpView)) else None
     place = describe_location(location) if location is not None else None
-    return f"made at {place}" if place else f"an argument of {tracer.owner.name!r}"
+    origin = f"made at {place}" if place else f"an argument of {tracer.owner.name!r}"
+    return f"{_name(tracer)} ({origin})"
 
 
-def _not_concrete(
-    tracer: Tracer, error: type[ConcretizationTypeError], use: str
-) -> ConcretizationTypeError:
-    fixes = {
-        TracerBoolConversionError: "Use jnp.where or lax.cond for a choice by value, or make the "
-        "argument static with jit(..., static_argnums=...).",
-        TracerIntegerConversionError: "Make the argument that it comes from static with "
-        "jit(..., static_argnums=...), or index with arrays.",
-        TracerArrayConversionError: "Use axir.numpy instead of numpy inside transformed functions.",
-    }
-    return error(
-        f"The value of {_name(tracer)} ({_birth(tracer)}) was needed {use}, but while "
-        f"{tracer.owner.name!r} is being traced only its type is known.",
-        fixes.get(
-            error, "Make the argument that it comes from static with jit(..., static_argnums=...)."
-        ),
-    )
-
-
-def leaked(tracer: Tracer) -> UnexpectedTracerError:
-    """Returns the error for a tracer used after its trace has ended."""
-    return UnexpectedTracerError(
-        f"{_name(tracer)} ({_birth(tracer)}) leaked: it was used after the tracing of "
-        f"{tracer.owner.name!r} had ended.",
-        "Return values from the function instead of storing them in globals, attributes or lists "
-        "outside it.",
-    )
+def _name(tracer: Tracer) -> str:
+    return f"{tracer.owner.kind}Tracer({tracer.type})"
 
 
 def stand_in(tracer: Tracer) -> Value:
@@ -196,7 +168,7 @@ def stand_in(tracer: Tracer) -> Value:
     """
     value = state.stand_ins.get(tracer)
     if not isinstance(value, Array):
-        raise leaked(tracer)
+        raise leaked(_birth(tracer), tracer.owner.name)
     return value
 
 
@@ -224,32 +196,11 @@ class Trace:
     """
 
     __slots__ = (
-        "__weakref__",
-        "_captured",
-        "_chosen_axes",
-        "_constants",
-        "_evaluated",
-        "_insertion_point",
-        "_is_ambient",
-        "_kept",
-        "_more_varying",
-        "_opening",
-        "_shows_captures",
-        "_surroundings",
-        "block",
-        "captured",
-        "captures",
-        "environment",
-        "equations",
-        "inputs",
-        "is_open",
-        "keeps_residuals",
-        "kind",
-        "level",
-        "name",
-        "op",
-        "writes_descriptions",
-    )
+        "__weakref__", "_captured", "_chosen_axes", "_constants", "_evaluated", "_insertion_point",
+        "_is_ambient", "_kept", "_more_varying", "_opening", "_shows_captures", "_surroundings",
+        "block", "captured", "captures", "environment", "equations", "inputs", "is_open",
+        "keeps_residuals", "kind", "level", "name", "op", "writes_descriptions",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -466,17 +417,10 @@ class Trace:
 
     def constant(self, array: ConcreteArray) -> Literal:
         """Appends a `jaxpr.constant` op that holds an array in the text of the module."""
-        with bare_context():
-            op = ir.Operation.create(
-                "jaxpr.constant",
-                [array.type.mlir],
-                [],
-                {"value": dense(words_of(array.host()))},
-                None,
-                0,
-                current_location(),
-                self._insertion_point,
-            )
+        attribute = dense(words_of(array.host()))
+        op = create_constant_op(
+            array.type.mlir, attribute, current_location(), self._insertion_point
+        )
         return Literal(array, value=op.result)
 
     def embed(self, array: ConcreteArray) -> None:

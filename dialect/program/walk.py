@@ -3,7 +3,7 @@
 All code that applies, differentiates, vectorizes, copies or prunes equations uses this module.
 While an equation is visited it is the origin of the ops that its rules record
 (`core.state.attributed`). Elsewhere: functions made of part of another one's equations
-(`restriction.py`).
+(`function_tracing.py`).
 """
 
 from __future__ import annotations

@@ -17,8 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from axir.dialect.ops import OPS
-from axir.dialect.program.deferred_function import DeferredFunction
-from axir.dialect.program.function import Function
+from axir.dialect.program.function import DeferredFunction, Function
 from axir.dialect.program.parameters import AnyKind, Ints, alternatives, is_named_tuple
 from axir.dialect.program.primitive import Primitive
 

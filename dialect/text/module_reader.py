@@ -19,9 +19,8 @@ from axir.dialect.core.dtypes import is_key
 from axir.dialect.core.errors import AxirError, UnknownOpError, VerificationError
 from axir.dialect.core.extended_dtypes import keys_of
 from axir.dialect.core.types import ShapedArray, type_of_mlir
-from axir.dialect.program.deferred_function import DeferredFunction
 from axir.dialect.program.equation import Equation, Literal, Var
-from axir.dialect.program.function import Function
+from axir.dialect.program.function import DeferredFunction, Function
 from axir.dialect.program.op_table import OPS, USER_OPS
 from axir.dialect.program.primitive import Primitive
 

@@ -24,7 +24,7 @@ from axir.dialect.core.annotations import HostArray
 from axir.dialect.core.attributes import dense, dense_to_numpy
 from axir.dialect.core.context import context
 from axir.dialect.core.errors import WeightsError
-from axir.dialect.core.identities import ByIdentity
+from axir.dialect.core.memo import ByIdentity
 from axir.dialect.core.types import ShapedArray, type_of_mlir
 
 from .bytecode import BYTECODE, Content

@@ -18,8 +18,7 @@ from iree.compiler import ir
 from axir.dialect.core.annotations import Param, Params
 from axir.dialect.core.attributes import Symbols, decode
 from axir.dialect.core.errors import VerificationError
-from axir.dialect.program.deferred_function import DeferredFunction
-from axir.dialect.program.function import Function
+from axir.dialect.program.function import DeferredFunction, Function
 from axir.dialect.program.parameters import AnyKind, Ints, alternatives, fits, is_named_tuple
 from axir.dialect.program.primitive import Primitive
 

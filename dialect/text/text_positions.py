@@ -13,7 +13,7 @@ from pathlib import Path
 from iree.compiler import ir
 
 from axir.dialect.core.context import context, describe_location
-from axir.dialect.core.identities import ByIdentity
+from axir.dialect.core.memo import ByIdentity
 
 _SKIPPED = r'"[^"\\\n]*(?:\\.[^"\\\n]*)*"|//[^\n]*'
 _TOKEN = re.compile(rf"{_SKIPPED}|^\#\w+ = loc\(|\bloc\(", re.MULTILINE)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import axir
-from axir.dialect.core.options import ConfigError
+from axir.dialect.core.option_kinds import ConfigError
 from axir.errors import AxirError
 
 from .markdown import ROOT, link, source_path, summary, table

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from axir.dialect.core.options import OPTIONS, SYNONYMS
+from axir.dialect.core.option_kinds import SYNONYMS
+from axir.dialect.core.options import OPTIONS
 from axir.dialect.core.options_without_effect import WITHOUT_EFFECT
 
 from .markdown import table

@@ -7,13 +7,8 @@ from collections.abc import Mapping, Sequence
 
 from axir.dialect.core.annotations import Extent
 from axir.dialect.core.errors import ParameterError, ShapeError
+from axir.dialect.core.symbolic.texts import Constraint, SymbolicScope, expressions, read_expression
 from axir.dialect.core.symbolic_dims import SymbolicDim, is_same, names_of, value_of
-from axir.dialect.core.symbolic_texts import (
-    Constraint,
-    SymbolicScope,
-    expressions,
-    read_expression,
-)
 
 
 def symbolic_shape(

@@ -15,8 +15,8 @@ from axir.dialect.core.annotations import Extent, UserObject
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import AxirError, BundleError, BundleVersionError
 from axir.dialect.core.extended_dtypes import key_dtype
+from axir.dialect.core.symbolic.texts import read_extent, scope_of, with_constraints
 from axir.dialect.core.symbolic_dims import names_of
-from axir.dialect.core.symbolic_texts import read_extent, scope_of, with_constraints
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.function import Function
 from axir.dialect.text.signature import Argument, Signature

@@ -16,7 +16,7 @@ from axir.dialect.text.signature import signatures
 from axir.passes.raising.module import Shapes
 from axir.passes.raising.raise_stablehlo import RaisedFunction, raise_functions
 from axir.runtime.cpp.emitting.names import identifier, unique_names
-from axir.runtime.device.parameter_archives import read_parameter_archive
+from axir.runtime.device.buffers import read_parameter_archive
 
 from .captures import parametrized, shared
 from .exported import Exported, trees_of

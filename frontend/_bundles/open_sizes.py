@@ -17,8 +17,8 @@ from axir._devices.shape_dtype_struct import ShapeDtypeStruct
 from axir.dialect.core.annotations import Extent, UserObject
 from axir.dialect.core.array import Array
 from axir.dialect.core.errors import ParameterError, ShapeError
+from axir.dialect.core.symbolic.texts import Constraint, scope_of, with_constraints
 from axir.dialect.core.symbolic_dims import SymbolicDim, names_of
-from axir.dialect.core.symbolic_texts import Constraint, scope_of, with_constraints
 from axir.dialect.program.function import Function
 from axir.dialect.text.signature import Argument, Signature
 from axir.passes.transforms.instantiate import symbols_of, type_of_sizes

@@ -17,10 +17,9 @@ from axir.dialect.core.annotations import HostArray, Params
 from axir.dialect.core.array import ConcreteArray, as_array
 from axir.dialect.core.extended_dtypes import words_of
 from axir.dialect.core.state import outside_traces
-from axir.dialect.program.deferred_function import resolved
 from axir.dialect.program.equation import Equation, Literal, Var
-from axir.dialect.program.function import Function, functions_of
-from axir.passes.partition.callees import callee_of, dimensions_of
+from axir.dialect.program.function import Function, functions_of, resolved
+from axir.passes.partition.propagation import callee_of, dimensions_of
 
 Shape = tuple[int, ...]
 

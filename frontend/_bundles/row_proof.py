@@ -21,7 +21,7 @@ from axir.dialect.core.context import describe_location
 from axir.dialect.program.equation import Equation, Literal, Var
 from axir.dialect.program.function import Function
 from axir.dialect.program.origins import origin_of
-from axir.passes.partition.callees import dimensions_of
+from axir.passes.partition.propagation import dimensions_of
 
 from . import row_loops
 from .batching import COUNTS, DependentRowsError, dependent

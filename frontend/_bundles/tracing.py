@@ -21,7 +21,7 @@ from axir.dialect.core.annotations import Options, UserObject
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import AxirError, ParameterError, UnexpectedTracerError
 from axir.dialect.core.state import keeping_origins
-from axir.dialect.core.symbolic_dims import SymbolicDimError
+from axir.dialect.core.symbolic.terms import SymbolicDimError
 from axir.dialect.core.symbolic_dims import is_open as has_open
 from axir.dialect.ops.shape.broadcasting import expand_dims
 from axir.dialect.ops.shape.rearranging import squeeze

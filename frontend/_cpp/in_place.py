@@ -8,7 +8,7 @@ from __future__ import annotations
 from axir.dialect.ops.calls.callbacks import Callback
 from axir.dialect.program.equation import Var
 from axir.dialect.program.function import Function
-from axir.passes.fuse.fuse_small_programs import LARGE_BYTES
+from axir.passes.fuse.fuse_programs import LARGE_BYTES
 
 # Operations that change some elements of their first operand, and keep the others.
 _PARTIAL = frozenset(

@@ -16,9 +16,8 @@ from axir._bundles.programs import instances
 from axir.dialect.core.errors import ParameterError
 from axir.runtime.compiler.architectures import cpu_levels
 from axir.runtime.compiler.target import Target
-from axir.runtime.cpp.emission import emit_model
+from axir.runtime.cpp.emission import emit_model, write_folder
 from axir.runtime.cpp.emitting.names import identifier
-from axir.runtime.cpp.packaging.folder import write_folder
 
 from .models import ModelBuilder
 

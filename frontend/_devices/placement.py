@@ -14,11 +14,11 @@ from axir.dialect.core.annotations import Foreign, T, UserObject
 from axir.dialect.core.array import Array, ConcreteArray
 from axir.dialect.core.dtypes import is_key
 from axir.dialect.core.errors import ParameterError
-from axir.dialect.core.transfers import explicit_transfers
+from axir.dialect.core.places import explicit_transfers
 from axir.dialect.ops.sharding.sharding_constraint import sharding_constraint
 from axir.dialect.program.rules import Value
 from axir.runtime import Device, default_device, device_count, devices, local_devices
-from axir.runtime.calls.compiled_function import buffer_of
+from axir.runtime.calls.arguments import buffer_of
 from axir.runtime.processes.group import current
 from axir.runtime.spmd.placement import host_bytes, spread
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from axir._bundles.exported import Exported
 from axir.dialect.core.annotations import Extent, HostArray, UserObject
-from axir.passes.raising.open_dimensions import plain_name
+from axir.passes.raising.dimensions.open_dimensions import plain_name
 
 from .importing import WITHOUT_IT, Names, imported, needed, text_of, told
 from .onnx_quantization import write_out_quantization

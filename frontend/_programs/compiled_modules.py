@@ -41,7 +41,7 @@ from axir.runtime import (
     devices,
 )
 from axir.runtime import Program as LoadedProgram
-from axir.runtime.calls.compiled_function import buffer_of
+from axir.runtime.calls.arguments import buffer_of
 from axir.runtime.compiler.function_compilation import prepare_for_target
 
 from .saved_arguments import conform

@@ -27,8 +27,8 @@ from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import Options, P, PyTree, R, UserFunction, UserObject
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import GradientError, ParameterError, TreeError
-from axir.dialect.core.manual_axes import NOWHERE
 from axir.dialect.core.symbolic_zeros import Zero
+from axir.dialect.core.types import NOWHERE
 from axir.dialect.ops.collectives.axis_reductions import pvary
 from axir.dialect.ops.elementwise.family import as_value
 from axir.dialect.program.function import Function

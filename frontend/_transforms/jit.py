@@ -40,10 +40,10 @@ from axir.dialect.core.errors import (
     execution_forbidden,
     user_line,
 )
-from axir.dialect.core.events import TRACED, timed
 from axir.dialect.core.places import common_place
 from axir.dialect.core.single_flight import made_once
 from axir.dialect.core.state import axes_in_scope, state
+from axir.dialect.core.timeline import TRACED, timed
 from axir.dialect.ops.calls.jit_call import call
 from axir.dialect.program.effects import is_staged
 from axir.dialect.program.function import Function

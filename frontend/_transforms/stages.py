@@ -46,7 +46,7 @@ from axir.dialect.program.function import Function
 from axir.dialect.program.jaxprs.jaxpr import ClosedJaxpr
 from axir.dialect.program.module_writer import write_module
 from axir.dialect.program.tracer import Tracer
-from axir.passes.partition.report import communications
+from axir.passes.partition.layout_text import communications
 from axir.passes.transforms.lower_to_stablehlo import lower_functions
 from axir.runtime import Device, default_device, local_devices
 from axir.runtime.spmd.partitioned import Place, device_for

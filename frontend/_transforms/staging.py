@@ -19,8 +19,8 @@ from axir._trees import tree
 from axir.dialect.core.annotations import Options, UserFunction, UserObject
 from axir.dialect.core.state import showing_captures
 from axir.dialect.core.types import ShapedArray
+from axir.dialect.program.effects import named_axis
 from axir.dialect.program.jaxprs.jaxpr import ClosedJaxpr
-from axir.dialect.program.named_axes import named_axis
 
 from .refs import AbstractRef
 

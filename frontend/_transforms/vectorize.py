@@ -27,8 +27,8 @@ from axir.dialect.core.errors import AxisError, BatchSizeError, TreeError
 from axir.dialect.core.state import BatchFrame
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.family import as_value
+from axir.dialect.program.effects import named_axis
 from axir.dialect.program.function import Function
-from axir.dialect.program.named_axes import named_axis
 from axir.dialect.program.rules import Value
 from axir.passes.transforms.vmap import batch, to_axis
 

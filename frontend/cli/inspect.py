@@ -23,9 +23,8 @@ from axir.dialect.text.foreign_signatures import open_types, quantized_types
 from axir.dialect.text.module_reader import read_module
 from axir.dialect.text.signature import Argument, Signature, signatures
 from axir.dialect.text.summary import summarize
-from axir.passes.partition.layout_text import read_layouts, read_mesh, write_layouts
+from axir.passes.partition.layout_text import communications, read_layouts, read_mesh, write_layouts
 from axir.passes.partition.partition import Partition, partition_function
-from axir.passes.partition.report import communications
 from axir.runtime import Program as LoadedProgram
 from axir.runtime import devices
 

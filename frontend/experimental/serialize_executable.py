@@ -24,7 +24,7 @@ from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError
 from axir.dialect.core.extended_dtypes import key_dtype, words_of
 from axir.dialect.core.types import ShapedArray
 from axir.runtime import Device, default_device, devices
-from axir.runtime.calls.compiled_function import buffer_of
+from axir.runtime.calls.arguments import buffer_of
 from axir.runtime.calls.executable import Program
 from axir.runtime.compiler.binaries import check_binary
 from axir.runtime.compiler.function_compilation import compile_function

@@ -11,9 +11,9 @@ from collections.abc import Callable
 
 from axir.dialect.core.annotations import UserObject
 from axir.dialect.core.extended_dtypes import PRNGImpl, register
+from axir.dialect.ops.random.bit_generators import RBG as rbg_prng_impl
+from axir.dialect.ops.random.bit_generators import UNSAFE_RBG as unsafe_rbg_prng_impl
 from axir.dialect.ops.random.random_bits import threefry2x32
-from axir.dialect.ops.random.rbg import RBG as rbg_prng_impl
-from axir.dialect.ops.random.rbg import UNSAFE_RBG as unsafe_rbg_prng_impl
 from axir.dialect.ops.random.threefry import THREEFRY as threefry_prng_impl
 from axir.random import key
 

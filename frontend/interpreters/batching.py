@@ -16,7 +16,7 @@ from axir._transforms.mapped_containers import register_vmappable, unregister_vm
 from axir.dialect.core.annotations import Param, UserObject
 from axir.dialect.ops.elementwise.family import as_value, batch_elementwise
 from axir.dialect.ops.shape.rearranging import moveaxis
-from axir.dialect.program.named_axes import current_frame
+from axir.dialect.program.effects import current_frame
 from axir.dialect.program.primitive import Primitive
 from axir.passes.transforms.vmap import to_axis
 

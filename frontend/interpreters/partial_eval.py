@@ -26,8 +26,8 @@ from axir.dialect.core.annotations import UserFunction, UserObject
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.effects import is_effectful
 from axir.dialect.program.equation import Equation, Var
+from axir.dialect.program.function_tracing import restricted
 from axir.dialect.program.operation import Operation
-from axir.dialect.program.restriction import restricted
 from axir.dialect.program.rules import Value
 from axir.dialect.program.tracer import Trace, Tracer
 from axir.dialect.program.walk import backward_slice

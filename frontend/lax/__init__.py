@@ -22,6 +22,7 @@ from axir._primitive_names import primitive_named
 from axir.dialect.core.annotations import UserObject
 from axir.dialect.ops.contraction.algorithms import DotAlgorithm, DotAlgorithmPreset
 from axir.dialect.ops.contraction.dot_general import batch_matmul
+from axir.dialect.ops.contraction.fourier_transform import FftType, fft
 from axir.dialect.ops.contraction.ragged_dot import (
     RaggedDotDimensionNumbers,
     ragged_dot,
@@ -122,7 +123,6 @@ from axir.dialect.ops.elementwise.transcendental import (
     tan,
     tanh,
 )
-from axir.dialect.ops.fft.fourier_transform import FftType, fft
 from axir.dialect.ops.indexing.dynamic_slicing import (
     dynamic_index_in_dim,
     dynamic_slice,

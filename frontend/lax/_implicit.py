@@ -15,8 +15,7 @@ from axir.custom_derivatives._zeros import zero_from_primal
 from axir.dialect.core.annotations import Tree, UserFunction, UserObject
 from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import CustomRuleError, TreeError
-from axir.dialect.core.manual_axes import NOWHERE
-from axir.dialect.core.types import ShapedArray
+from axir.dialect.core.types import NOWHERE, ShapedArray
 from axir.dialect.ops.collectives.axis_reductions import pvary
 from axir.dialect.ops.custom_rules.linear_solve import Functions, solve_linear
 from axir.dialect.ops.elementwise.conversion import convert_element_type

@@ -13,7 +13,7 @@ from axir.dialect.core.annotations import Tree, UserObject
 from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import ParameterError, ShapeError
 from axir.dialect.core.extended_dtypes import KeyDtype
-from axir.dialect.ops.calls import optimization_barrier as barrier
+from axir.dialect.ops.calls import barriers as barrier
 from axir.dialect.ops.elementwise.arithmetic import add, rem
 from axir.dialect.ops.elementwise.comparison import lt, select_n
 from axir.dialect.ops.elementwise.conversion import stop_gradient as _stop_gradient

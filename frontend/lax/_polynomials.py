@@ -13,8 +13,7 @@ from axir.custom_derivatives import custom_jvp
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import UserObject
 from axir.dialect.core.array import ArrayLike
-from axir.dialect.core.errors import DTypeError
-from axir.dialect.core.fixed_options import check_accuracy
+from axir.dialect.core.errors import DTypeError, check_accuracy
 from axir.dialect.ops.elementwise.arithmetic import add, mul, sub
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.elementwise.family import as_value

@@ -13,7 +13,7 @@ from axir.dialect.core.annotations import UserFunction, UserObject
 from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import DTypeError, ParameterError
 from axir.dialect.core.types import ShapedArray
-from axir.dialect.ops.calls.dce_sink import dce_sink_primitive
+from axir.dialect.ops.calls.barriers import dce_sink_primitive
 from axir.dialect.ops.calls.jit_call import call
 from axir.dialect.ops.elementwise.family import as_value
 from axir.dialect.ops.shape.constants import full

@@ -31,7 +31,7 @@ from axir.dialect.ops.elementwise.family import as_value
 from axir.dialect.ops.shape.constants import full_like
 from axir.dialect.ops.shape.movement import canonical_axis
 from axir.dialect.ops.shape.rearranging import moveaxis, reshape
-from axir.dialect.program.named_axes import axis_extent
+from axir.dialect.program.effects import axis_extent
 from axir.dialect.program.rules import Value
 from axir.dialect.program.tracer import Tracer
 

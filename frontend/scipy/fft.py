@@ -20,9 +20,9 @@ from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import Axes, UserObject
 from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import AxirError, ParameterError
+from axir.dialect.ops.contraction.fourier_transform import fft
 from axir.dialect.ops.elementwise.arithmetic import mul, neg
 from axir.dialect.ops.elementwise.conversion import complex_, convert_element_type, imag, real
-from axir.dialect.ops.fft.fourier_transform import fft
 from axir.dialect.ops.indexing.static_slicing import slice_in_dim
 from axir.dialect.ops.shape.broadcasting import expand_dims
 from axir.dialect.ops.shape.concatenation import concatenate

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from axir.dialect.core.annotations import PrecisionLike
 from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import ParameterError
+from axir.dialect.ops.contraction.fourier_transform import fft
 from axir.dialect.ops.convolution.types import ConvolutionShapeError
 from axir.dialect.ops.elementwise.arithmetic import mul
 from axir.dialect.ops.elementwise.conversion import conj
-from axir.dialect.ops.fft.fourier_transform import fft
 from axir.dialect.ops.indexing.static_slicing import slice as slice_array
 from axir.dialect.ops.shape.rearranging import moveaxis, rev
 from axir.dialect.program.rules import Value

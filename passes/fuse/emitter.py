@@ -25,8 +25,7 @@ from axir.dialect.builders.scalars import Scalar, constant, index, operation, si
 from axir.passes.legalize.lanes import Lanes
 from axir.passes.legalize.regions import HANDED_ON, operations_of
 
-from .code import Code
-from .elementwise import DEAR, cost_of, formula_name, formula_of, splat
+from .elementwise import DEAR, Code, cost_of, formula_name, formula_of, splat
 from .straight import SHORT_LOOPS, Joined, Straight, operands_of, straight_parts
 from .values import (
     VECTOR_BYTES,

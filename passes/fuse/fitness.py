@@ -10,11 +10,10 @@ from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.builders.kernels.packing import MOST_BINDINGS
 from axir.passes.legalize.regions import KERNEL, operations_of
 from axir.passes.legalize.rewriting import operations_in_order
-from axir.passes.legalize.windows.run_by_kernel import running_axis
+from axir.passes.legalize.windows.running_reductions import running_axis
 
 from . import windows
-from .code import Code
-from .elementwise import can_compute, cost_of, formula_of, is_uniform
+from .elementwise import Code, can_compute, cost_of, formula_of, is_uniform
 from .inlining import can_inline
 from .views import VIEWS
 

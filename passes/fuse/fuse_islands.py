@@ -1,4 +1,8 @@
-"""`fuse-islands`: the operations between the kernels of a program become kernels, too."""
+"""`fuse-islands`: the operations between the kernels of a program become kernels, too.
+
+Here: the pass, and the kernel that updates a part of an array in place.
+Elsewhere: the islands (`islands.py`).
+"""
 
 from __future__ import annotations
 
@@ -9,12 +13,13 @@ from typing import ClassVar
 from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
+from axir.dialect.builders.kernels import Memory, dispatch
 from axir.passes.framework.base import Pass
 from axir.passes.legalize.regions import LOOP, operations_of, operations_within
 from axir.passes.legalize.rewriting import find_operations, replace
 
-from .code import Code
-from .elementwise import is_uniform
+from .elementwise import Code, is_uniform
+from .emitter import Emitter, uniform
 from .fitness import Fitness
 from .islands import (
     blocks_of,
@@ -24,8 +29,8 @@ from .islands import (
     islands_of,
     without_aliases_at_the_end,
 )
-from .parts_in_place import update_in_place
-from .region_kernel import code_and_fitness
+from .region_kernel import RULES, code_and_fitness, value_of
+from .updates import places_of
 
 _LOGGER = logging.getLogger(__name__)
 _MOST_BINDINGS = 1000
@@ -160,3 +165,29 @@ def _reason_against(function: ir.Operation, fitness: Fitness) -> str | None:
         if reason is not None:
             return reason
     return None
+
+
+def update_in_place(created: ir.Operation, code: Code) -> ir.Value:
+    """Puts a kernel in front of a `dynamic_update_slice`; the kernel writes only the part.
+
+    The runtime copies the array first if the old array has later readers.
+
+    Args:
+        created: The operation; neither its array nor the written part may be empty.
+        code: The symbols of the module.
+
+    Returns:
+        The array.
+    """
+    x, update, *starts = created.operands
+    given = [x, update, *(start for start in starts if not is_uniform(start))]
+
+    def kernel(target: Memory, *memories: Memory) -> None:
+        emitter = Emitter(RULES, code)
+        part, *numbers = map(value_of, memories)
+        known = iter(numbers)
+        values = [uniform(y.owner.operation) if is_uniform(y) else next(known) for y in starts]
+        emitter.fill(target, part, places_of(created, values))
+
+    [made] = dispatch(kernel, given, [x.type], in_place={0: 0}, name="part")
+    return made

@@ -16,7 +16,7 @@ from axir.passes.legalize.regions import captured_by, operations_of
 from axir.passes.legalize.rewriting import replace
 
 from . import control, inlining
-from .code import Code, write_out_functions
+from .elementwise import Code, write_out_functions
 from .emitter import Emitter
 from .factors import transpose_factors
 from .fitness import Fitness

@@ -21,7 +21,7 @@ from axir.dialect.builders.scalars import (
     integer,
     operation,
 )
-from axir.passes.legalize.dimension_numbers import dimension_numbers
+from axir.passes.legalize.attributes import dimension_numbers
 
 from .rearranged import picked
 from .values import (

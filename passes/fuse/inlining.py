@@ -14,7 +14,7 @@ from axir.dialect.builders.scalars import index, integer, signless
 from axir.passes.legalize.regions import operations_of
 from axir.passes.legalize.rewriting import operations_in_order
 
-from .code import Code
+from .elementwise import Code
 from .emitter import Emitter, Rule
 from .values import Computed, Number, Stored, Value
 

@@ -9,7 +9,6 @@ from iree.compiler import ir
 from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.builders.kernels import Memory
 from axir.dialect.builders.kernels.packing import MOST_BINDINGS
-from axir.passes.legalize.host_functions import host_function
 from axir.passes.legalize.loops.host_scalars import is_supported
 from axir.passes.legalize.regions import (
     ALIASES,
@@ -17,11 +16,12 @@ from axir.passes.legalize.regions import (
     KERNEL,
     LOOP,
     captured_by,
+    host_function,
     operations_of,
     operations_within,
 )
 
-from .code import Code
+from .elementwise import Code
 from .emitter import Emitter
 from .fitness import Fitness
 from .region_kernel import region_kernel

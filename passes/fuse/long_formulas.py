@@ -5,7 +5,7 @@ operations, and IREE writes out each formula in full at each use. A kernel compu
 for one part of the arrays, then for the next. A part has so few elements that all intermediate
 results of a part fit on the stack. If the last part would be shorter, it begins earlier; elements
 that are then computed twice have equal values. The parts are divided among workgroups. Elsewhere:
-when this kernel is used (`fuse_small_programs.py`).
+when this kernel is used (`fuse_programs.py`).
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ from axir.dialect.builders.kernels import Memory, dispatch, loop, rows_of
 from axir.dialect.builders.kernels.packing import MOST_BINDINGS
 from axir.dialect.builders.scalars import Scalar, constant, signless
 
-from .code import Code
-from .elementwise import can_compute, is_uniform
+from .elementwise import Code, can_compute, is_uniform
 from .emitter import Emitter, read_by
 from .region_kernel import RULES
 from .straight import FEWEST, Joined, Straight, operands_of, straight_parts

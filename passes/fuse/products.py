@@ -23,10 +23,10 @@ from axir.dialect.builders.scalars import (
     operation,
     signless,
 )
-from axir.passes.legalize.dimension_numbers import dimension_numbers
+from axir.passes.legalize.attributes import dimension_numbers
 
 from .emitter import Emitter, Rule, lanes_for, pieces
-from .strips import is_read_in_strips, sum_in_strips
+from .factors import is_read_in_strips, sum_in_strips
 from .values import (
     Computed,
     Index,

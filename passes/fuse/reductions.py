@@ -1,4 +1,7 @@
-"""Reductions in a kernel: sums over axes in vectors, others element by element."""
+"""Reductions in a kernel: sums over axes in vectors, others element by element, running ones.
+
+Elsewhere: windows of other kinds (`windows.py`).
+"""
 
 from __future__ import annotations
 
@@ -7,14 +10,15 @@ from collections.abc import Sequence
 from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
-from axir.dialect.builders.kernels import loops_in_blocks
+from axir.dialect.builders.kernels import loops_in_blocks, scan_in_blocks
 from axir.dialect.builders.scalars import Scalar, broadcast
 from axir.passes.legalize.regions import operations_of
+from axir.passes.legalize.windows.running_reductions import running_axis
 
 from .elementwise import combine, formula_of, reducer_of
 from .emitter import Emitter, Rule, lanes_for
 from .sums import Sums, merged
-from .values import Indices, Number, Value
+from .values import Index, Indices, Number, Value, plus, times
 
 _FLOAT_KINDS = {"add": "add", "multiply": "mul", "maximum": "maximumf", "minimum": "minimumf"}
 _INTEGER_KINDS = {
@@ -146,3 +150,37 @@ def _by_elements(
 
 
 RULES: dict[str, Rule] = {"stablehlo.reduce": _reduce}
+
+
+def _reduce_window(
+    emitter: Emitter, created: ir.Operation, operands: list[Value]
+) -> Sequence[Value]:
+    found = running_axis(created)
+    assert found is not None  # see `Fitness`
+    axis, is_from_start = found
+    count = len(operands) // 2
+    inputs = operands[:count]
+    starts = [init.at((), None) for init in operands[count:]]
+    shape = inputs[0].shape
+    results = [emitter.allocate(shape, x.element) for x in inputs]
+    last = shape[axis] - 1
+
+    def along(others: Indices) -> None:
+        def place(number: Index) -> Indices:
+            own = number if is_from_start else plus(times(number, -1), last)
+            return (*others[:axis], own, *others[axis:])
+
+        def step(number: Index, totals: Sequence[Scalar]) -> Sequence[Scalar]:
+            return combine(created, [*totals, *(x.at(place(number), None) for x in inputs)])
+
+        def write(number: Index, totals: Sequence[Scalar]) -> None:
+            for result, total in zip(results, totals, strict=True):
+                result.memory[place(number)] = total
+
+        scan_in_blocks(last + 1, starts, step, write, lambda x, y: combine(created, [*x, *y]))
+
+    emitter.nest([extent for d, extent in enumerate(shape) if d != axis], along)
+    return results
+
+
+RUNNING_RULES: dict[str, Rule] = {"stablehlo.reduce_window": _reduce_window}

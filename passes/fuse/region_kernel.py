@@ -18,8 +18,7 @@ from axir.dialect.core.annotations import Returning
 from axir.passes.legalize.regions import operations_within
 
 from . import control, inlining, products, reductions, updates, windows
-from .code import Code, write_out_functions
-from .elementwise import is_uniform
+from .elementwise import Code, is_uniform, write_out_functions
 from .emitter import Emitter, Rule, is_empty, nothing_of, uniform
 from .fitness import Fitness
 from .values import Number, Stored, Value

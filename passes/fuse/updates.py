@@ -8,7 +8,7 @@ from iree.compiler import ir
 
 from axir.dialect.builders.kernels import branch, shuffle
 from axir.dialect.builders.scalars import Scalar, constant, index, integer, operation
-from axir.passes.legalize.dimension_numbers import dimension_numbers
+from axir.passes.legalize.attributes import dimension_numbers
 
 from .elementwise import combine
 from .emitter import Emitter, Rule, lanes_for

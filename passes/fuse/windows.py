@@ -3,7 +3,7 @@
 The array is copied to memory with the padding between and around its elements, so that a window
 needs no checks for borders. Sums run over the positions in the window, for as many neighbours along
 the last axis of the result as a vector holds. Elsewhere: running reductions, with windows that grow
-along an axis (`running.py`).
+along an axis (`reductions.py`).
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from axir.dialect.builders.scalars import (
     operation,
     signless,
 )
-from axir.passes.legalize.convolution_attributes import Convolution
+from axir.passes.legalize.attributes import Convolution
 from axir.passes.legalize.windows.position_select_and_scatter import entries
-from axir.passes.legalize.windows.run_by_kernel import running_axis
+from axir.passes.legalize.windows.running_reductions import running_axis
 
-from . import running
+from . import reductions
 from .elementwise import combine
 from .emitter import Emitter, Rule, lanes_for
 from .updates import padded
@@ -72,7 +72,7 @@ def _reduce_window(
     emitter: Emitter, created: ir.Operation, operands: list[Value]
 ) -> Sequence[Value]:
     if running_axis(created) is not None:
-        return running.RULES[created.name](emitter, created, operands)
+        return reductions.RUNNING_RULES[created.name](emitter, created, operands)
     count = len(operands) // 2
     windows = Windows(created)
     starts = [init.at((), None) for init in operands[count:]]

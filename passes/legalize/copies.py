@@ -6,7 +6,6 @@ Elsewhere: kernels that compute (`indices/scatter_by_kernel.py`).
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Callable
 
 from iree.compiler import ir
@@ -121,7 +120,7 @@ def is_worth_a_kernel(operand: ir.Value) -> bool:
 
 def copied(operand: ir.Value, fill: float | None) -> ir.Value:
     """Returns a copy of an array, or an array of its size filled with a number, in new memory."""
-    count, element = math.prod(hlo.shape_of(operand)), hlo.element_type_of(operand)
+    count, element = hlo.size_of(operand), hlo.element_type_of(operand)
     flat = hlo.tensor_type((count,), element)
     size = count * hlo.element_bytes(element)
     workgroups = max(1, min(_MOST_WORKGROUPS, size // _SHARE_BYTES))

@@ -14,17 +14,18 @@ the operations before and after it. (A sine of 1e6 numbers: 2,480 us as StableHL
 this.)
 
 A module of thousands of sines would be a hundred times as large. While axir writes kernels for the
-module, loops of one formula may share a function (`sharing_formulas`), until `write-out-formulas`
-runs.
+module, loops of one formula may share a function (`sharing_formulas`), until the pass
+`write-out-formulas` runs.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import hashlib
 import io
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 from iree.compiler import ir
 
@@ -35,6 +36,7 @@ from axir.dialect.core.context import context
 from axir.dialect.core.state import Change, state
 
 from .regions import operations_of
+from .rewriting import RewritePass
 
 Body: TypeAlias = Returning[Scalar | Sequence[Scalar]]
 
@@ -289,3 +291,38 @@ def _find_loop(module: ir.Module) -> list[ir.Operation]:
 
     module.operation.walk(collect, ir.WalkOrder.PRE_ORDER)
     return found
+
+
+@dataclasses.dataclass(frozen=True)
+class WriteOutFormulas(RewritePass):
+    """Inlines formulas into the loops that call a function of the module for them.
+
+    The fact: a program of thousands of sines is a hundred times as large with the formula in each
+    loop. Kernels need the formula only once. But IREE compiles the loops that did not become
+    kernels, and its dispatches call no functions.
+
+    1. Give each such loop the body of the function.
+    2. Erase the functions.
+
+    Before::
+
+        %0 = linalg.generic {…} ins(%x : tensor<9xf32>) … { %1 = func.call @formula_0(%in) … }
+
+    After::
+
+        %0 = linalg.generic {…} ins(%x : tensor<9xf32>) … { ^bb0(%in: f32, %out: f32): … }
+
+    Precondition: `legalize-for-iree{part=numbers}` has made the functions.
+    """
+
+    name: ClassVar[str] = "write-out-formulas"
+    operations: ClassVar[tuple[str, ...]] = ("linalg.generic",)
+
+    def run(self, module: ir.Module) -> None:
+        """Rewrites the loops, then erases the functions that they called."""
+        super().run(module)
+        erase_shared_formulas(module)
+
+    def rewrite(self, operation: ir.Operation) -> list[ir.Value] | None:
+        """Builds the loop with its formula."""
+        return write_out_formula(operation)

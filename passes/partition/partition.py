@@ -38,10 +38,8 @@ from axir.dialect.program.equation import Equation, Literal, Var
 from axir.dialect.program.function import Function
 from axir.dialect.program.meshes.layouts import (
     Layout,
-    LayoutError,
     MeshAxes,
     axes_in,
-    check_layout,
     check_mesh,
     device_count,
     is_cut_evenly,
@@ -56,14 +54,19 @@ from axir.dialect.program.tracer import Trace, state
 from axir.passes.framework.base import Pass
 from axir.passes.framework.module_functions import replace_main
 
-from .borders import own_positions, position_along, with_halo, zero_elsewhere
-from .callees import callee_of, dimensions_of, stays
+from .borders import (
+    is_first,
+    on_first_device,
+    own_positions,
+    position_along,
+    with_halo,
+    zero_elsewhere,
+)
 from .choices import Choice, Lying, choose
 from .delayed_sums import delay_sums
-from .layout_text import read_layouts, read_mesh
+from .layout_text import checked_layouts, read_layouts, read_mesh
 from .moves import moved, steps
-from .once import is_first, on_first_device
-from .propagation import wishes
+from .propagation import callee_of, dimensions_of, stays, wishes
 
 _COMBINE = {"sum": psum_primitive, "max": pmax_primitive, "min": pmin_primitive}
 
@@ -98,29 +101,10 @@ def partition_function(
     """
     arguments = [v.type for v in (*function.inputs, *function.captures)]
     check_mesh("partition", axes, ())
-    ins = _checked("argument", in_layouts, arguments, axes)
-    outs = _checked("result", out_layouts, function.output_types, axes)
+    ins = checked_layouts("argument", in_layouts, arguments, axes)
+    outs = checked_layouts("result", out_layouts, function.output_types, axes)
     found = _partitioned(function, axes, ins, outs)
     return replace(found, local=delay_sums(found.local))
-
-
-def _checked(
-    what: str,
-    layouts: Sequence[Layout | None] | None,
-    types: Sequence[ShapedArray],
-    axes: MeshAxes,
-) -> tuple[Layout | None, ...]:
-    found = (None,) * len(types) if layouts is None else tuple(layouts)
-    if len(found) != len(types):
-        raise LayoutError(
-            f"partition: there are {len(found)} layouts for {len(types)} {what}s.",
-            "Give one for each: those of the captures of a function follow its inputs'.",
-        )
-    for number, (layout, t) in enumerate(zip(found, types, strict=True)):
-        if layout is not None:
-            check_layout(f"{what.capitalize()} {number}", layout, t.ndim, axes)
-            local_shape(t.shape, layout, axes, f"{what.capitalize()} {number}")
-    return found
 
 
 @derived

@@ -3,6 +3,9 @@
 Forward, results are cut like their operands. Backward, operands are cut like the results of their
 ops should be, unless their layout is known. So an array without operands is created in parts if it
 is wanted in parts, and a sum is scattered instead of replicated.
+
+Here: the layouts, and the inside of an op for partitioning, a function that it calls or its
+dimensions.
 """
 
 from __future__ import annotations
@@ -14,9 +17,41 @@ from axir.dialect.program.dimensions import Dimensions
 from axir.dialect.program.equation import Equation, Literal, Var
 from axir.dialect.program.function import Function
 from axir.dialect.program.meshes.layouts import Layout, MeshAxes, axes_in, replicated
+from axir.dialect.program.primitive import primitive_of
 
-from .callees import callee_of, dimensions_of
 from .choices import Names, factor_axes, layout_of
+
+
+def callee_of(equation: Equation) -> Function | None:
+    """Returns the function that an op calls with its operands; None if it is no plain call."""
+    primitive, params = primitive_of(equation), equation.params
+    if primitive.partition is not None:
+        return None
+    if primitive.is_call:
+        return params["jaxpr"]
+    if primitive.body is None:
+        return None
+    body = primitive.body(**params)
+    return params.get("jaxpr") if body is None else body
+
+
+def stays(equation: Equation) -> bool:
+    """Tells whether an op is more than the call of a function, and so stays around the callee.
+
+    Checkpoints in a backward pass stay, because the compiler must not see across them.
+    """
+    primitive = equation.primitive
+    return primitive.body is not None and primitive.body(**equation.params) is None
+
+
+def dimensions_of(equation: Equation) -> Dimensions | Function | None:
+    """Returns how the dimensions of an op are related; None if it needs whole arrays."""
+    rule = primitive_of(equation).dimensions
+    if rule is None:
+        return None
+    operands = [v.type for v in equation.operands]
+    return rule(operands, [v.type for v in equation.results], **equation.params)
+
 
 # Rounds of forward and backward propagation; each continues from the layouts of the previous one.
 _ROUNDS = 2

@@ -13,8 +13,14 @@ from axir.dialect.core.quantized_types import is_quantized
 from axir.dialect.core.symbolic_dims import SymbolicDim, names_of
 from axir.dialect.core.types import ShapedArray, numpy_dtype
 from axir.dialect.text.foreign_signatures import argument_names
+from axir.passes.raising.dimensions.open_dimensions import (
+    Learned,
+    filled,
+    open_shape,
+    plain_name,
+    written_shape,
+)
 
-from .open_dimensions import Learned, filled, open_shape, plain_name, written_shape
 from .refusals import refusal_at
 from .table import raised_type
 

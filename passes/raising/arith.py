@@ -30,8 +30,8 @@ from axir.dialect.ops.elementwise.comparison import (
 )
 from axir.dialect.ops.elementwise.conversion import bitcast_convert_type, convert_element_type
 from axir.dialect.program.rules import Value
+from axir.passes.raising.dimensions.attributes import integer
 
-from .attributes import integer
 from .table import RaisingContext, raises, raises_elementwise, result_dtype
 
 

@@ -20,8 +20,8 @@ from axir.dialect.ops.shape.rearranging import moveaxis
 from axir.dialect.ops.sorting.sort import top_k
 from axir.dialect.ops.special import special_functions as special
 from axir.dialect.program.rules import Value
+from axir.passes.raising.dimensions.attributes import flag, integer, integers
 
-from .attributes import flag, integer, integers
 from .shapes import spread
 from .table import RULES, RaisingContext, raises, raises_elementwise, result_dtype
 

@@ -6,21 +6,27 @@ from collections.abc import Sequence
 
 from iree.compiler import ir
 
+from axir.dialect.ops.contraction.fourier_transform import fft
 from axir.dialect.ops.contraction.ragged_dot import (
     RaggedDotDimensionNumbers,
     ragged_dot_general,
 )
-from axir.dialect.ops.fft.fourier_transform import fft
 from axir.dialect.ops.reductions.reduce import reduce_sum
 from axir.dialect.ops.shape.rearranging import transpose
 from axir.dialect.program.rules import Value
-from axir.passes.legalize.convolution_attributes import Convolution
+from axir.passes.legalize.attributes import Convolution
+from axir.passes.raising.dimensions.attributes import (
+    DimensionNumbers,
+    dimension_numbers,
+    integers,
+    text,
+    word,
+)
 
-from .attributes import DimensionNumbers, dimension_numbers, integers, text, word
-from .dynamic_shapes import known
+from .byte_products import convolution_of_widened, dot_of_widened
 from .products import alike, convolved, dot_dimensions, precision_of, product
+from .shapes import known
 from .table import RaisingContext, raises, refusal, result_dtype
-from .widened_bytes import convolution_of_widened, dot_of_widened
 
 
 @raises("stablehlo.dot", "stablehlo.dot_general")

@@ -12,8 +12,8 @@ from iree.compiler import ir
 
 from axir.dialect.core.annotations import Extent
 from axir.dialect.core.symbolic_dims import is_symbolic_dim, operation, symbolic_dim_bounds
+from axir.passes.raising.dimensions.attributes import word
 
-from .attributes import word
 from .table import RaisingContext
 
 _TURNED = {"LT": "GT", "LE": "GE", "GT": "LT", "GE": "LE", "NE": "NE"}

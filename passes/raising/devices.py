@@ -27,8 +27,8 @@ from axir.dialect.ops.shape.concatenation import concatenate
 from axir.dialect.ops.shape.rearranging import reshape
 from axir.dialect.ops.shape.stacking import stack
 from axir.dialect.program.rules import Value
+from axir.passes.raising.dimensions.attributes import dense, integer
 
-from .attributes import dense, integer
 from .grid import Grid, computed_together, programs_of
 from .reductions import elementwise
 from .table import RaisingContext, raises, refusal

@@ -22,10 +22,16 @@ from axir.dialect.ops.shape.rearranging import moveaxis, reshape, transpose
 from axir.dialect.program.function import Function
 from axir.dialect.program.op_table import Traceable
 from axir.dialect.program.rules import Value
+from axir.passes.raising.dimensions.attributes import (
+    DimensionNumbers,
+    dimension_numbers,
+    flag,
+    integer,
+    integers,
+)
 
-from .attributes import DimensionNumbers, dimension_numbers, flag, integer, integers
-from .dynamic_shapes import known
 from .reductions import scalar_function
+from .shapes import known
 from .table import RaisingContext, raises, refusal
 
 _COMBINING: dict[str, Traceable] = {

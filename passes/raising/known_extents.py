@@ -15,14 +15,20 @@ from iree.compiler import ir
 from axir.dialect.core.annotations import Dtype, Extent, HostArray
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.state import presuming
+from axir.dialect.core.symbolic.texts import with_constraints
 from axir.dialect.core.symbolic_dims import SymbolicDim, is_extent
-from axir.dialect.core.symbolic_texts import with_constraints
 from axir.dialect.program.rules import Value
 from axir.dialect.program.tracer import Tracer, state
+from axir.passes.raising.dimensions.extents import (
+    Comparison,
+    as_value,
+    computes_extents,
+    extents_array,
+    followed,
+)
+from axir.passes.raising.dimensions.open_dimensions import DimensionArgument
 
-from .extents import Comparison, as_value, computes_extents, extents_array, followed
 from .known_values import KnownValues, owner_of
-from .open_dimensions import DimensionArgument
 from .table import Raised, result_dtype
 
 # Operations that combine known extents with others.

@@ -30,8 +30,8 @@ from axir.dialect.ops.linalg.triangular_solve import triangular_solve
 from axir.dialect.ops.linalg.tridiagonal_solve import tridiagonal_solve
 from axir.dialect.ops.shape.padding import pad
 from axir.dialect.program.rules import Value
+from axir.passes.raising.dimensions.attributes import flag, word
 
-from .attributes import flag, word
 from .table import RaisingContext, raises, raises_calls_of, refusal, result_type
 
 

@@ -26,18 +26,24 @@ from axir.dialect.program.rules import Value
 from axir.dialect.program.tracer import Trace, Tracer
 from axir.dialect.text.foreign_signatures import argument_names
 from axir.passes.framework.errors import RaisingError
+from axir.passes.raising.dimensions.extents import extents_array
+from axir.passes.raising.dimensions.open_dimensions import (
+    Discovery,
+    Learned,
+    check_name,
+    given_constraints,
+    global_names,
+)
+from axir.passes.raising.dimensions.wanted_dimensions import check_dimensions, wanted_bounds
 from axir.passes.transforms.simplify import prune_function
 
 from . import families as _families  # noqa: F401, fills the table
 from .arguments import Arguments, Shapes
-from .extents import extents_array
 from .grid import ALONE, Grid, computed_together, grid_of, is_of_one_device, mesh_of, programs_of
 from .known_extents import KnownExtents
-from .open_dimensions import Discovery, Learned, check_name, given_constraints, global_names
 from .quantized_operations import rule_of
-from .refusals import check_results, refusal_at, way_out_of
-from .table import Region, refusal
-from .wanted_dimensions import check_dimensions, wanted_bounds
+from .refusals import refusal_at, way_out_of
+from .table import Region, check_results, refusal
 
 __all__ = ["RaisedModule", "raise_module"]
 

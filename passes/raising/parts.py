@@ -23,8 +23,8 @@ from axir.dialect.ops.indexing.dynamic_slicing import dynamic_slice_in_dim
 from axir.dialect.program.meshes.layouts import Layout, MeshAxes, device_count
 from axir.dialect.program.rules import Value
 from axir.passes.framework.errors import RaisingError
+from axir.passes.raising.dimensions.attributes import text
 
-from .attributes import text
 from .grid import Grid, computed_on_parts, grid_of, layouts_of
 from .gspmd import layout_of, mesh_of_cuts
 from .table import Raised, RaisingContext, Region, raises, raises_calls_of, refusal

@@ -17,9 +17,8 @@ from axir.dialect.ops.convolution.types import ConvDimensionNumbers
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.shape.rearranging import rev
 from axir.dialect.program.rules import Value
-from axir.passes.legalize.convolution_attributes import Convolution
-
-from .attributes import DimensionNumbers, dimension_numbers, words
+from axir.passes.legalize.attributes import Convolution
+from axir.passes.raising.dimensions.attributes import DimensionNumbers, dimension_numbers, words
 
 Precision = tuple[str, str] | None
 

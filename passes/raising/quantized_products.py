@@ -21,7 +21,7 @@ from axir.dialect.core.symbolic_dims import is_symbolic_dim
 from axir.dialect.ops.elementwise.arithmetic import add, mul
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.program.rules import Value
-from axir.passes.legalize.convolution_attributes import Convolution
+from axir.passes.legalize.attributes import Convolution
 
 from .byte_products import (
     Factors,
@@ -30,9 +30,9 @@ from .byte_products import (
     dot_of_integers,
     places_of,
 )
-from .dynamic_shapes import known
 from .products import convolved, dot_dimensions, product
-from .quantized_numbers import (
+from .quantized_operations import (
+    QUANTIZED_RULES,
     along,
     computed_in,
     dequantized,
@@ -41,7 +41,7 @@ from .quantized_numbers import (
     quantized,
     rounded,
 )
-from .quantized_operations import QUANTIZED_RULES
+from .shapes import known
 from .table import RaisingContext, raises, result_dtype
 
 _Shape = Sequence[Extent]

@@ -30,8 +30,8 @@ from axir.dialect.program.function import Function
 from axir.dialect.program.function_tracing import trace_function
 from axir.dialect.program.op_table import Traceable
 from axir.dialect.program.rules import Value
+from axir.passes.raising.dimensions.attributes import integer, integers, word
 
-from .attributes import integer, integers, word
 from .table import Raised, RaisingContext, raises
 
 MONOIDS: dict[str, tuple[Traceable, Traceable]] = {

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from iree.compiler import ir
 
-from axir.dialect.core.array import Array, ConcreteArray
 from axir.dialect.core.context import describe_location
-from axir.dialect.core.symbolic_dims import are_same, is_same
 from axir.dialect.text.summary import summarize
 from axir.dialect.text.text_positions import place_in_text
 from axir.passes.framework.errors import QuantizationError, RaisingError
 
 from .quantized_operations import touches_quantized
-from .table import Raised, refusal, result_dtype, result_type
 
 
 def refusal_at(
@@ -44,28 +39,3 @@ def way_out_of(name: str, module: ir.Module) -> str:
     if summarize(module).needs_raising:
         return "Export the program without it."
     return "It can still be compiled: axir compile, axir.export.load(path, compiled=True)."
-
-
-def check_results(op: ir.Operation, results: Sequence[Raised]) -> None:
-    """Raises if a rule returned other types than the operation has."""
-    for number, value in enumerate(results):
-        if not isinstance(value, Array):
-            continue
-        kind = op.results[number].type
-        if isinstance(kind, ir.RankedTensorType) and not kind.has_static_shape:
-            extents = zip(value.aval.shape, kind.shape, strict=False)
-            is_right = value.aval.dtype == result_dtype(op, number)
-            is_right = is_right and value.aval.ndim == kind.rank
-            is_right = is_right and all(b < 0 or is_same(a, b) for a, b in extents)
-        elif isinstance(kind, ir.ShapedType) or type(value) is not ConcreteArray:
-            wanted = result_type(op, number)
-            is_right = value.aval.dtype == wanted.dtype
-            is_right = is_right and are_same(value.aval.shape, wanted.shape)
-        else:  # the known elements of a shape
-            continue
-        if not is_right:
-            found = value.aval.strip_weak_type()
-            raise refusal(
-                f"{op.name} gives {kind}, but its operands make it {found}.",
-                "Correct its type, or its operands.",
-            )

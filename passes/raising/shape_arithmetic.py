@@ -26,9 +26,9 @@ from axir.dialect.ops.shape.broadcasting import broadcast_in_dim, broadcast_shap
 from axir.dialect.ops.shape.concatenation import concatenate
 from axir.dialect.ops.shape.rearranging import reshape
 from axir.dialect.program.rules import Value
+from axir.passes.raising.dimensions.attributes import dense, integer, integers
 
-from .attributes import dense, integer, integers
-from .dynamic_shapes import known
+from .shapes import known
 from .table import RaisingContext, raises, raises_elementwise, refusal, result_dtype
 
 _OPEN = -(2**63)

@@ -19,8 +19,8 @@ from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.sorting.sort import sort
 from axir.dialect.program.rules import Value
 from axir.passes.legalize.sorting.sort_order import Comparator, Key
+from axir.passes.raising.dimensions.attributes import flag, integer, word
 
-from .attributes import flag, integer, word
 from .elementwise import total_order_key
 from .reductions import scalar_values
 from .table import RaisingContext, raises, refusal

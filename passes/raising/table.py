@@ -10,6 +10,8 @@ from iree.compiler import ir
 
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import Decorated, Dtype, Extent, HostArray, Param, Returning
+from axir.dialect.core.array import Array, ConcreteArray
+from axir.dialect.core.symbolic_dims import are_same, is_same
 from axir.dialect.core.types import ShapedArray, numpy_dtype, type_of_mlir
 from axir.dialect.program.meshes.layouts import MeshAxes
 from axir.dialect.program.op_table import OPS
@@ -185,3 +187,28 @@ def recorded(name: str, operands: Sequence[Value], **params: Param) -> Value | N
 def refusal(message: str, way_out: str) -> RaisingError:
     """Returns the error of a rule that cannot raise its operation; its place is added later."""
     return RaisingError(message, way_out, where="")
+
+
+def check_results(op: ir.Operation, results: Sequence[Raised]) -> None:
+    """Raises if a rule returned other types than the operation has."""
+    for number, value in enumerate(results):
+        if not isinstance(value, Array):
+            continue
+        kind = op.results[number].type
+        if isinstance(kind, ir.RankedTensorType) and not kind.has_static_shape:
+            extents = zip(value.aval.shape, kind.shape, strict=False)
+            is_right = value.aval.dtype == result_dtype(op, number)
+            is_right = is_right and value.aval.ndim == kind.rank
+            is_right = is_right and all(b < 0 or is_same(a, b) for a, b in extents)
+        elif isinstance(kind, ir.ShapedType) or type(value) is not ConcreteArray:
+            wanted = result_type(op, number)
+            is_right = value.aval.dtype == wanted.dtype
+            is_right = is_right and are_same(value.aval.shape, wanted.shape)
+        else:  # the known elements of a shape
+            continue
+        if not is_right:
+            found = value.aval.strip_weak_type()
+            raise refusal(
+                f"{op.name} gives {kind}, but its operands make it {found}.",
+                "Correct its type, or its operands.",
+            )

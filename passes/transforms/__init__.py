@@ -5,6 +5,6 @@ Elsewhere: rewrites of StableHLO (`axir.passes.legalize`, `axir.passes.tune`).
 
 # Importing these registers the transformations by which rules derive functions
 # (`dialect/program/derived_functions.py`).
-from . import effect_removal, jvp, linearize, rematerialize, simplify, transpose, vmap
+from . import jvp, linearize, rematerialize, simplify, tangent_walk, transpose, vmap
 
-__all__ = ["effect_removal", "jvp", "linearize", "rematerialize", "simplify", "transpose", "vmap"]
+__all__ = ["jvp", "linearize", "rematerialize", "simplify", "tangent_walk", "transpose", "vmap"]

@@ -16,11 +16,10 @@ from axir.dialect.core.annotations import Extent, Param
 from axir.dialect.core.errors import ParameterError
 from axir.dialect.core.symbolic_dims import SymbolicDim, value_of
 from axir.dialect.core.types import ShapedArray
-from axir.dialect.program.deferred_function import DeferredFunction
 from axir.dialect.program.derived_functions import transformation
 from axir.dialect.program.equation import Equation
-from axir.dialect.program.function import Function
-from axir.dialect.program.restriction import Copy
+from axir.dialect.program.function import DeferredFunction, Function
+from axir.dialect.program.function_tracing import Copy
 from axir.dialect.program.rules import Results, Value
 from axir.dialect.program.tracer import Trace
 from axir.passes.framework.base import Pass

@@ -25,8 +25,7 @@ from axir.passes.framework.base import Pass
 from axir.passes.framework.errors import OptionValueError
 from axir.passes.framework.module_functions import replace_main
 
-from .effect_removal import params_to_derive
-from .tangent_walk import differentiate, walk_with_tangents
+from .tangent_walk import differentiate, params_to_derive, walk_with_tangents
 
 
 def jvp(

@@ -23,9 +23,8 @@ from axir.dialect.program.tracer import Trace, Tracer
 from axir.passes.framework.base import Pass
 from axir.passes.framework.module_functions import replace_functions
 
-from .effect_removal import params_to_derive
 from .jvp import active_arguments
-from .tangent_walk import differentiate, walk_with_tangents
+from .tangent_walk import differentiate, params_to_derive, walk_with_tangents
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,8 @@ from axir.dialect.core.annotations import Returning
 from axir.dialect.core.context import context
 from axir.dialect.core.errors import MissingRuleError
 from axir.dialect.core.extended_dtypes import words_of
-from axir.dialect.core.symbolic_dims import SymbolicDimError, names_of
+from axir.dialect.core.symbolic.terms import SymbolicDimError
+from axir.dialect.core.symbolic_dims import names_of
 from axir.dialect.core.types import ShapedArray, type_of_mlir
 from axir.dialect.program.equation import Equation, Var
 from axir.dialect.program.function import Function
@@ -31,8 +32,7 @@ from axir.passes.framework.module_functions import replace_with_module
 
 from . import open_modules
 from .instantiate import symbols_of
-from .key_words import moves_keys, on_words
-from .wide_elements import computes_wide, on_wide_elements
+from .lowered_elements import computes_wide, moves_keys, on_wide_elements, on_words
 
 # Mark of an argument with memory that the program may overwrite.
 DONATED = "axir.donated"

@@ -17,14 +17,9 @@ from iree.compiler import ir
 from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.builders.stablehlo.extents import EXTENT
 from axir.dialect.core.annotations import Extent
-from axir.dialect.core.symbolic_dims import (
-    SymbolicDim,
-    SymbolicDimError,
-    is_symbolic_dim,
-    names_of,
-    value_of,
-)
-from axir.dialect.core.symbolic_texts import Constraint, SymbolicScope, write_extent
+from axir.dialect.core.symbolic.terms import SymbolicDimError
+from axir.dialect.core.symbolic.texts import Constraint, SymbolicScope, write_extent
+from axir.dialect.core.symbolic_dims import SymbolicDim, is_symbolic_dim, names_of, value_of
 from axir.dialect.core.types import ShapedArray
 
 # Attributes for shape refinement: the mark of a module, and the dimension that an argument is.

@@ -15,7 +15,7 @@ from axir.dialect.ops.custom_rules.policies import keeps
 from axir.dialect.program.derived_functions import RematerializedFunction, derive, transformation
 from axir.dialect.program.equation import Equation, Var
 from axir.dialect.program.function import Function
-from axir.dialect.program.restriction import Copy, restricted
+from axir.dialect.program.function_tracing import Copy, restricted
 from axir.dialect.program.rules import Results, Value
 from axir.dialect.program.tracer import Trace
 from axir.dialect.program.walk import backward_slice

@@ -18,8 +18,8 @@ from axir.dialect.program.derived_functions import derive, transformation
 from axir.dialect.program.effects import is_effectful
 from axir.dialect.program.equation import Equation, Var
 from axir.dialect.program.function import Function
+from axir.dialect.program.function_tracing import restricted
 from axir.dialect.program.primitive import primitive_of
-from axir.dialect.program.restriction import restricted
 from axir.dialect.program.rules import Value
 from axir.dialect.program.tracer import Trace, Tracer
 from axir.dialect.program.walk import Environment, backward_slice

@@ -1,7 +1,8 @@
 """The walk of differentiation, which `jvp` and `linearize` share: values and tangents, op by op.
 
-The two differ in the rule that they apply to an op with nonzero tangents. Elsewhere: the rules
-(`axir.dialect.ops`).
+The two differ in the rule that they apply to an op with nonzero tangents. While values are known,
+an op with effects runs when it is recorded. Differentiating a loop that prints must then not print
+again: the loop is differentiated without its prints. Elsewhere: the rules (`axir.dialect.ops`).
 """
 
 from __future__ import annotations
@@ -13,8 +14,11 @@ from axir.dialect.core.annotations import Params
 from axir.dialect.core.errors import MissingRuleError
 from axir.dialect.core.state import attributed
 from axir.dialect.core.symbolic_zeros import Zero
+from axir.dialect.program.derived_functions import derive, transformation
+from axir.dialect.program.effects import has_effects, is_effectful
 from axir.dialect.program.equation import Equation, Var
 from axir.dialect.program.function import Function
+from axir.dialect.program.function_tracing import restricted
 from axir.dialect.program.operation import Operation
 from axir.dialect.program.rules import Results, Tangent, Tangents, Value
 from axir.dialect.program.walk import Environment
@@ -122,3 +126,28 @@ def _known_results(equation: Equation, known: Mapping[Var, Value] | None) -> Res
     # Ops without results have effects, and tracing with known values ran them at once.
     values = [known[v] for v in equation.results]
     return values if equation.primitive.multiple_results else values[0]
+
+
+def params_to_derive(equation: Equation, has_run: bool) -> Params:
+    """Returns the parameters with which to differentiate an op; without effects if it has run."""
+    if not has_run or not equation.primitive.multiple_results or not is_effectful(equation):
+        return equation.params
+    return {name: _silent(value) for name, value in equation.params.items()}
+
+
+def _silent(value: object) -> object:
+    if type(value) is Function:
+        return derive(value, "silence") if has_effects(value) else value
+    return tuple(map(_silent, value)) if type(value) is tuple else value
+
+
+@transformation("silence")
+def silence_function(function: Function) -> Function:
+    """Returns a function without the ops that have effects and no results."""
+    kept = [
+        Equation(e.primitive, e.operands, e.results, params_to_derive(e, has_run=True), e.op)
+        for e in function.equations
+        if e.results or not is_effectful(e)
+    ]
+    inputs = (*function.inputs, *function.captures)
+    return restricted(function, kept, inputs, function.outputs, "Silence")

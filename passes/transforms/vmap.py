@@ -16,9 +16,9 @@ from axir.dialect.core.errors import MissingRuleError
 from axir.dialect.core.state import BatchFrame, attributed
 from axir.dialect.ops.shape.rearranging import broadcast_in_dim, moveaxis
 from axir.dialect.program.derived_functions import BatchedFunction, derive, transformation
+from axir.dialect.program.effects import batching_over, names_in
 from axir.dialect.program.equation import Equation, Var
 from axir.dialect.program.function import Function
-from axir.dialect.program.named_axes import batching_over, names_in
 from axir.dialect.program.rules import BatchAxis, Value
 from axir.dialect.program.tracer import Trace
 from axir.dialect.program.walk import Environment

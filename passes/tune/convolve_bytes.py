@@ -9,7 +9,7 @@ from typing import ClassVar
 from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
-from axir.passes.legalize.convolution_attributes import Convolution
+from axir.passes.legalize.attributes import Convolution
 from axir.passes.legalize.rewriting import RewritePass
 
 # The largest product of two bytes is 2^14, and f32 represents all integers up to 2^24.
@@ -58,7 +58,7 @@ class ConvolveBytes(RewritePass):
         _, source, *window = convolution.rhs
         kernel = hlo.shape_of(rhs)
         places = math.prod(kernel[axis] for axis in window)
-        products = math.prod(hlo.shape_of(result)) * places * kernel[source]
+        products = hlo.size_of(result) * places * kernel[source]
         if products < self.products or places > _EXACT_PRODUCTS:
             return None
         most = _EXACT_PRODUCTS // places

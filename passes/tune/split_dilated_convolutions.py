@@ -12,7 +12,7 @@ from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.builders.stablehlo.core import integers, padding_pairs
-from axir.passes.legalize.convolution_attributes import Convolution
+from axir.passes.legalize.attributes import Convolution
 from axir.passes.legalize.rewriting import RewritePass
 
 _MOST_PARTS = 16
@@ -62,7 +62,7 @@ class SplitDilatedConvolutions(RewritePass):
         if max(dilation, default=1) == 1 or not is_plain or any(convolution.reversal):
             return None
         kernel = hlo.shape_of(operation.operands[1])
-        products = math.prod(hlo.shape_of(operation.results[0])) * math.prod(kernel)
+        products = hlo.size_of(operation.results[0]) * math.prod(kernel)
         if (
             math.prod(dilation) > _MOST_PARTS
             or products < self.products * kernel[convolution.rhs[0]]

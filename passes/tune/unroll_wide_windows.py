@@ -11,7 +11,7 @@ from typing import ClassVar
 from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
-from axir.passes.legalize.convolution_attributes import Convolution
+from axir.passes.legalize.attributes import Convolution
 from axir.passes.legalize.rewriting import RewritePass
 
 

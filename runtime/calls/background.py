@@ -18,7 +18,7 @@ from axir.dialect.core.config import config
 from axir.dialect.core.errors import user_line
 from axir.dialect.core.state import on_behalf_of
 from axir.runtime.compiler.helpers import MAX_HELPERS, helpers
-from axir.runtime.device.fork_safety import call_in_forked_child
+from axir.runtime.device.process_state import call_in_forked_child
 
 _T = TypeVar("_T")
 _threads: weakref.WeakSet[threading.Thread] = weakref.WeakSet()

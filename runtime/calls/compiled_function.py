@@ -8,29 +8,21 @@ they are read.
 from __future__ import annotations
 
 import itertools
-import warnings
 import weakref
 from collections.abc import Hashable, Sequence
 
 from iree import runtime as iree_runtime
 
-from axir.dialect.core.annotations import Dtype, Foreign, HostArray
+from axir.dialect.core.annotations import Dtype, Foreign
 from axir.dialect.core.array import ConcreteArray, as_array
 from axir.dialect.core.config import config
 from axir.dialect.core.context import user_frame
-from axir.dialect.core.extended_dtypes import words_of
 from axir.dialect.core.memo import derived
-from axir.dialect.core.state import outside_traces
 from axir.dialect.core.timeline import span, timeline
-from axir.dialect.core.transfers import check_transfer
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.costs import largest_operation
 from axir.dialect.program.effects import has_effects
-from axir.dialect.program.equation import Equation
 from axir.dialect.program.function import Function
-from axir.dialect.program.narrow_elements import bytes_of
-from axir.dialect.program.primitive import check_finite
-from axir.dialect.program.rules import Results, Value
 from axir.passes.transforms.lower_to_stablehlo import HostCall
 from axir.passes.transforms.simplify import simplify_function
 from axir.runtime.compiler.function_compilation import (
@@ -40,23 +32,27 @@ from axir.runtime.compiler.function_compilation import (
 )
 from axir.runtime.compiler.native_compilation import give_up_kernel
 from axir.runtime.device.buffers import Buffer, BufferType
-from axir.runtime.device.devices import BORROWED_BYTES, Device, default_device
+from axir.runtime.device.devices import Device
 from axir.runtime.errors import (
     CompileError,
-    CompileFailureWarning,
     RuntimeExecutionError,
-    TimelineWarning,
 )
-from axir.runtime.native.errors import ObjectFileError
-from axir.runtime.native.host_steps import OvertakenError
+from axir.runtime.native.kernel_program import OvertakenError
+from axir.runtime.native.object_files import ObjectFileError
 
 from . import pending
+from .arguments import buffer_of, check_donated, give_away, with_copies
 from .background import Background, Caller
-from .donation import check_donated, give_away, with_copies
+from .evaluated_calls import (
+    CompiledMeanwhileError,
+    check_results,
+    evaluate,
+    warn_of_failure,
+    warn_of_missing_marks,
+)
 from .executable import Executable, Program
 from .native_executable import NativeExecutable, is_pending
-from .program_trial import ProgramTrial
-from .successor import Successor
+from .successor import ProgramTrial, Successor
 
 _VmVariantList = iree_runtime.VmVariantList
 _new_buffer = Buffer.__new__
@@ -65,33 +61,6 @@ _new_array = ConcreteArray.__new__
 _NO_HOST = itertools.repeat(None)
 # Making a list for results takes 0.5 us. Up to this size they may live until the next call.
 _SMALL_RESULT_BYTES = 4096
-
-
-def buffer_of(array: ConcreteArray, device: Device) -> Buffer:
-    """Returns an array's memory on a device, copying it there only if it is not there yet."""
-    buffer: Foreign = array._buffer
-    if buffer is not None and not buffer.is_deleted:
-        if buffer.device is device:
-            return buffer
-        if config.jax_transfer_guard or config.jax_transfer_guard_device_to_device:
-            check_transfer("device_to_device", f"{array.type} from {buffer.device} to {device}")
-        return _put(bytes_of(words_of(array.host())), device)
-    host = bytes_of(words_of(array.host()))
-    if host.nbytes >= BORROWED_BYTES and host.flags.writeable:
-        # Arrays are immutable, so their memory can be shared with the device.
-        host = host.view()
-        host.flags.writeable = False
-    buffer = _put(host, device)
-    if device is array._device or device is default_device():
-        array._buffer = buffer  # the array's device; on others it is a temporary copy
-    return buffer
-
-
-def _put(host: HostArray, device: Device) -> Buffer:
-    if not timeline.is_on:
-        return device.put(host)
-    with span("to the device", "transfer", bytes=host.nbytes, device=str(device)):
-        return device.put(host)
 
 
 # All that are in use, so that a profiler can turn on the timeline for them.
@@ -158,7 +127,7 @@ class CompiledFunction:
             except CompileError as error:
                 if config.axir_on_compile_failure == "raise":
                     raise
-                _warn_of(error, function.name)
+                warn_of_failure(error, function.name)
         # For each result its number and types, once a call may be a quick one.
         self._results: list[tuple[int, ShapedArray, BufferType]] | None = None
         # Spare lists for results, which are reused although they keep the last results alive until
@@ -228,7 +197,7 @@ class CompiledFunction:
             self._making = None
             failure = making.failure
             if isinstance(failure, CompileError):
-                _warn_of(failure, self.function.name)
+                warn_of_failure(failure, self.function.name)
             elif failure is not None:
                 raise failure
 
@@ -398,8 +367,8 @@ class CompiledFunction:
             successor.begin()
         if executable is None:
             try:
-                return self._evaluate(arguments)
-            except _OvertakenError:
+                return evaluate(self.function, arguments, self.donated, self._making)
+            except CompiledMeanwhileError:
                 return self._run_generally(arguments)
         return self._run_program(executable, arguments)
 
@@ -417,7 +386,7 @@ class CompiledFunction:
         else:
             results = self._run_on_buffers(executable, arguments, is_checked)
         if is_checked:
-            self._check_finite(originals, results)
+            check_results(self.function, originals, results)
         return results
 
     def _run_on_buffers(
@@ -476,44 +445,6 @@ class CompiledFunction:
             pending.finish_all()  # another call may read memory to be overwritten
         return executable(buffers)
 
-    def _evaluate(self, arguments: Sequence[ConcreteArray]) -> list[ConcreteArray]:
-        """Runs the function op by op in NumPy, with its calls and loops.
-
-        Raises:
-            _OvertakenError: the compiled program is ready, and must run the rest.
-        """
-        making = self._making
-
-        def bind(equation: Equation, operands: list[Value]) -> Results:
-            if making is not None and making.is_done and making.value is not None:
-                raise _OvertakenError
-            return equation.primitive.bind(*operands, **equation.params)
-
-        values = [*arguments, *map(as_array, self.function.captured)]
-        if self.donated:
-            values[: len(arguments)] = [ConcreteArray(x.type, x.host()) for x in arguments]
-        with outside_traces(), config(jax_disable_jit=True):
-            results = self.function.interpret(values, bind)
-        for number in self.donated:
-            arguments[number].delete()
-        return results
-
-    def _check_finite(
-        self, arguments: Sequence[ConcreteArray], results: Sequence[ConcreteArray]
-    ) -> None:
-        """Under the debugging options: finds the op that made a NaN or infinity, and raises."""
-        failure: FloatingPointError | None = None
-        for x in results:
-            try:
-                check_finite(f"the compiled code of {self.function.name!r}", x.host())
-            except FloatingPointError as error:
-                failure = error
-                break
-        if failure is not None:
-            # Op by op the evaluator meets the first op that fails, and knows its line.
-            self.function.evaluate(*arguments)
-            raise failure
-
 
 def _is_at_hand(executable: NativeExecutable, arguments: Sequence[ConcreteArray]) -> bool:
     """Tells whether machine code is to run now, in this thread, on arrays of the host."""
@@ -522,32 +453,8 @@ def _is_at_hand(executable: NativeExecutable, arguments: Sequence[ConcreteArray]
     return not any(map(is_pending, arguments))
 
 
-class _OvertakenError(Exception):
-    """The compiler was done before the evaluator."""
-
-
-def _warn_of(error: CompileError, name: str) -> None:
-    """Warns once, at the user's line, of a program that is evaluated for it does not compile."""
-    frame = user_frame()
-    file, line = ("<axir>", 0) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
-    text = f"{name!r} is evaluated op by op in NumPy, which is slow: {error.message}"
-    if error.where:
-        text += f"\n  at {error.where}"
-    warnings.warn_explicit(text, CompileFailureWarning, file, line)
-
-
 def _listed(types: Sequence[tuple[tuple[int, ...], Dtype]]) -> str:
     return ", ".join(f"{dtype}{list(shape)}" for shape, dtype in types)
-
-
-def warn_of_missing_marks(name: str, error: CompileError) -> None:
-    """Warns that a timeline will not show the dispatches of a program."""
-    warnings.warn(
-        f"The timeline does not show the dispatches of {name!r}, which does not compile with "
-        f"marks: {error.message}",
-        TimelineWarning,
-        stacklevel=3,
-    )
 
 
 def compiled(

@@ -23,14 +23,12 @@ from axir.passes.transforms.lower_to_stablehlo import HostCall
 from axir.runtime.device.buffers import Buffer, BufferType, HalBufferView
 from axir.runtime.device.devices import INSTANCE, Device
 from axir.runtime.device.failures import device_failure, short_status
-from axir.runtime.device.fork_safety import abandon, call_in_forked_child
-from axir.runtime.device.library_files import close_library_files
+from axir.runtime.device.process_state import abandon, call_in_forked_child, close_library_files
 from axir.runtime.device.workers import thread_count
 from axir.runtime.errors import LoadError
 
 from .driver_trial import DriverTrial
-from .host_calls import HostCalls, take_exception
-from .marked_programs import DispatchMarks
+from .host_calls import DispatchMarks, HostCalls, take_exception
 
 _VmVariantList = iree_runtime.VmVariantList
 # Handing a call to another thread costs 30 us, but milliseconds if other threads keep all cores

@@ -18,8 +18,8 @@ from axir.dialect.core.array import ConcreteArray, as_array
 from axir.dialect.core.config import config
 from axir.dialect.core.dtypes import storage
 from axir.dialect.core.extended_dtypes import words_of
+from axir.dialect.core.places import check_transfer
 from axir.dialect.core.timeline import span
-from axir.dialect.core.transfers import check_transfer
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.function import Function
 from axir.dialect.program.function_rules import HostCall
@@ -27,10 +27,9 @@ from axir.dialect.program.narrow_elements import bytes_of
 from axir.runtime.device.buffers import Buffer, BufferType, HalBufferView
 from axir.runtime.device.devices import Device, default_device, local_devices
 from axir.runtime.device.failures import device_failure
-from axir.runtime.device.freed_memory import keep_freed_memory
+from axir.runtime.device.process_state import keep_freed_memory
 from axir.runtime.errors import RuntimeExecutionError
-from axir.runtime.native.host_steps import OvertakenError, Overtaking, usable
-from axir.runtime.native.kernel_program import KernelProgram
+from axir.runtime.native.kernel_program import KernelProgram, OvertakenError, Overtaking, usable
 from axir.runtime.native.programs import NativeProgram
 
 from .executable import LONG_SECONDS, Executable

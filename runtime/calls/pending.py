@@ -31,7 +31,7 @@ from axir.dialect.core.context import user_frame
 from axir.dialect.core.errors import describe_line
 from axir.runtime.device.buffers import Buffer, BufferType, HalBufferView
 from axir.runtime.device.devices import Device
-from axir.runtime.device.fork_safety import call_in_forked_child
+from axir.runtime.device.process_state import call_in_forked_child
 from axir.runtime.errors import RuntimeExecutionError
 
 from .executable import Executable

@@ -12,7 +12,7 @@ from functools import cache
 
 from iree.compiler import ir
 
-from axir.runtime.device.fork_safety import call_in_forked_child
+from axir.runtime.device.process_state import call_in_forked_child
 
 from .invocation.invoker import BYTECODE_MAGIC
 from .target import Target

@@ -25,25 +25,33 @@ from iree.compiler import ir, version
 from axir.dialect.core.annotations import Foreign
 from axir.dialect.core.config import config
 from axir.dialect.core.errors import ParameterError
-from axir.dialect.core.events import (
+from axir.dialect.core.single_flight import single_flight
+from axir.dialect.core.timeline import (
     CACHE_HIT,
     CACHE_MISS,
     COMPILED,
     REQUEST,
     RETRIEVED,
+    span,
     tell_duration,
     tell_event,
     timed,
+    timeline,
 )
-from axir.dialect.core.single_flight import single_flight
-from axir.dialect.core.timeline import span, timeline
 from axir.dialect.text.parsing import set_trial
-from axir.runtime.device.fork_safety import abandon, call_in_forked_child
+from axir.runtime.compiler.invocation.stream_passes import UNPROVEN, WrongMemoryError
+from axir.runtime.device.process_state import abandon, call_in_forked_child
 from axir.runtime.errors import CompileError, WrongMemoryOrderError
 
 from .analysis import analyze
-from .cache import ProgramCache, cache_directory, program_cache
-from .code_fingerprint import code_fingerprint, invocation_fingerprint
+from .binaries import linker_flags
+from .cache import (
+    ProgramCache,
+    cache_directory,
+    code_fingerprint,
+    invocation_fingerprint,
+    program_cache,
+)
 from .diagnostics import CompilerEndedError, Diagnostic, compile_error
 from .helpers import HelperStartError, helpers
 from .invocation.invoker import (
@@ -53,11 +61,8 @@ from .invocation.invoker import (
     Invoker,
     RejectedFlagsError,
 )
-from .invocation.proven_memory import UNPROVEN, WrongMemoryError
-from .linker import linker_flags
-from .preloading import passes_imported_meanwhile
-from .slow_compilations import announced_if_slow
 from .target import PROCESS_FLAGS, Target, needs_own_process, process_flags
+from .waiting import announced_if_slow, passes_imported_meanwhile
 
 _LOGGER = logging.getLogger(__name__)
 # Part of IREE's message if it has lost a reader of an array that several parts of a program share.

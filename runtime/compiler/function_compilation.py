@@ -1,5 +1,7 @@
 """Compiling traced functions: lowered, legalized for IREE, tuned, and given to the compiler.
 
+Here: also arguments for the memory of results, for callers that call kernels directly. Programs of
+the runtime allocate their results.
 Elsewhere: the compiler (`compilation.py`), calls (`runtime/calls/`).
 """
 
@@ -7,18 +9,19 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence, Set
 
 from iree.compiler import ir
 
 from axir.dialect.core.annotations import Foreign
 from axir.dialect.core.config import config
-from axir.dialect.core.events import LOWERED, timed
-from axir.dialect.core.timeline import span
+from axir.dialect.core.context import context
+from axir.dialect.core.timeline import LOWERED, span, timed
 from axir.dialect.program.function import Function
+from axir.dialect.text.signature import is_public
 from axir.passes.framework.pipeline import run_passes
 from axir.passes.framework.registry import find_pass
-from axir.passes.transforms.lower_to_stablehlo import HostCall, lower_functions
+from axir.passes.transforms.lower_to_stablehlo import DONATED, HostCall, lower_functions
 from axir.runtime.device.devices import Device
 from axir.runtime.device.workers import thread_count
 from axir.runtime.native.kernel_program import KernelProgram
@@ -67,7 +70,11 @@ def _legalize(module: Foreign, target: Target, part: str) -> None:
 def _tune(module: Foreign, target: Target, *, calls: bool = False) -> None:
     """Tunes a module for a machine; `calls` as for `tune-for-cpu`."""
     if target.opt_level >= _TUNING_LEVEL and target.backend in _TUNING:
-        options = {"vector_bits": target.vector_bits, "calls": calls}
+        options = {
+            "vector_bits": target.vector_bits,
+            "byte_products": target.multiplies_bytes,
+            "calls": calls,
+        }
         run_passes(module, [find_pass(_TUNING[target.backend]).from_options(options)])
 
 
@@ -196,3 +203,54 @@ def _compiled(module: ir.Module, target: Target, name: str) -> bytes:
         prepare_for_target(module, target)
 
     return compile_legalized(module, target, name, legalize)
+
+
+def mark_donated(module: ir.Module, donated: Mapping[str, Set[int]]) -> None:
+    """Marks the arguments, by function, that the program may overwrite."""
+    with context():
+        for function in _functions(module, donated):
+            attributes = _argument_attributes(function)
+            for number in donated[_name(function)]:
+                attributes[number] = ir.DictAttr.get({DONATED: ir.UnitAttr.get()})
+            function.attributes["arg_attrs"] = ir.ArrayAttr.get(attributes)
+
+
+def take_result_storage(module: ir.Module, without: Mapping[str, Set[int]]) -> None:
+    """Gives each public function an argument for each result; the result is written to its memory.
+
+    Args:
+        module: StableHLO, prepared for the compiler.
+        without: Numbers of results, by function, that get no such argument.
+    """
+    with context():
+        for function in _functions(module, without):
+            old = ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value)
+            attributes = _argument_attributes(function)
+            block = function.regions[0].blocks[0]
+            types = list(old.inputs)
+            for number, result_type in enumerate(old.results):
+                if number in without[_name(function)]:
+                    continue
+                block.add_argument(result_type, function.location)
+                index = ir.IntegerAttr.get(ir.IndexType.get(), number)
+                attributes.append(ir.DictAttr.get({"iree.abi.output": index}))
+                types.append(result_type)
+            function.attributes["arg_attrs"] = ir.ArrayAttr.get(attributes)
+            new = ir.FunctionType.get(types, old.results)
+            function.attributes["function_type"] = ir.TypeAttr.get(new)
+
+
+def _functions(module: ir.Module, wanted: Mapping[str, Set[int]]) -> list[ir.Operation]:
+    operations = [op.operation for op in module.body.operations]
+    functions = [op for op in operations if op.name == "func.func" and is_public(op)]
+    return [op for op in functions if _name(op) in wanted]
+
+
+def _name(function: ir.Operation) -> str:
+    return ir.StringAttr(function.attributes["sym_name"]).value
+
+
+def _argument_attributes(function: ir.Operation) -> list[ir.Attribute]:
+    if "arg_attrs" in function.attributes:
+        return list(ir.ArrayAttr(function.attributes["arg_attrs"]))
+    return [ir.DictAttr.get({}) for _ in function.regions[0].blocks[0].arguments]

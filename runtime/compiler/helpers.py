@@ -22,13 +22,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from axir.dialect.core.annotations import Foreign
-from axir.runtime.device.fork_safety import abandon, call_in_forked_child
+from axir.runtime.compiler.invocation.stream_passes import WrongMemoryError
+from axir.runtime.device.process_state import abandon, call_in_forked_child
 
 from .diagnostics import CompilerEndedError
 from .invocation.invoker import RejectedFlagsError
 from .invocation.messages import receive, send
 from .invocation.native import NativeUnavailableError
-from .invocation.proven_memory import WrongMemoryError
 from .target import process_flags
 
 # Loads the folder under a separate module name, with the parent's search path after Python's own.

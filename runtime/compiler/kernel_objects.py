@@ -22,8 +22,7 @@ from axir.dialect.core.config import config
 from axir.dialect.core.single_flight import single_flight
 from axir.runtime.native.kernel_program import KernelProgram
 
-from .cache import program_cache
-from .code_fingerprint import invocation_fingerprint
+from .cache import invocation_fingerprint, program_cache
 from .compilation import COMPILER_VERSION, is_worth_keeping
 from .helpers import MAX_HELPERS
 from .module_reader import KernelSource

@@ -1,6 +1,6 @@
 """Reads a module that consists of kernels: which kernel runs on which memory, in which order.
 
-Elsewhere: the passes that make kernels from a module (`axir.passes.fuse.fuse_whole_programs`,
+Elsewhere: the passes that make kernels from a module (`axir.passes.fuse.fuse_programs`,
 `fuse_islands`), and the steps (`step_writer.py`).
 """
 

@@ -10,8 +10,14 @@ from collections.abc import Iterator
 
 from iree.compiler import ir
 
-from axir.passes.legalize.host_functions import host_function
-from axir.passes.legalize.regions import ALIASES, BRANCHES, KERNEL, LOOP, operations_of
+from axir.passes.legalize.regions import (
+    ALIASES,
+    BRANCHES,
+    KERNEL,
+    LOOP,
+    host_function,
+    operations_of,
+)
 
 
 class Structure:

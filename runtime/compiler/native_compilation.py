@@ -25,27 +25,24 @@ import numpy as np
 from iree.compiler import ir
 
 from axir.dialect.core.config import config
-from axir.dialect.core.events import COMPILED, timed
 from axir.dialect.core.single_flight import single_flight
-from axir.dialect.core.timeline import span
+from axir.dialect.core.timeline import COMPILED, span, timed
 from axir.passes.framework.pipeline import run_passes
 from axir.passes.framework.registry import find_pass
-from axir.runtime.device.fork_safety import abandon, call_in_forked_child
+from axir.runtime.device.process_state import abandon, call_in_forked_child
 from axir.runtime.device.workers import thread_count
-from axir.runtime.native.errors import ForbiddenCodeError, ObjectFileError
 from axir.runtime.native.kernel_program import COPY, HOST_CALL, KINDS, KernelProgram
+from axir.runtime.native.object_files import ForbiddenCodeError, ObjectFileError
 
 from .architectures import host_architecture, host_cpu_features
-from .cache import program_cache
-from .code_fingerprint import code_fingerprint
+from .cache import code_fingerprint, program_cache
 from .compilation import COMPILER_VERSION, is_worth_keeping, look_up, may_skip_passes, text_of
 from .diagnostics import CompilerEndedError
 from .helpers import HelperStartError, helpers
 from .invocation.native import NativeCompiler, NativeUnavailableError
 from .kernel_objects import compile_objects
 from .module_reader import KernelSource, read_kernels, runs_several_workgroups
-from .preloading import passes_imported_meanwhile
-from .slow_compilations import announced_if_slow
+from .waiting import announced_if_slow, passes_imported_meanwhile
 
 _LOGGER = logging.getLogger(__name__)
 _UNFIT = b"unfit: "

@@ -15,8 +15,7 @@ from dataclasses import dataclass, field
 from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
-from axir.passes.legalize.host_functions import host_function
-from axir.passes.legalize.regions import BRANCHES, operations_of
+from axir.passes.legalize.regions import BRANCHES, host_function, operations_of
 from axir.runtime.native.kernel_program import (
     AGAIN,
     CHOOSE,

@@ -4,22 +4,26 @@ A buffer is a reference to an IREE buffer view plus the type it shares with all 
 shape, dtype and device, so that making one costs a fraction of a microsecond. IREE counts the
 references: memory lives as long as a buffer, a running program or a NumPy view needs it. A result
 of a program may share its memory with an argument (a program that returns its argument copies
-nothing), so memory may only be overwritten if it has no other references. Elsewhere: devices
+nothing), so memory may only be overwritten if it has no other references. IREE's archives of
+parameters, `.irpa`, are read here, too. Elsewhere: devices
 (`devices.py`), calls (`runtime/calls/executable.py`).
 """
 
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Protocol
 
+import iree.runtime
 import ml_dtypes
 import numpy as np
 from iree import runtime as iree_runtime
 
 from axir.dialect.core.annotations import Dtype, DTypeLike, HostArray
-from axir.dialect.core.errors import DeletedArrayError, DTypeError
+from axir.dialect.core.errors import DeletedArrayError, DTypeError, WeightsError
 from axir.dialect.core.timeline import span, timeline
+from axir.dialect.text.resources import UNTYPED
 
 HalBufferView = iree_runtime.HalBufferView
 _Element = iree_runtime.HalElementType
@@ -275,3 +279,32 @@ class _WritableBytes:
             "typestr": "|u1",
             "data": (pointer, False),
         }
+
+
+def read_parameter_archive(path: Path) -> dict[str, HostArray]:
+    """Returns the content of an archive by name, as bytes: it knows no other types.
+
+    Raises:
+        WeightsError: if the file is not such an archive.
+    """
+    index = iree.runtime.ParameterIndex()
+    try:
+        index.load(str(path), format="irpa")
+        entries = dict(index.items())
+    except (ValueError, RuntimeError, IndexError, OSError) as error:
+        reason = (str(error).splitlines() or ["it is damaged"])[0]
+        raise WeightsError(
+            f"{path} is not an archive of parameters: {reason}.",
+            "Write it with iree-create-parameters or iree-convert-parameters.",
+            where="",
+        ) from None
+    return {
+        name: np.frombuffer(entry.file_view, UNTYPED)
+        if entry.is_file
+        else np.frombuffer(_repeated(entry.splat_pattern, entry.length), UNTYPED)
+        for name, entry in entries.items()
+    }
+
+
+def _repeated(pattern: bytes, length: int) -> bytes:
+    return pattern * (length // max(1, len(pattern)))

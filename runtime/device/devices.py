@@ -14,8 +14,6 @@ from __future__ import annotations
 import ctypes
 import functools
 import math
-import os
-import re
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -31,12 +29,10 @@ from axir.dialect.core.config import config
 from axir.dialect.core.dtypes import float0
 from axir.dialect.core.errors import ParameterError
 from axir.dialect.core.extended_dtypes import words_of
-from axir.dialect.core.options import OPTIONS
 from axir.dialect.core.single_flight import made_once
 from axir.dialect.program.narrow_elements import bytes_of
 from axir.runtime.errors import DeviceNotFoundError, NotAddressableError
-from axir.runtime.processes.group import current
-from axir.runtime.processes.launchers import without_launcher_variables
+from axir.runtime.processes.group import current, without_launcher_variables
 
 from .buffers import (
     Buffer,
@@ -46,10 +42,9 @@ from .buffers import (
     borrowable_bytes,
     element_type,
 )
-from .fork_safety import abandon, call_in_forked_child
-from .freed_memory import keep_freed_memory
 from .gpu_features import GpuFeatures
-from .workers import with_workers
+from .process_state import abandon, call_in_forked_child, keep_freed_memory
+from .workers import cpu_device_count, with_workers
 
 # The HAL types must be registered before the first buffer view is made: without them its references
 # are never released.
@@ -351,9 +346,6 @@ _devices: dict[str, tuple[Device, ...]] = {}
 _first_devices: dict[str | None, Device] = {}
 
 
-_FLAG = re.compile(r"--xla_force_host_platform_device_count=(\S+)")
-
-
 def _cpu_devices() -> tuple[Device, ...]:
     """Returns as many devices as `jax_num_cpu_devices` says, which is settled thereby.
 
@@ -371,11 +363,6 @@ def _cpu_devices() -> tuple[Device, ...]:
     return tuple(CpuDevice(n, "cpu", *owner) for n, owner in enumerate(owners))
 
 
-def cpu_device_count() -> int:
-    """Returns how many devices the CPU is in this process."""
-    return config.jax_num_cpu_devices or _count_of_flags()
-
-
 def are_made() -> bool:
     """Tells whether devices have been asked for; they do not change afterwards."""
     return bool(_devices)
@@ -390,19 +377,6 @@ def forget() -> None:
     """Clears the list of devices, because processes begin to compute together, or stop."""
     _devices.clear()
     _first_devices.clear()
-
-
-def _count_of_flags() -> int:
-    """Returns the number of CPU devices in XLA's flags, which programs of JAX set.
-
-    Raises:
-        ConfigError: the value is not a number of devices.
-    """
-    found = _FLAG.findall(os.environ.get("XLA_FLAGS", ""))
-    if not found:
-        return 1
-    option = OPTIONS["jax_num_cpu_devices"]
-    return option.parse(found[-1], "XLA_FLAGS=--xla_force_host_platform_device_count")
 
 
 def offer_platform(platform: str, find: Callable[[], tuple[Device, ...]]) -> None:

@@ -21,16 +21,15 @@ from iree import runtime as iree_runtime
 from axir.dialect.core.annotations import Dtype, HostArray
 from axir.dialect.core.array import Memories
 from axir.dialect.core.config import config
-from axir.dialect.core.transfers import check_transfer
+from axir.dialect.core.places import check_transfer
 from axir.runtime.errors import DeviceNotFoundError, DeviceUnfitError
 from axir.runtime.processes.group import current
 
 from .buffers import HalBufferView
-from .cuda_driver import CudaDriverError, cuda_features
 from .devices import Device, offer_platform
 from .failures import device_failure, short_status
+from .gpu_drivers import CudaDriverError, VulkanLoaderError, cuda_features, vulkan_features
 from .gpu_features import CudaFeatures, GpuFeatures, VulkanFeatures
-from .vulkan_loader import VulkanLoaderError, vulkan_features
 
 _DEVICE_MEMORY = int(iree_runtime.MemoryType.DEVICE_LOCAL)
 _DEVICE_USAGE = int(iree_runtime.BufferUsage.DEFAULT)

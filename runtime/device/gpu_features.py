@@ -1,7 +1,7 @@
 """The properties of a GPU that compilation depends on: `VulkanFeatures`, `CudaFeatures`.
 
 Both give the compiler's flags (`flags`) and the types that programs on such a GPU cannot use
-(`missing_types`). Elsewhere: asking a machine's drivers (`vulkan_loader.py`, `cuda_driver.py`).
+(`missing_types`). Elsewhere: asking a machine's drivers (`gpu_drivers.py`).
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""The threads that compute programs on the CPU: how many, and on which cores.
+"""The threads that compute programs on the CPU, and the number of devices that the CPU is.
 
+Here: how many threads there are and on which cores, and the options that make several devices.
 Elsewhere: whether a program takes threads (`runtime/calls/driver_trial.py`).
 """
 
@@ -13,7 +14,8 @@ from collections.abc import Callable
 from iree import runtime as iree_runtime
 
 from axir.dialect.core.config import config
-from axir.dialect.core.options import ConfigError
+from axir.dialect.core.option_kinds import ConfigError
+from axir.dialect.core.options import OPTIONS
 
 _TASKS = "/proc/self/task"
 _SECONDS_TO_START = 5.0
@@ -123,3 +125,24 @@ def _pin(before: set[int], threads: int, chosen: tuple[int, ...]) -> None:
         new = sorted(worker_threads() - before)
     for place, task in enumerate(new):
         os.sched_setaffinity(task, {chosen[place % len(chosen)]})
+
+
+_FLAG = re.compile(r"--xla_force_host_platform_device_count=(\S+)")
+
+
+def cpu_device_count() -> int:
+    """Returns how many devices the CPU is in this process."""
+    return config.jax_num_cpu_devices or _count_of_flags()
+
+
+def _count_of_flags() -> int:
+    """Returns the number of CPU devices in XLA's flags, which programs of JAX set.
+
+    Raises:
+        ConfigError: the value is not a number of devices.
+    """
+    found = _FLAG.findall(os.environ.get("XLA_FLAGS", ""))
+    if not found:
+        return 1
+    option = OPTIONS["jax_num_cpu_devices"]
+    return option.parse(found[-1], "XLA_FLAGS=--xla_force_host_platform_device_count")

@@ -17,7 +17,16 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import NamedTuple
 
-from .errors import ForbiddenCodeError, ObjectFileError
+from axir.runtime.errors import LoadError
+
+
+class ObjectFileError(LoadError):
+    """An object file cannot be loaded."""
+
+
+class ForbiddenCodeError(ObjectFileError):
+    """The system refuses to run code that is not in a file."""
+
 
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
@@ -138,7 +147,7 @@ def load_object(content: bytes, symbols: Mapping[str, int]) -> LoadedCode:
 
     >>> load_object(b"no object", {})
     Traceback (most recent call last):
-    axir.runtime.native.errors.ObjectFileError: This is no object file of machine code...
+    axir.runtime.native.object_files.ObjectFileError: This is no object file of machine code...
     """
     try:
         return _Loader(content, symbols).load()

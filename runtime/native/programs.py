@@ -18,7 +18,6 @@ from axir.dialect.core.annotations import Dtype, HostArray
 from axir.dialect.program.function_rules import HostCall
 from axir.runtime.device.buffers import aligned_empty
 
-from .host_steps import Entry, HostStep, Overtaking, only_host_steps, usable, with_stops
 from .kernel_program import (
     ARGUMENT,
     CONSTANT,
@@ -26,8 +25,14 @@ from .kernel_program import (
     JUMPS,
     KINDS,
     RESULT,
+    Entry,
+    HostStep,
     KernelProgram,
+    Overtaking,
     Step,
+    only_host_steps,
+    usable,
+    with_stops,
 )
 from .object_files import LoadedCode, load_object
 

@@ -1,10 +1,15 @@
-"""`current()`: the processes that compute together; a process without others is a group of one.
+"""The processes that compute together, `current()`, and the variables of launchers like `mpirun`.
 
+A process without others is a group of one.
 Elsewhere: how several processes find each other (`job.py`).
 """
 
 from __future__ import annotations
 
+import contextlib
+import os
+import threading
+from collections.abc import Iterator
 from typing import Protocol
 
 from axir.dialect.core.annotations import UserObject
@@ -63,3 +68,32 @@ def become(group: Group) -> None:
     """Makes a group the current one."""
     global _current
     _current = group
+
+
+# Of MPICH and its relatives, and of Open MPI: number of processes, and which this is.
+_COUNTS = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MPI_LOCALNRANKS")
+_PREFIXES = ("PMI_", "PMIX_", "OMPI_", "PMI2_")
+# A device may open another one's handle.
+_lock = threading.RLock()
+
+
+def is_under_mpi() -> bool:
+    """Tells whether `mpirun` has started this process."""
+    return any(name in os.environ for name in _COUNTS)
+
+
+@contextlib.contextmanager
+def without_launcher_variables() -> Iterator[None]:
+    """Hides the variables of launchers of MPI while a block runs.
+
+    IREE sees them, takes it that its devices should use MPI, and fails if it does not find a
+    library of it.
+    """
+    with _lock:
+        hidden = {k: v for k, v in os.environ.items() if k.startswith(_PREFIXES)}
+        for name in hidden:
+            del os.environ[name]
+        try:
+            yield
+        finally:
+            os.environ.update(hidden)

@@ -1,4 +1,9 @@
-"""`Member`: this process's connection to the others, through the coordinator."""
+"""`Member`: this process's connection to the others, through the coordinator.
+
+Here: also `Transport`, the form of what carries bytes among the processes of a mesh; each mesh has
+one, which one thread uses.
+Elsewhere: transports (`sockets.py`, `mpi.py`).
+"""
 
 from __future__ import annotations
 
@@ -9,8 +14,9 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
-from axir.dialect.core.annotations import Foreign
+from axir.dialect.core.annotations import Foreign, HostArray
 from axir.dialect.core.config import config
 from axir.runtime.errors import (
     DistributedSetupError,
@@ -373,3 +379,37 @@ class Patience:
         """Reports that this process no longer waits."""
         if self._is_told:
             self._member.tell_state("")
+
+
+class Transport(Protocol):
+    """Carries bytes among some processes, which all make the same calls in the same order.
+
+    Attributes:
+        processes: Their numbers, ascending.
+    """
+
+    processes: tuple[int, ...]
+
+    def all_gather(self, part: HostArray, patience: Patience) -> HostArray:
+        """Returns what all processes pass, in their order.
+
+        Args:
+            part: Bytes, the same number in each process.
+            patience: Called while this one waits; it raises if the others do not come.
+
+        Returns:
+            Bytes of shape `(processes, bytes)`, which the next call may overwrite.
+        """
+        ...
+
+    def all_to_all(
+        self, parts: Sequence[HostArray], sizes: Sequence[int], patience: Patience
+    ) -> list[HostArray]:
+        """Returns the bytes that each process has for this one, in their order.
+
+        Args:
+            parts: Bytes for each process.
+            sizes: How many bytes come from each.
+            patience: Called while this one waits; it raises if the others do not come.
+        """
+        ...

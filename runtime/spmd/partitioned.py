@@ -15,7 +15,7 @@ from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import IncompatibleDevicesError
 from axir.dialect.core.memo import derived, quickly_derived
 from axir.dialect.core.places import devices_at
-from axir.dialect.ops.sharding.unmarked import body_to_run
+from axir.dialect.ops.sharding.parts import body_to_run
 from axir.dialect.program.function import Function, functions_of, unit_of
 from axir.dialect.program.meshes.layouts import DeviceNames, Layout, MeshAxes, replicated
 from axir.passes.partition.partition import partition_function

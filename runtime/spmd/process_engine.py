@@ -29,8 +29,7 @@ from axir.dialect.program.meshes.communication import REDUCTIONS, Collective
 from axir.runtime.device.devices import Device
 from axir.runtime.errors import UnequalProgramsError
 from axir.runtime.processes.group import current
-from axir.runtime.processes.member import Member, Patience
-from axir.runtime.processes.transport import Transport
+from axir.runtime.processes.member import Member, Patience, Transport
 
 from .combination import combined, partial_sum, reduced, scattered
 from .engines import Engine, ThreadEngine

@@ -20,25 +20,24 @@ from axir.dialect.core.config import config
 from axir.dialect.core.timeline import on_track, span, timeline
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.costs import largest_operation
-from axir.dialect.program.effects import has_effects
+from axir.dialect.program.effects import has_effects, names_in
 from axir.dialect.program.equation import Var
 from axir.dialect.program.function import Function, functions_of, unit_of
 from axir.dialect.program.function_rules import HostCall
 from axir.dialect.program.meshes.communication import Collective, channel_open
-from axir.dialect.program.named_axes import names_in
 from axir.dialect.program.narrow_elements import bytes_of
 from axir.dialect.program.primitive import check_finite
 from axir.passes.partition.joined_sums import join_sums
 from axir.passes.transforms.simplify import simplify_function
-from axir.runtime.calls.compiled_function import warn_of_missing_marks
-from axir.runtime.calls.donation import check_donated
+from axir.runtime.calls.arguments import check_donated
+from axir.runtime.calls.evaluated_calls import warn_of_missing_marks
 from axir.runtime.calls.executable import Executable, Program
 from axir.runtime.calls.pending import Lane, QueuedCall, Source, sources_of, unfinished
 from axir.runtime.compiler.function_compilation import compile_function
 from axir.runtime.compiler.target import Target
 from axir.runtime.device.buffers import Buffer, BufferType
 from axir.runtime.device.devices import Device
-from axir.runtime.device.fork_safety import call_in_forked_child
+from axir.runtime.device.process_state import call_in_forked_child
 from axir.runtime.device.workers import thread_count
 from axir.runtime.errors import (
     CollectiveAbortedError,

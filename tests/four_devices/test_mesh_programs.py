@@ -16,8 +16,8 @@ import axir
 import axir.numpy as jnp
 from axir import errors, lax
 from axir.dialect.core.types import ShapedArray
+from axir.dialect.program.effects import named_axis
 from axir.dialect.program.function_tracing import trace_function
-from axir.dialect.program.named_axes import named_axis
 from axir.runtime.errors import MeshExecutionError, UnequalProgramsError
 from axir.runtime.spmd.placement import Placement, ShardedBuffer
 from axir.runtime.spmd.program import MeshProgram

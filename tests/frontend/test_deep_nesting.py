@@ -12,7 +12,7 @@ import pytest
 import axir
 import axir.numpy as jnp
 from axir import lax
-from axir.dialect.core.deep_recursion import DEEPEST, deep_recursion
+from axir.dialect.core.single_flight import DEEPEST, deep_recursion
 
 LEVELS = 300
 

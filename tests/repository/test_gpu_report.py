@@ -118,7 +118,7 @@ def test_items_have_names_of_their_own() -> None:
 
 def test_what_travels_is_the_source_as_it_is_installed() -> None:
     names = [name for _, name in bundle._sources()]
-    assert {"axir/__init__.py", "axir/runtime/device/cuda_driver.py"} <= set(names)
+    assert {"axir/__init__.py", "axir/runtime/device/gpu_drivers.py"} <= set(names)
     assert {"benchmarks/gpu_report/worker.py", "tests/support/gpu_ops.py"} <= set(names)
     assert "benchmarks/ratios.png" not in names
     assert not [name for name in names if name.endswith(".pyc")]

@@ -9,7 +9,7 @@ from pathlib import Path
 TESTS = Path(__file__).parents[1]
 COMPILER = """
 from axir.runtime.compiler.invocation.invoker import Invoker
-from axir.runtime.compiler.invocation.proven_memory import UNPROVEN, WrongMemoryError
+from axir.runtime.compiler.invocation.stream_passes import UNPROVEN, WrongMemoryError
 
 def compile(self, source, flags, report, option=True):
     if source == b"wrong":

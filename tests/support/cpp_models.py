@@ -17,10 +17,9 @@ from axir._cpp.models import ModelBuilder
 from axir.dialect.program.function_rules import HostCall
 from axir.export import Exported
 from axir.runtime.compiler.target import Target
-from axir.runtime.cpp.emission import emit_model
+from axir.runtime.cpp.emission import emit_model, write_folder
 from axir.runtime.cpp.emitting.header import argument_view
 from axir.runtime.cpp.emitting.types import element
-from axir.runtime.cpp.packaging.folder import write_folder
 from axir.runtime.cpp.program.interface import Given, Interface
 
 

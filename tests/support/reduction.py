@@ -26,7 +26,7 @@ from axir.dialect.core.config import config
 from axir.dialect.core.errors import HostCallNeededError
 from axir.dialect.program.equation import Equation, Literal, Var
 from axir.dialect.program.function import Function
-from axir.dialect.program.restriction import restricted
+from axir.dialect.program.function_tracing import restricted
 from axir.dialect.program.walk import Environment, apply_equations, backward_slice
 from axir.passes.transforms.lower_to_stablehlo import lower_functions
 from axir.passes.transforms.simplify import simplify_function

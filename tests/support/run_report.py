@@ -106,7 +106,7 @@ def counted(compiler: Callable[..., Any]) -> Callable[..., Any]:
 
 def looked_at(compiler: Callable[..., Any]) -> Callable[..., Any]:
     """A method that runs the compiler, and counts the proofs about its programs."""
-    from axir.runtime.compiler.invocation.proven_memory import UNPROVEN, WrongMemoryError
+    from axir.runtime.compiler.invocation.stream_passes import UNPROVEN, WrongMemoryError
 
     @functools.wraps(compiler)
     def call(owner: Any, source: Any, flags: Any, report: Any, *options: Any) -> Any:

@@ -19,8 +19,8 @@ from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.core.context import context
 from axir.dialect.core.types import element_type, numpy_dtype
 from axir.passes.framework.pipeline import run_passes
+from axir.runtime.compiler.binaries import linker_flags
 from axir.runtime.compiler.invocation.invoker import UNVERIFIED
-from axir.runtime.compiler.linker import linker_flags
 from axir.runtime.compiler.target import Target, process_flags
 
 from .run_report import counted

@@ -3,7 +3,7 @@
 If a kernel contains a formula of a hundred operations hundreds of times, the compiler takes
 minutes. Elsewhere: the choice between calling and inlining a formula
 (`passes/fuse/elementwise.py`), and the protection of the calls from LLVM's inlining
-(`runtime/compiler/invocation/called_functions.py`).
+(`runtime/compiler/invocation/kernel_code.py`).
 """
 
 from __future__ import annotations

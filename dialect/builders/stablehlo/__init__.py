@@ -123,8 +123,11 @@ from .extents import (
     current_names,
     extent,
     extents,
+    full,
+    full_like,
+    iota,
+    scalar_like,
 )
-from .filled import full, full_like, iota, scalar_like
 from .linalg import (
     cholesky,
     convolution,

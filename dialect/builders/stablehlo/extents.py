@@ -3,6 +3,9 @@
 While a function with symbolic dimensions is written, its values have types that hold these as an
 encoding (`tensor<?xf32, {dims = ["b"]}>`), so that builders know shapes as expressions. The value
 of an expression is computed once, at the beginning of the function, from the values of the names.
+Constants and positions in arrays of
+a shape, which may be open, stand here, too.
+
 Elsewhere: the source of these values (`passes/transforms/open_modules.py`).
 """
 
@@ -10,16 +13,35 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextvars import ContextVar
 
 import numpy as np
 from iree.compiler import ir
 
-from axir.dialect.core.annotations import Dtype, Extent
-from axir.dialect.core.symbolic_dims import Applied, SymbolicDim, symbolic_dim_bounds
+from axir.dialect.core.annotations import Dtype, Extent, NestedNumbers
+from axir.dialect.core.symbolic.terms import Applied
+from axir.dialect.core.symbolic_dims import (
+    SymbolicDim,
+    is_open,
+    is_symbolic_dim,
+    symbolic_dim_bounds,
+)
+from axir.dialect.core.types import numpy_dtype
 
-from .core import attribute, build, constant, integer, integers, tensor_type
+from .core import (
+    ElementType,
+    as_element_type,
+    attribute,
+    build,
+    constant,
+    element_type_of,
+    integer,
+    integers,
+    shape_of,
+    tensor_type,
+)
 
 EXTENT = np.dtype(np.int64)
 """The dtype of extents, which products of 32 bits might not fit."""
@@ -168,3 +190,38 @@ def spread(scalar: ir.Value, shape: Sequence[Extent]) -> ir.Value:
     attributes = {"broadcast_dimensions": integers(())}
     name = "dynamic_broadcast_in_dim"
     return build(name, f"stablehlo.{name}", (scalar, extents(shape)), kinds, attributes).result
+
+
+def full(value: NestedNumbers | Extent, shape: Sequence[int], element: ElementType) -> ir.Value:
+    """Returns a splat constant; if the number or the shape is open, a splat made at run time."""
+    if is_symbolic_dim(value):
+        number = extent(value, numpy_dtype(as_element_type(element)))
+        return spread(number, shape) if len(shape) else number
+    if is_open(shape):
+        return spread(full(value, (), element), shape)
+    result_type = tensor_type(shape, element)
+    with np.errstate(over="ignore"):  # beyond the range is infinity
+        data = np.asarray(value).astype(numpy_dtype(result_type.element_type)).reshape(1)
+    data = data if math.prod(shape) else data[:0]
+    dense = ir.DenseElementsAttr.get(data, type=result_type)
+    return build("full", "stablehlo.constant", (), [result_type], {"value": dense}).result
+
+
+def full_like(operand: ir.Value, value: NestedNumbers | Extent) -> ir.Value:
+    """Returns a splat constant of `value` in the shape and element type of `operand`."""
+    return full(value, shape_of(operand), element_type_of(operand))
+
+
+scalar_like = full_like
+"""The constant `value` as an operand for an elementwise operation with `operand` (StableHLO does
+not broadcast).
+"""
+
+
+def iota(shape: Sequence[int], dimension: int, element: ElementType) -> ir.Value:
+    """Numbers that count along `dimension`, from zero."""
+    kinds, attributes = [tensor_type(shape, element)], {"iota_dimension": integer(dimension)}
+    if is_open(shape):
+        operands = (extents(shape),)
+        return build("iota", "stablehlo.dynamic_iota", operands, kinds, attributes).result
+    return build("iota", "stablehlo.iota", (), kinds, attributes).result

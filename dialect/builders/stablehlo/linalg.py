@@ -21,7 +21,7 @@ from .core import (
     shape_of,
     tensor_type,
 )
-from .filled import full
+from .extents import full
 from .shape import pad
 
 ConvSpec = Sequence[int]

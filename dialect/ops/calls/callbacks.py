@@ -21,8 +21,8 @@ from axir.dialect.core.state import outside_traces
 from axir.dialect.core.types import ShapedArray, element_type
 from axir.dialect.ops.shape.broadcasting import broadcast_in_dim, expand_dims
 from axir.dialect.ops.shape.rearranging import moveaxis
+from axir.dialect.program.effects import current_frame
 from axir.dialect.program.function_rules import LoweringContext
-from axir.dialect.program.named_axes import current_frame
 from axir.dialect.program.narrow_elements import widened
 from axir.dialect.program.op_table import declare
 from axir.dialect.program.operation import Sample

@@ -17,8 +17,8 @@ from axir.dialect.core import dtypes
 from axir.dialect.core.errors import AxirError, ParameterError, user_line
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.shape.rearranging import move_batch_axis
+from axir.dialect.program.effects import current_frame
 from axir.dialect.program.function_rules import LoweringContext
-from axir.dialect.program.named_axes import current_frame
 from axir.dialect.program.op_table import declare
 from axir.dialect.program.operation import Sample
 from axir.dialect.program.rules import (

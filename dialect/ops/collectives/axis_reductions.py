@@ -5,7 +5,7 @@ replaces it by ops along the batch axis (`batch_named`). So nothing is left to e
 collective over an unmapped axis is an error. In a program that the devices of a mesh run on their
 parts it becomes communication (`communicating.py`). Here: the collectives that reduce. Those that
 move data are in `axis_exchanges.py`. Elsewhere: the functions that users call, with trees and
-negative axes (`axir.lax.parallel`), and the scope of names (`dialect/program/named_axes.py`).
+negative axes (`axir.lax.parallel`), and the scope of names (`dialect/program/effects.py`).
 """
 
 from __future__ import annotations
@@ -15,10 +15,9 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 
 from axir.dialect.core.errors import ParameterError
-from axir.dialect.core.manual_axes import in_order
 from axir.dialect.core.state import BatchFrame
 from axir.dialect.core.symbolic_zeros import Zero
-from axir.dialect.core.types import ShapedArray
+from axir.dialect.core.types import ShapedArray, in_order
 from axir.dialect.ops.elementwise.arithmetic import div, mul
 from axir.dialect.ops.elementwise.comparison import eq, select_n
 from axir.dialect.ops.elementwise.conversion import convert_element_type

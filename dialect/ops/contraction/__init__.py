@@ -1,1 +1,1 @@
-"""Products of arrays that sum over dimensions: `dot_general`, and the functions made of it."""
+"""Products of arrays that sum over dimensions, such as `dot_general`, and Fourier transforms."""

@@ -14,18 +14,11 @@ from iree.compiler import ir
 from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import DTypeLike, Param, PrecisionLike, UserObject
-from axir.dialect.core.errors import ShapeError
-from axir.dialect.core.fixed_options import one_layout
+from axir.dialect.core.errors import ShapeError, one_layout
 from axir.dialect.core.symbolic_zeros import Zero, is_undefined_primal
 from axir.dialect.ops.elementwise.conversion import convert_element_type, real
-from axir.dialect.ops.elementwise.family import (
-    ANY,
-    FLOAT,
-    add_tangents,
-    as_value,
-    edge_rows,
-    random_values,
-)
+from axir.dialect.ops.elementwise.family import ANY, FLOAT, add_tangents, as_value
+from axir.dialect.ops.elementwise.samples import edge_rows, random_values
 from axir.dialect.ops.reductions.blocks import reduce_in_blocks
 from axir.dialect.ops.shape.rearranging import transpose
 from axir.dialect.program.function_rules import LoweringContext

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import DTypeLike, PrecisionLike, UserObject
-from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError
-from axir.dialect.core.fixed_options import check_layout
+from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError, check_layout
 from axir.dialect.ops.elementwise.arithmetic import sub
 from axir.dialect.ops.elementwise.comparison import and_, ge, lt, select_n
 from axir.dialect.ops.elementwise.conversion import convert_element_type

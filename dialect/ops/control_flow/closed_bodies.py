@@ -18,9 +18,9 @@ from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.calls.jit_call import listing, same_types
 from axir.dialect.ops.elementwise.family import as_value, instantiate
 from axir.dialect.ops.shape.rearranging import move_batch_axis
+from axir.dialect.program.effects import current_frame
 from axir.dialect.program.function import Function
 from axir.dialect.program.function_tracing import function_name
-from axir.dialect.program.named_axes import current_frame
 from axir.dialect.program.rules import FlatFunction, Tangent, Value
 from axir.dialect.program.tracer import Trace
 

@@ -13,8 +13,8 @@ from axir.dialect.core.array import ConcreteArray, as_array
 from axir.dialect.core.config import config
 from axir.dialect.core.dtypes import storage
 from axir.dialect.core.errors import FloatingPointError_
+from axir.dialect.core.host_arrays import ignore_floating_point_warnings, restore_warnings
 from axir.dialect.core.memo import derived
-from axir.dialect.core.numerics import ignore_floating_point_warnings, restore_warnings
 from axir.dialect.program.equation import Equation, Literal, Var
 from axir.dialect.program.function import Function
 from axir.dialect.program.primitive import Primitive, check_finite, primitive_of

@@ -14,7 +14,7 @@ from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.arithmetic import abs as absolute
 from axir.dialect.ops.elementwise.arithmetic import add, mul, neg, square
 from axir.dialect.ops.elementwise.comparison import gt, lt, not_
-from axir.dialect.ops.elementwise.family import edge_array
+from axir.dialect.ops.elementwise.samples import edge_array
 from axir.dialect.ops.elementwise.transcendental import cos, exp, sin
 from axir.dialect.ops.later_ops import later
 from axir.dialect.ops.reductions.reduce import reduce_sum

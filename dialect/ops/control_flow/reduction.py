@@ -10,7 +10,7 @@ from axir.dialect.core.symbolic_zeros import Marks, chosen, union
 from axir.dialect.program.effects import is_effectful
 from axir.dialect.program.equation import Equation
 from axir.dialect.program.function import Function
-from axir.dialect.program.restriction import restricted
+from axir.dialect.program.function_tracing import restricted
 from axir.dialect.program.walk import Slice, backward_slice
 
 from .closed_bodies import fixpoint, split

@@ -1,31 +1,27 @@
 """`conv_general_dilated`: convolutions of any number of spatial dimensions.
 
 The rules stand in separate files: types in `types.py`, evaluation in `evaluation.py`, derivatives
-and batching in `rules.py`. Elsewhere: the functions built on it (`functions.py`).
+and batching in `rules.py`. Here: the primitive, and the elements of neighbouring parts that the
+convolution of a part needs. Elsewhere: the functions built on it (`functions.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import index
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import (
-    DTypeLike,
-    Param,
-    Params,
-    PrecisionLike,
-    UserObject,
-)
-from axir.dialect.core.fixed_options import one_layout
+from axir.dialect.core.annotations import DTypeLike, Param, Params, PrecisionLike, UserObject
+from axir.dialect.core.errors import one_layout
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.contraction.types import canonical_precision
-from axir.dialect.ops.elementwise.family import FLOAT, as_value, edge_rows, random_values
+from axir.dialect.ops.elementwise.family import FLOAT, as_value
+from axir.dialect.ops.elementwise.samples import edge_rows, random_values
 from axir.dialect.program.dimensions import WHOLE, Dimensions, Factors, Halo, Shapes
 from axir.dialect.program.function_rules import LoweringContext
 from axir.dialect.program.op_table import declare
@@ -33,10 +29,67 @@ from axir.dialect.program.operation import Sample
 from axir.dialect.program.parameters import Ints
 from axir.dialect.program.rules import Operand, Value
 
-from .edges import edges_of
 from .evaluation import evaluate
 from .rules import batch, jvp, transpose
 from .types import ConvDimensionNumbers, Padding, canonical_geometry, computed_dtype, infer
+
+
+class Edge(NamedTuple):
+    """The cut of a spatial dimension.
+
+    Attributes:
+        extent: The largest number of parts.
+        before: Number of elements that a part needs of the preceding part.
+        after: Number of elements that a part needs of the following part.
+        is_summed: Whether rhs is cut, too, and the results of parts are summed. Else the result is
+            cut.
+    """
+
+    extent: int
+    before: int
+    after: int
+    is_summed: bool
+
+
+def edges_of(
+    operands: Sequence[ShapedArray],
+    results: Sequence[ShapedArray],
+    numbers: ConvDimensionNumbers,
+    *,
+    window_strides: Ints,
+    padding: Padding,
+    lhs_dilation: Ints,
+    rhs_dilation: Ints,
+    **params: object,
+) -> list[Edge | None]:
+    """Returns the possible cut of each spatial dimension; None if it must be whole.
+
+    With n elements, windows that reach over k, steps of s, and padding (l, h), there are n/s
+    results if n is a multiple of s and l + h = k - s. A part of the results then needs the same
+    part of lhs, and l elements before it and h behind it. Beyond the ends these are the zeros of
+    the padding. The derivative by rhs is a convolution with a rhs as large as lhs; there, the same
+    holds for the summed elements.
+    """
+    lhs, rhs = operands
+    (out,) = results
+    found: list[Edge | None] = []
+    for place, (step, (low, high), base, dilation) in enumerate(
+        zip(window_strides, padding, lhs_dilation, rhs_dilation, strict=True)
+    ):
+        extent = lhs.shape[numbers[0][2 + place]]
+        size = rhs.shape[numbers[1][2 + place]]
+        count = out.shape[numbers[2][2 + place]]
+        reach = (size - 1) * dilation + 1
+        if base != 1 or min(low, high) < 0 or not extent:
+            found.append(None)
+        elif extent % step == 0 and low + high == reach - step:
+            found.append(Edge(extent // step, low, high, False))
+        elif step == 1 and size * dilation == extent and count == low + high + dilation:
+            found.append(Edge(size, low, high, True))
+        else:
+            found.append(None)
+    return found
+
 
 # Lowering --------------------------------------------------------------------------------------
 
@@ -172,7 +225,7 @@ def _dimensions(
 ) -> Dimensions:
     """Returns factors of the batch, of the output features, and of the summed features.
 
-    If windows reach over the edges of parts, spatial dimensions are cut with halos (`edges.py`).
+    If windows reach over the edges of parts, spatial dimensions are cut with halos (`edges_of`).
     """
     (lhs_spec, rhs_spec, out_spec), factors = dimension_numbers, Factors()
     lhs, rhs, out = (dict.fromkeys(range(len(spec)), WHOLE) for spec in dimension_numbers)

@@ -6,20 +6,10 @@ function. `custom_vmap` holds a replacement for its vectorization.
 
 from __future__ import annotations
 
-from . import (
-    checkpoint,
-    checkpoint_name,
-    custom_jvp,
-    custom_lin,
-    custom_vjp,
-    custom_vmap,
-    linear_call,
-    linear_solve,
-)
+from . import checkpoint, custom_jvp, custom_lin, custom_vjp, custom_vmap, linear_call, linear_solve
 
 __all__ = [
     "checkpoint",
-    "checkpoint_name",
     "custom_jvp",
     "custom_lin",
     "custom_vjp",

@@ -4,6 +4,8 @@ The derivative is an op of the same kind (`differentiated`). With `prevent_cse` 
 see the repetition, because an optimization barrier stands before its operands. A policy
 (`policies.py`) chooses residuals to keep nevertheless. The transformation `rematerialize` splits
 the call.
+
+`checkpoint_name` names a value, so that policies can choose it.
 """
 
 from __future__ import annotations
@@ -11,11 +13,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
+import numpy as np
 from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.core.annotations import Param
+from axir.dialect.core.errors import ParameterError
 from axir.dialect.core.symbolic_zeros import chosen, moving, spread
+from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.calls.jit_call import (
     Apply,
     call_batch,
@@ -24,11 +29,23 @@ from axir.dialect.ops.calls.jit_call import (
     declare_call,
     sample_call,
 )
+from axir.dialect.ops.elementwise.family import as_value
+from axir.dialect.ops.elementwise.samples import random_values
 from axir.dialect.program.derived_functions import derive
+from axir.dialect.program.dimensions import position_wise
 from axir.dialect.program.function import Function
 from axir.dialect.program.function_rules import LoweringContext
+from axir.dialect.program.op_table import declare
 from axir.dialect.program.operation import Sample
-from axir.dialect.program.rules import Cotangent, OperandTangents, Tangent, Value
+from axir.dialect.program.rules import (
+    BatchAxes,
+    Cotangent,
+    Operand,
+    OperandTangents,
+    Tangent,
+    Tangents,
+    Value,
+)
 
 from .bodies import Axes
 from .policies import policy_of
@@ -153,3 +170,48 @@ def call_checkpointed(
     """
     params = {"policy": policy, "prevent_cse": prevent_cse, "differentiated": False}
     return _calling(**params)(function, arguments)
+
+
+def _infer_of_name(operand: ShapedArray, *, name: str) -> ShapedArray:
+    if not isinstance(name, str):
+        raise ParameterError(f"checkpoint_name: the name must be a string, not {name!r}.")
+    return operand
+
+
+def _jvp_of_name(
+    primals: Sequence[Value], tangents: Sequence[Tangent], out: Value, **params: object
+) -> Tangents:
+    return tangents[0]
+
+
+def _batch_of_name(operands: Sequence[Value], axes: BatchAxes, *, name: str) -> tuple[Value, Value]:
+    return name_primitive.bind(*operands, name=name), axes[0]
+
+
+def _samples_of_name() -> list[Sample]:
+    generator = np.random.default_rng(0)
+    return [
+        Sample((random_values(generator, shape, np.dtype(dtype), -2, 2),), {"name": "value"})
+        for dtype, shape in (("float32", (2, 3)), ("complex64", ()), ("int32", (0, 2)))
+    ]
+
+
+name_primitive = declare(
+    "name",
+    parameters={"name": str},
+    takes_keys=True,
+    takes_narrow=True,
+    infer=_infer_of_name,
+    evaluate=lambda operand, *, name: operand,
+    jvp=_jvp_of_name,
+    transpose=lambda cotangent, operand, *, name: [cotangent],
+    dimensions=position_wise,
+    batch=_batch_of_name,
+    lower=lambda context, value, *, name: value,
+    samples=_samples_of_name,
+)
+
+
+def checkpoint_name(x: Operand, name: str) -> Value:
+    """Returns an array or scalar under a name; see `axir.ad_checkpoint.checkpoint_name`."""
+    return name_primitive.bind(as_value(x), name=name)

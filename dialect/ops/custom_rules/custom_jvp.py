@@ -19,9 +19,9 @@ from axir.dialect.ops.calls.jit_call import declare_call, sample_call, transpose
 from axir.dialect.ops.elementwise.arithmetic import add, mul
 from axir.dialect.ops.elementwise.family import instantiate
 from axir.dialect.ops.elementwise.transcendental import cos, sin
+from axir.dialect.program.effects import current_frame
 from axir.dialect.program.function import Function
 from axir.dialect.program.function_tracing import trace_function
-from axir.dialect.program.named_axes import current_frame
 from axir.dialect.program.operation import Sample
 from axir.dialect.program.parameters import Deferrable
 from axir.dialect.program.rules import Cotangent, Operand, Tangent, Value

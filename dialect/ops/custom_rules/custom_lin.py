@@ -13,17 +13,17 @@ import numpy as np
 
 from axir.dialect.core.annotations import Param
 from axir.dialect.core.errors import ForwardModeError, ParameterError
-from axir.dialect.core.manual_axes import Axes as VaryingAxes
 from axir.dialect.core.state import BatchFrame
 from axir.dialect.core.symbolic_zeros import Marks, chosen, is_undefined_primal, spread
+from axir.dialect.core.types import Axes as VaryingAxes
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.calls.jit_call import listing, same_types
 from axir.dialect.ops.elementwise.family import instantiate
 from axir.dialect.ops.reductions.reduce import reduce_sum
 from axir.dialect.ops.shape.rearranging import move_batch_axis
+from axir.dialect.program.effects import current_frame
 from axir.dialect.program.function import Function
 from axir.dialect.program.function_tracing import trace_function
-from axir.dialect.program.named_axes import current_frame
 from axir.dialect.program.op_table import declare
 from axir.dialect.program.parameters import Deferrable
 from axir.dialect.program.rules import (

@@ -23,14 +23,13 @@ from axir.dialect.core.symbolic_zeros import (
 from axir.dialect.ops.calls.jit_call import call_batch, declare_call, sample_call, spread_cotangents
 from axir.dialect.ops.elementwise.family import instantiate
 from axir.dialect.ops.shape.rearranging import moveaxis
+from axir.dialect.program.effects import current_frame
 from axir.dialect.program.function import Function
 from axir.dialect.program.function_tracing import trace_function
-from axir.dialect.program.named_axes import current_frame
 from axir.dialect.program.operation import Sample
 from axir.dialect.program.rules import Cotangent, OperandTangents, Tangent, Value
 
-from .bodies import Axes
-from .derivatives import linear_part_of, tangents_of, transpose_of
+from .bodies import Axes, linear_part_of, tangents_of, transpose_of
 from .vmap_rules import (
     TangentRule,
     TransposedRule,

@@ -13,18 +13,18 @@ import numpy as np
 
 from axir.dialect.core.annotations import Param
 from axir.dialect.core.errors import UnsupportedRuleError
-from axir.dialect.core.manual_axes import Axes as VaryingAxes
 from axir.dialect.core.symbolic_zeros import is_undefined_primal, moving
+from axir.dialect.core.types import Axes as VaryingAxes
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.calls.jit_call import check_call, declare_call
 from axir.dialect.ops.elementwise.arithmetic import div
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.elementwise.family import instantiate
 from axir.dialect.ops.shape.rearranging import move_batch_axis
+from axir.dialect.program.effects import current_frame
 from axir.dialect.program.function import Function
 from axir.dialect.program.function_tracing import trace_function
 from axir.dialect.program.meshes.varying_axes import varying_axes
-from axir.dialect.program.named_axes import current_frame
 from axir.dialect.program.operation import Sample
 from axir.dialect.program.rules import Cotangent, Operand, Tangent, Value
 

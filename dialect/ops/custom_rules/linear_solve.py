@@ -16,18 +16,18 @@ import numpy as np
 
 from axir.dialect.core.annotations import Param
 from axir.dialect.core.errors import ParameterError, UnsupportedRuleError
-from axir.dialect.core.manual_axes import Axes as VaryingAxes
 from axir.dialect.core.symbolic_zeros import Zero, chosen, moving, spread, unknown
+from axir.dialect.core.types import Axes as VaryingAxes
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.calls.jit_call import check_call, declare_call
 from axir.dialect.ops.elementwise.arithmetic import div, mul, neg
 from axir.dialect.ops.elementwise.family import add_tangents, instantiate
 from axir.dialect.ops.shape.rearranging import move_batch_axis
 from axir.dialect.program.derived_functions import derive
+from axir.dialect.program.effects import current_frame
 from axir.dialect.program.function import Function
 from axir.dialect.program.function_tracing import trace_function
 from axir.dialect.program.meshes.varying_axes import joined
-from axir.dialect.program.named_axes import current_frame
 from axir.dialect.program.operation import Sample
 from axir.dialect.program.parameters import Ints
 from axir.dialect.program.rules import (

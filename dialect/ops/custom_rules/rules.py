@@ -13,8 +13,7 @@ from typing import Any
 from axir.dialect.core.symbolic_zeros import Marks, chosen, inexact, moving, spread
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.family import instantiate
-from axir.dialect.program.deferred_function import DeferredFunction, resolved
-from axir.dialect.program.function import Function
+from axir.dialect.program.function import DeferredFunction, Function, resolved
 from axir.dialect.program.function_tracing import trace_function
 from axir.dialect.program.rules import Tangent, Value
 from axir.dialect.program.tracer import Tracer

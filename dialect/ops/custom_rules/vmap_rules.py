@@ -23,8 +23,7 @@ from axir.dialect.program.function_tracing import trace_function
 from axir.dialect.program.op_table import OPS
 from axir.dialect.program.rules import FlatFunction, Value
 
-from .bodies import batched_rule, batched_types
-from .derivatives import linear_part_of, tangents_of, transpose_of
+from .bodies import batched_rule, batched_types, linear_part_of, tangents_of, transpose_of
 
 Batched = tuple[Function, Marks]
 """A function of operands with their batch axes, and which of its results have one."""

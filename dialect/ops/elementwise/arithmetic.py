@@ -28,15 +28,12 @@ from . import integer_evaluation as bits
 from .comparison import eq, ge, lt, ordered_clamp, select_n, to_bool
 from .family import (
     ANY,
-    EDGES,
     FLOAT,
     INEXACT,
     NUMBER,
     REAL,
-    Sampling,
     as_value,
     binary,
-    edge_values,
     full,
     instantiate,
     is_constant,
@@ -44,6 +41,7 @@ from .family import (
     unary,
 )
 from .operand_shapes import broadcast_to
+from .samples import EDGES, Sampling, edge_values
 
 # Arithmetic ------------------------------------------------------------------------------------
 

@@ -38,21 +38,18 @@ from . import integer_evaluation as bits
 from .family import (
     ANY,
     BITS,
-    EDGES,
     INTEGER,
     ORDERED,
-    Sampling,
     add_tangents,
     as_value,
     binary,
-    edge_values,
     full,
     match_scalars,
-    random_values,
     unary,
     zero_tangent,
 )
 from .operand_shapes import align, broadcast_shape, broadcast_to, unbroadcast
+from .samples import EDGES, Sampling, edge_values, random_values
 
 
 def to_bool(dtype: np.dtype) -> np.dtype:

@@ -37,21 +37,9 @@ from axir.dialect.program.rules import (
 )
 
 from .arithmetic import neg
-from .family import (
-    ANY,
-    COMPLEX,
-    EDGES,
-    as_value,
-    batch_elementwise,
-    binary,
-    edge_array,
-    edge_values,
-    full,
-    random_values,
-    unary,
-    zero_tangent,
-)
+from .family import ANY, COMPLEX, as_value, batch_elementwise, binary, full, unary, zero_tangent
 from .operand_shapes import broadcast_to
+from .samples import EDGES, edge_array, edge_values, random_values
 
 # Conversion of values --------------------------------------------------------------------------
 

@@ -10,7 +10,8 @@ from axir.dialect.core import dtypes
 from axir.dialect.core.types import numpy_dtype
 from axir.dialect.program.rules import Operand, Value
 
-from .family import INTEGER, Sampling, binary
+from .family import INTEGER, binary
+from .samples import Sampling
 
 _WIDER = {8: 16, 16: 32, 32: 64}
 

@@ -10,7 +10,8 @@ from axir.dialect.core.errors import ParameterError
 from axir.dialect.program.operation import Sample
 from axir.dialect.program.rules import Operand, Value
 
-from .family import FLOAT, as_value, edge_values, unary
+from .family import FLOAT, as_value, unary
+from .samples import edge_values
 
 
 def _evaluate(x: np.ndarray, *, exponent_bits: int, mantissa_bits: int) -> np.ndarray:

@@ -9,7 +9,6 @@ holds the specific parts of the op.
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable
 from typing import TypeVar
@@ -19,43 +18,27 @@ from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import HostArray, UserFunction
 from axir.dialect.core.errors import DTypeError
-from axir.dialect.core.late_modules import scipy_special as library
 from axir.dialect.program.op_table import Traceable
 from axir.dialect.program.operation import Sample
-from axir.dialect.program.rules import HostArrays, Operand, Value
+from axir.dialect.program.rules import Operand, Value
 
 from . import integer_evaluation as bits
 from .arithmetic import add, div, mul, neg, square, sub
 from .comparison import and_, eq, select_n
 from .conversion import convert_element_type
 from .family import (
-    EDGES,
     FLOAT,
     INEXACT,
     NUMBER,
-    Sampling,
     as_value,
     binary,
-    edge_values,
     full,
-    random_values,
+    scipy_special,
     unary,
+    via_float32,
 )
-
-
-def _via_float32(function: Callable[..., object]) -> Callable[..., object]:
-    """Evaluates 16-bit floats in float32, so that they are rounded once instead of at each step."""
-
-    def evaluate(*operands: np.ndarray) -> HostArrays:
-        dtype = operands[0].dtype
-        if dtype.itemsize == 2:
-            return np.asarray(function(*[x.astype(np.float32) for x in operands])).astype(dtype)
-        return function(*operands)
-
-    return evaluate
-
+from .samples import EDGES, Sampling, edge_values, random_values
 
 # Exponentials and logarithms -------------------------------------------------------------------
 
@@ -96,7 +79,7 @@ def _expm1(x: np.ndarray) -> np.ndarray:
 
 expm1 = unary(
     "expm1",
-    _via_float32(_expm1),
+    via_float32(_expm1),
     hlo.exponential_minus_one,
     INEXACT,
     jvp=[lambda dx, out, x: mul(dx, add(out, 1))],
@@ -120,7 +103,7 @@ def _log1p(x: np.ndarray) -> np.ndarray:
 
 log1p = unary(
     "log1p",
-    _via_float32(_log1p),
+    via_float32(_log1p),
     hlo.log_plus_one,
     INEXACT,
     jvp=[lambda dx, out, x: div(dx, add(x, 1))],
@@ -143,7 +126,7 @@ def _logistic(x: np.ndarray) -> np.ndarray:
 
 logistic = unary(
     "logistic",
-    _via_float32(_logistic),
+    via_float32(_logistic),
     hlo.logistic,
     INEXACT,
     jvp=[lambda dx, out, x: mul(dx, mul(out, sub(1, out)))],
@@ -227,7 +210,7 @@ sqrt = unary(
 )
 rsqrt = unary(
     "rsqrt",
-    _via_float32(lambda x: bits.divide(np.ones_like(x), np.sqrt(x))),
+    via_float32(lambda x: bits.divide(np.ones_like(x), np.sqrt(x))),
     hlo.rsqrt,
     INEXACT,
     jvp=[lambda dx, out, x: mul(dx, mul(-0.5, div(out, x)))],
@@ -354,7 +337,7 @@ tan = unary(
 )
 asin = unary(
     "asin",
-    _via_float32(np.arcsin),
+    via_float32(np.arcsin),
     hlo.asin,
     INEXACT,
     jvp=[lambda dx, out, x: div(dx, sqrt(sub(1, square(x))))],
@@ -362,7 +345,7 @@ asin = unary(
 )
 acos = unary(
     "acos",
-    _via_float32(np.arccos),
+    via_float32(np.arccos),
     hlo.acos,
     INEXACT,
     jvp=[lambda dx, out, x: neg(div(dx, sqrt(sub(1, square(x)))))],
@@ -370,7 +353,7 @@ acos = unary(
 )
 atan = unary(
     "atan",
-    _via_float32(np.arctan),
+    via_float32(np.arctan),
     hlo.atan,
     INEXACT,
     jvp=[lambda dx, out, x: div(dx, add(1, square(x)))],
@@ -396,7 +379,7 @@ def _lower_atan2(x: ir.Value, y: ir.Value) -> ir.Value:
 
 atan2 = binary(
     "atan2",
-    _via_float32(_evaluate_atan2),
+    via_float32(_evaluate_atan2),
     _lower_atan2,
     INEXACT,
     jvp=[
@@ -411,21 +394,21 @@ atan2 = binary(
 
 sinh = unary(
     "sinh",
-    _via_float32(np.sinh),
+    via_float32(np.sinh),
     hlo.sinh,
     INEXACT,
     jvp=[lambda dx, out, x: mul(dx, cosh(x))],
 )
 cosh: Traceable = unary(
     "cosh",
-    _via_float32(np.cosh),
+    via_float32(np.cosh),
     hlo.cosh,
     INEXACT,
     jvp=[lambda dx, out, x: mul(dx, sinh(x))],
 )
 tanh = unary(
     "tanh",
-    _via_float32(np.tanh),
+    via_float32(np.tanh),
     hlo.tanh,
     INEXACT,
     jvp=[lambda dx, out, x: mul(dx, sub(1, square(out)))],
@@ -433,7 +416,7 @@ tanh = unary(
 )
 asinh = unary(
     "asinh",
-    _via_float32(np.arcsinh),
+    via_float32(np.arcsinh),
     hlo.asinh,
     INEXACT,
     jvp=[lambda dx, out, x: div(dx, sqrt(add(square(x), 1)))],
@@ -441,7 +424,7 @@ asinh = unary(
 )
 acosh = unary(
     "acosh",
-    _via_float32(np.arccosh),
+    via_float32(np.arccosh),
     hlo.acosh,
     INEXACT,
     # Two roots, not the root of a product, so that the branch cut of complex numbers is right.
@@ -450,7 +433,7 @@ acosh = unary(
 )
 atanh = unary(
     "atanh",
-    _via_float32(np.arctanh),
+    via_float32(np.arctanh),
     hlo.atanh,
     INEXACT,
     jvp=[lambda dx, out, x: div(dx, sub(1, square(x)))],
@@ -458,17 +441,6 @@ atanh = unary(
 )
 
 # The error function ----------------------------------------------------------------------------
-
-
-def scipy_special(name: str) -> UserFunction:
-    """Returns the evaluator of SciPy's special function of a name."""
-    return _via_float32(lambda *operands: scipy_function(name)(*operands))
-
-
-@functools.cache
-def scipy_function(name: str) -> Callable[..., HostArray]:
-    """Returns a function of `scipy.special`."""
-    return getattr(library, name)
 
 
 def _gaussian(x: Value, factor: float) -> Value:

@@ -23,7 +23,8 @@ from axir.dialect.core.errors import DTypeError, ParameterError, UnsupportedRule
 from axir.dialect.core.symbolic_zeros import Zero
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.arithmetic import add, mul
-from axir.dialect.ops.elementwise.family import as_value, random_values
+from axir.dialect.ops.elementwise.family import as_value
+from axir.dialect.ops.elementwise.samples import random_values
 from axir.dialect.ops.elementwise.transcendental import sin
 from axir.dialect.ops.reductions.computations import apply_elementwise, check_captures
 from axir.dialect.ops.shape.movement import batch_size
@@ -41,7 +42,8 @@ from axir.dialect.program.rules import MlirValues, Operand, Tangent, Tangents, V
 from .cut_dimensions import of_scatter
 from .gather import GatherDimensionNumbers, gather
 from .indexed_windows import CLIP, FILL, as_dimension_numbers, mode_name
-from .scatter import batched_numbers, lower_scatter, placed, scatter
+from .scatter import batched_numbers, scatter
+from .scatter_evaluation import lower_scatter, placed
 from .scatter_shapes import (
     SCATTER_PARAMETERS,
     ScatterDimensionNumbers,

@@ -1,10 +1,11 @@
-"""Number of threads of LAPACK: one where several threads would mostly wait for each other.
+"""LAPACK and BLAS: routines by name and dtype, and the number of threads that they use.
 
-OpenBLAS divides a product of a thousand numbers among all cores, and its threads wait for the last
-one without sleeping. If other work occupies the cores, a decomposition of some milliseconds takes
-up to a hundred times as long: singular values of 200 x 200, two busy cores, 14 ms in one thread and
-402 ms in two. Here: the choice by size, and the calls that set it in OpenBLAS. Other libraries,
-such as MKL, choose well and are not changed.
+One thread is used where several threads would mostly wait for each other. OpenBLAS divides a
+product of a thousand numbers among all cores, and its threads wait for the last one without
+sleeping. If other work occupies the cores, a decomposition of some milliseconds takes up to a
+hundred times as long: singular values of 200 x 200, two busy cores, 14 ms in one thread and 402 ms
+in two. Here: the choice by size, and the calls that set it in OpenBLAS. Other libraries, such as
+MKL, choose well and are not changed.
 """
 
 from __future__ import annotations
@@ -20,7 +21,19 @@ from typing import TypeAlias
 
 import numpy as np
 
-from axir.dialect.core.annotations import Returning
+from axir.dialect.core.annotations import Returning, UserFunction
+from axir.dialect.core.late_modules import scipy_linalg
+
+_PREFIXES = {"f": "s", "d": "d", "F": "c", "D": "z"}
+
+
+@functools.cache
+def routine(name: str, dtype: np.dtype) -> UserFunction:
+    """Returns a routine for a dtype, such as sgetrf for "getrf" and float32."""
+    blas, lapack = scipy_linalg.blas, scipy_linalg.lapack
+    full_name = _PREFIXES[dtype.char] + name
+    return getattr(lapack if hasattr(lapack, full_name) else blas, full_name)
+
 
 # OpenBLAS divides a triangular system from 32 x 32 numbers on, and a product of a matrix and a
 # vector from 96 x 96 on. A second thread pays from about 512 x 512 on, if both threads have a core.

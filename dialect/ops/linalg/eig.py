@@ -20,6 +20,7 @@ from axir.dialect.program.operation import Sample
 from axir.dialect.program.primitive import Primitive
 from axir.dialect.program.rules import Operand, OperandTangents, Results, Tangent, Value
 
+from .blas_threads import routine
 from .eigh import gaps_between
 from .lu_solve import solve
 from .matrices import (
@@ -32,7 +33,6 @@ from .matrices import (
     real_part,
     to_dtype,
 )
-from .routines import routine
 from .rules import (
     check_matrix,
     declare_decomposition,

@@ -22,10 +22,10 @@ from axir.dialect.program.primitive import Primitive
 from axir.dialect.program.rules import Operand, OperandTangents, Results, Tangent, Value
 
 from . import kernels
+from .blas_threads import routine
 from .blocked import apply_pivots, factor_lu, permuted
 from .kernels import matrix_kernel
 from .matrices import identity, lower_part, matmul, part, upper_part
-from .routines import routine
 from .rules import check_matrix, declare_decomposition, drawn_samples, random_matrix, zero_tangents
 from .stacks import (
     stacked,

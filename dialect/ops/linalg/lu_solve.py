@@ -29,10 +29,10 @@ from axir.dialect.program.primitive import Primitive
 from axir.dialect.program.rules import Cotangent, Tangent, Tangents, TransposeOperand, Value
 
 from . import kernels
+from .blas_threads import routine
 from .kernels import matrix_kernel
 from .lu import lu, permuted_rows
 from .matrices import along_columns, matmul, positions, transposed
-from .routines import routine
 from .rules import DOMAIN, check_dtype, check_matrix, declare_decomposition, random_matrix
 from .triangular_solve import triangular_solve
 

@@ -24,6 +24,7 @@ from axir.dialect.program.primitive import Primitive
 from axir.dialect.program.rules import Operand, OperandTangents, Results, Tangent, Value
 
 from . import kernels
+from .blas_threads import routine
 from .householder import multiply_reflections, orthonormal_and_triangle
 from .kernels import matrix_kernel
 from .lu import permuted_rows
@@ -39,7 +40,6 @@ from .matrices import (
     part,
     transposed,
 )
-from .routines import routine
 from .rules import (
     DOMAIN,
     KERNEL_EXTENT,

@@ -15,7 +15,7 @@ from axir.dialect.program.dimensions import stack_of
 from axir.dialect.program.primitive import Primitive
 from axir.dialect.program.rules import Operand, Value
 
-from .routines import routine
+from .blas_threads import routine
 from .rules import (
     check_matrix,
     declare_decomposition,

@@ -28,10 +28,10 @@ from axir.dialect.program.rules import (
 )
 
 from . import kernels
+from .blas_threads import routine
 from .blocked import solve_triangular
 from .kernels import matrix_kernel
 from .matrices import conjugated, lower_part, matmul, transposed, upper_part
-from .routines import routine
 from .rules import DOMAIN, check_dtype, declare_decomposition, random_matrix
 
 # Up to these, a kernel with rows^2 columns steps is faster than a call of LAPACK.

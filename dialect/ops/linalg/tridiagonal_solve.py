@@ -29,8 +29,8 @@ from axir.dialect.program.rules import (
     Value,
 )
 
+from .blas_threads import routine
 from .matrices import along_columns, positions
-from .routines import routine
 from .rules import DOMAIN, check_dtype, declare_decomposition
 from .stacks import (
     repeat,

@@ -1,9 +1,13 @@
-"""`rng_bit_generator`: random bits from a counter, by Threefry or Philox.
+"""`rng_bit_generator`, random bits from a counter, and the generators `rbg` and `unsafe_rbg`.
 
 The state is a 64-bit key and a 64-bit counter. Threefry-2x32 gives two words per count (see
 `random_bits.py`), Philox-4x32 with 10 rounds four; its counter has the key as upper half. Both are
 from Salmon, Moraes, Dror and Shaw, "Parallel Random Numbers: As Easy as 1, 2, 3", SC 2011. Each
 element gets the same word of the same count as in XLA's operation, so the bits are equal.
+
+A key of `rbg` and `unsafe_rbg` is a state of that op, two halves of two words. `rbg` makes new keys
+as threefry does, half by half. `unsafe_rbg` makes them with `rng_bit_generator`, without a proof
+that streams differ.
 """
 
 from __future__ import annotations
@@ -20,8 +24,8 @@ from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import DTypeLike, Extent, Param, UserObject
 from axir.dialect.core.array import from_numpy
 from axir.dialect.core.config import config
-from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError
-from axir.dialect.core.fixed_options import one_layout
+from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError, one_layout
+from axir.dialect.core.extended_dtypes import PRNGImpl
 from axir.dialect.core.symbolic_dims import is_open
 from axir.dialect.core.symbolic_zeros import Zero
 from axir.dialect.core.types import ShapedArray
@@ -38,7 +42,7 @@ from axir.dialect.ops.elementwise.comparison import (
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.elementwise.family import as_value, full
 from axir.dialect.ops.elementwise.multiply_high import mulhi
-from axir.dialect.ops.indexing.static_slicing import index_in_dim, slice_in_dim
+from axir.dialect.ops.indexing.static_slicing import index_in_dim, slice, slice_in_dim
 from axir.dialect.ops.shape.broadcasting import broadcast
 from axir.dialect.ops.shape.concatenation import concatenate
 from axir.dialect.ops.shape.constants import iota
@@ -56,6 +60,7 @@ from axir.dialect.program.primitive import Primitive
 from axir.dialect.program.rules import Operand, Tangent, Value
 from axir.dialect.program.tracer import Tracer
 
+from . import threefry
 from .random_bits import threefry2x32
 from .threefry import count_up
 
@@ -359,3 +364,49 @@ def _philox_rounds(words: Sequence[Value], key0: Value, key1: Value) -> list[Val
         c, d = xor(xor(high_a, d), key1), low_a
         key0, key1 = add(key0, steps[0]), add(key1, steps[1])
     return [a, b, c, d]
+
+
+# `unsafe_rbg` hashes with so many rows of bits, and uses one of them.
+
+
+def seed(number: Value) -> Value:
+    """Makes the words of a key from an integer scalar."""
+    half = threefry.seed(number)
+    return concatenate([half, half], 0)
+
+
+def random_bits(key: Value, bit_width: int, shape: tuple[int, ...]) -> Value:
+    """Draws unsigned integers of 8, 16, 32 or 64 bits."""
+    return rng_bit_generator(key, shape, threefry.UNSIGNED[bit_width])[1]
+
+
+def split(key: Value, shape: tuple[int, ...]) -> Value:
+    """Makes the words of new keys, each half by threefry."""
+    halves = [threefry.split(half, shape) for half in _halves(key)]
+    return concatenate(halves, len(shape))
+
+
+def fold_in(key: Value, data: Value) -> Value:
+    """Makes the words of a key from a key and a uint32 scalar, each half by threefry."""
+    return concatenate([threefry.fold_in(half, data) for half in _halves(key)], 0)
+
+
+def _halves(key: Value) -> tuple[Value, Value]:
+    return slice_in_dim(key, 0, 2), slice_in_dim(key, 2, 4)
+
+
+def unsafe_split(key: Value, shape: tuple[int, ...]) -> Value:
+    """Makes the words of new keys from bits of the key."""
+    count = math.prod(shape)
+    rows = rng_bit_generator(key, (_ROUNDS * count, 4), dtypes.uint32)[1]
+    return reshape(slice(rows, (0, 0), rows.shape, (_ROUNDS, 1)), (*shape, 4))
+
+
+def unsafe_fold_in(key: Value, data: Value) -> Value:
+    """Makes the words of a key from a key and bits of a uint32 scalar."""
+    rows = rng_bit_generator(seed(data), (_ROUNDS, 4), dtypes.uint32)[1]
+    return xor(key, reshape(slice_in_dim(rows, _ROUNDS - 1, _ROUNDS), (4,)))
+
+
+RBG = PRNGImpl((4,), seed, split, random_bits, fold_in, "rbg", "rbg")
+UNSAFE_RBG = PRNGImpl((4,), seed, unsafe_split, random_bits, unsafe_fold_in, "unsafe_rbg", "urbg")

@@ -2,8 +2,8 @@
 
 All take arrays of keys, and apply a generator to each key: directly to the words of a single key,
 and to an array by the vectorized traced function of the generator. The ops are lowered to the same
-functions of words. Elsewhere: the generators (`threefry.py`, `rbg.py`) and ops that only move
-elements, which take arrays of keys, too.
+functions of words. Elsewhere: the generators (`threefry.py`, `bit_generators.py`) and ops that only
+move elements, which take arrays of keys, too.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from axir.dialect.program.parameters import Ints
 from axir.dialect.program.primitive import Primitive
 from axir.dialect.program.rules import MlirValues, ResultAxes, Results, Rule, Tangent, Value
 
-from .rbg import RBG, UNSAFE_RBG
+from .bit_generators import RBG, UNSAFE_RBG
 from .threefry import THREEFRY, UNSIGNED
 
 FRY = register(THREEFRY)

@@ -17,14 +17,8 @@ from axir.dialect.core.annotations import DTypeLike, Param, Scalar
 from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError
 from axir.dialect.core.symbolic_dims import check_decided, symbolic_dim_bounds
 from axir.dialect.core.types import ShapedArray
-from axir.dialect.ops.elementwise.family import (
-    FLOAT,
-    ORDERED,
-    as_value,
-    edge_rows,
-    random_values,
-    zero_tangent,
-)
+from axir.dialect.ops.elementwise.family import FLOAT, ORDERED, as_value, zero_tangent
+from axir.dialect.ops.elementwise.samples import edge_rows, random_values
 from axir.dialect.program.dimensions import Dimensions, reduced_along
 from axir.dialect.program.function_rules import LoweringContext, LowerRule
 from axir.dialect.program.op_table import Traceable, declare, traceable

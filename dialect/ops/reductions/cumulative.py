@@ -25,7 +25,8 @@ from axir.dialect.ops.elementwise.arithmetic import max as maximum
 from axir.dialect.ops.elementwise.arithmetic import min as minimum
 from axir.dialect.ops.elementwise.comparison import and_, eq, gt, lt, ne, or_, select_n
 from axir.dialect.ops.elementwise.conversion import complex_, convert_element_type, imag, real
-from axir.dialect.ops.elementwise.family import COMPLEX, FLOAT, NUMBER, as_value, edge_rows, full
+from axir.dialect.ops.elementwise.family import COMPLEX, FLOAT, NUMBER, as_value, full
+from axir.dialect.ops.elementwise.samples import edge_rows
 from axir.dialect.ops.elementwise.transcendental import exp, log
 from axir.dialect.ops.shape.movement import SMOOTH
 from axir.dialect.ops.shape.rearranging import rev

@@ -13,7 +13,7 @@ from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import Scalar
 from axir.dialect.core.errors import AxisError, DTypeError
 from axir.dialect.core.symbolic_dims import is_symbolic_dim
-from axir.dialect.ops.elementwise.family import random_values
+from axir.dialect.ops.elementwise.samples import random_values
 from axir.dialect.ops.later_ops import later
 from axir.dialect.ops.shape import movement
 from axir.dialect.ops.shape.concatenation import concatenate

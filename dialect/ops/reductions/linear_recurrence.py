@@ -18,15 +18,9 @@ from axir.dialect.core.errors import DTypeError, ShapeError
 from axir.dialect.core.symbolic_zeros import UndefinedPrimal, Zero
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.arithmetic import add, mul
-from axir.dialect.ops.elementwise.family import (
-    COMPLEX,
-    FLOAT,
-    as_value,
-    edge_rows,
-    full,
-    instantiate,
-)
+from axir.dialect.ops.elementwise.family import COMPLEX, FLOAT, as_value, full, instantiate
 from axir.dialect.ops.elementwise.operand_shapes import align
+from axir.dialect.ops.elementwise.samples import edge_rows
 from axir.dialect.ops.later_ops import later
 from axir.dialect.ops.shape.padding import pad
 from axir.dialect.program.dimensions import except_along

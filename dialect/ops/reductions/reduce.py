@@ -18,21 +18,13 @@ from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import Scalar
 from axir.dialect.core.config import config
-from axir.dialect.core.errors import DTypeError
-from axir.dialect.core.fixed_options import one_layout
+from axir.dialect.core.errors import DTypeError, one_layout
 from axir.dialect.core.symbolic_zeros import Zero
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.arithmetic import add, build_maximum, build_minimum, div, mul
 from axir.dialect.ops.elementwise.comparison import eq, select_n
-from axir.dialect.ops.elementwise.family import (
-    ANY,
-    BITS,
-    NUMBER,
-    as_value,
-    edge_rows,
-    full,
-    zero_tangent,
-)
+from axir.dialect.ops.elementwise.family import ANY, BITS, NUMBER, as_value, full, zero_tangent
+from axir.dialect.ops.elementwise.samples import edge_rows
 from axir.dialect.ops.shape.movement import SMOOTH
 from axir.dialect.program.dimensions import Dimensions, reduced_along
 from axir.dialect.program.function_rules import LoweringContext, LowerRule

@@ -12,12 +12,13 @@ from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import UserObject
 from axir.dialect.core.array import from_numpy
-from axir.dialect.core.fixed_options import one_layout
+from axir.dialect.core.errors import one_layout
 from axir.dialect.core.symbolic_zeros import Zero
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.arithmetic import add, mul
 from axir.dialect.ops.elementwise.comparison import gt, select_n
-from axir.dialect.ops.elementwise.family import edge_rows, instantiate
+from axir.dialect.ops.elementwise.family import instantiate
+from axir.dialect.ops.elementwise.samples import edge_rows
 from axir.dialect.ops.elementwise.transcendental import exp, log
 from axir.dialect.ops.shape.movement import batch_size
 from axir.dialect.ops.shape.rearranging import broadcast, broadcast_in_dim, moveaxis

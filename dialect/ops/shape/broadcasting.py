@@ -10,8 +10,7 @@ import numpy as np
 
 from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.core.annotations import Params
-from axir.dialect.core.errors import ParameterError, ShapeError
-from axir.dialect.core.fixed_options import one_layout
+from axir.dialect.core.errors import ParameterError, ShapeError, one_layout
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.family import as_value
 from axir.dialect.ops.later_ops import later

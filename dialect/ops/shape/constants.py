@@ -19,15 +19,9 @@ from axir.dialect.core.errors import DTypeError, ShapeError, axis_error
 from axir.dialect.core.symbolic_dims import as_extent, is_open
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.conversion import convert_element_type
-from axir.dialect.ops.elementwise.family import (
-    ANY,
-    NUMBER,
-    as_value,
-    edge_array,
-    random_values,
-    zero_tangent,
-)
+from axir.dialect.ops.elementwise.family import ANY, NUMBER, as_value, zero_tangent
 from axir.dialect.ops.elementwise.family import full as filled
+from axir.dialect.ops.elementwise.samples import edge_array, random_values
 from axir.dialect.ops.later_ops import later
 from axir.dialect.program.dimensions import Dimensions, Factors, Shapes, position_wise
 from axir.dialect.program.op_table import declare

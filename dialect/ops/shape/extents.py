@@ -12,12 +12,8 @@ from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.core import dtypes
 from axir.dialect.core.array import ConcreteArray, scalar
 from axir.dialect.core.state import state
-from axir.dialect.core.symbolic_dims import (
-    SymbolicDim,
-    SymbolicDimError,
-    is_symbolic_dim,
-    trace_extents_by,
-)
+from axir.dialect.core.symbolic.terms import SymbolicDimError
+from axir.dialect.core.symbolic_dims import SymbolicDim, is_symbolic_dim, trace_extents_by
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.elementwise.family import zero_tangent

@@ -15,7 +15,7 @@ from axir.dialect.core.annotations import Params, ShapeLike
 from axir.dialect.core.errors import AxisError, ConcretizationTypeError, ShapeError, axis_error
 from axir.dialect.core.symbolic_dims import SymbolicDim, as_extent
 from axir.dialect.core.symbolic_zeros import Zero
-from axir.dialect.ops.elementwise.family import edge_array, random_values
+from axir.dialect.ops.elementwise.samples import edge_array, random_values
 from axir.dialect.program.operation import Sample
 from axir.dialect.program.rules import Tangent, Tangents, Value
 

@@ -13,22 +13,20 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 from iree.compiler import ir
 
-from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import HostArray, Param, Params
 from axir.dialect.core.config import config
 from axir.dialect.core.memo import derived
 from axir.dialect.core.symbolic_zeros import chosen, inverted, moving, spread, unknown
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.calls import jit_call as call
-from axir.dialect.ops.collectives.axis_exchanges import all_gather_primitive
 from axir.dialect.ops.collectives.axis_reductions import psum_primitive
 from axir.dialect.ops.elementwise.arithmetic import mul
-from axir.dialect.ops.elementwise.family import as_value, random_values
-from axir.dialect.ops.elementwise.transcendental import sin
+from axir.dialect.ops.elementwise.family import as_value
 from axir.dialect.ops.shape.broadcasting import expand_dims
 from axir.dialect.ops.shape.rearranging import squeeze
 from axir.dialect.program.derived_functions import Marks, TransposedFunction, derive
-from axir.dialect.program.equation import Equation, Var
+from axir.dialect.program.effects import axis_names_of, current_frame
+from axir.dialect.program.equation import Var
 from axir.dialect.program.function import Function, unit_of
 from axir.dialect.program.function_rules import LoweringContext
 from axir.dialect.program.function_tracing import trace_function
@@ -39,18 +37,13 @@ from axir.dialect.program.meshes.layouts import (
     axes_in,
     check_layout,
     check_mesh,
-    check_meshes_agree,
     device_count,
     local_shape,
     replicated,
     unnamed,
     without,
 )
-from axir.dialect.program.meshes.partitioning import Partitioner, Placed
-from axir.dialect.program.meshes.varying_axes import Axes, varying_axes
-from axir.dialect.program.named_axes import axis_names_of, current_frame
 from axir.dialect.program.op_table import declare
-from axir.dialect.program.operation import Sample
 from axir.dialect.program.parameters import AxisName
 from axir.dialect.program.rules import (
     Cotangent,
@@ -65,7 +58,7 @@ from axir.dialect.program.rules import (
 from axir.dialect.program.structure import Representatives
 from axir.dialect.program.tracer import Trace
 
-from .unmarked import body_to_run, unmarked
+from .parts import body_to_run, partition, samples, unmarked, varying_of_results
 from .whole_arrays import on_whole_arrays, whole_type
 
 Layouts = tuple[Layout, ...]
@@ -442,98 +435,10 @@ def _with_batch(layout: Layout, axis: int | None, names: tuple[Hashable, ...]) -
     return layout if axis is None else (*layout[:axis], names, *layout[axis:])
 
 
-def _varying(
-    given: Sequence[Axes],
-    *,
-    auto: tuple[AxisName, ...],
-    axes: MeshAxes,
-    jaxpr: Function,
-    **params: object,
-) -> list[Axes]:
-    # Results differ along the op's own axes and are joined: outside, the arrays are whole.
-    own = dict(without(axes, auto))
-    return [found.difference(own) for found in varying_axes(jaxpr, tuple(given))]
-
-
 # Parts -------------------------------------------------------------------------------------------
 
 
-def _partition(
-    partitioner: Partitioner, equation: Equation, operands: Sequence[Placed]
-) -> list[Placed]:
-    params, auto = equation.params, equation.params["auto"]
-    body = body_to_run(**params)
-    check_meshes_agree("shard_map", params["axes"], partitioner.axes)
-    rest = tuple(axis for axis in partitioner.axes if axis[0] in auto)
-    placed = [
-        partitioner.moved(x, _with_rest(layout, x, rest))
-        for x, layout in zip(operands, params["in_layouts"], strict=True)
-    ]
-    # Along the remaining axes the body is a program of whole arrays.
-    inner = [_only(x.layout, rest) for x in placed]
-    found = partitioner.function(body, inner, None, rest)
-    results = call.call(found.local, *(x.value for x in placed))
-    layouts = [
-        tuple((*names, *own) for names, own in zip(layout, inside, strict=True))
-        for layout, inside in zip(params["out_layouts"], found.out_layouts, strict=True)
-    ]
-    return [
-        Placed(value, layout, v.type.shape)
-        for value, layout, v in zip(results, layouts, equation.results, strict=True)
-    ]
-
-
-def _with_rest(layout: Layout, x: Placed, rest: MeshAxes) -> Layout:
-    """Returns a layout that keeps cuts along other axes if they do not conflict with its own."""
-    kept, own = [], _only(x.layout, rest)
-    for names, current, others in zip(layout, x.layout, own, strict=True):
-        kept.append((*names, *others) if current == (*names, *others) else names)
-    return tuple(kept)
-
-
-def _only(layout: Layout, axes: MeshAxes) -> Layout:
-    kept = dict(axes)
-    return tuple(tuple(name for name in names if name in kept) for names in layout)
-
-
 # The op ------------------------------------------------------------------------------------------
-
-
-def _samples() -> list[Sample]:
-    generator = np.random.default_rng(0)
-    axes: MeshAxes = (("i", 2), ("j", 3))
-
-    def body(x: Operand, y: Operand, z: Operand) -> list[Value]:
-        total = psum_primitive.bind(sin(x), axes=("i",), axis_index_groups=None)
-        rows = all_gather_primitive.bind(
-            y, axis_name="j", all_gather_dimension=1, axis_size=3, tiled=True,
-            axis_index_groups=None,
-        )  # fmt: skip
-        return [mul(mul(total, rows), z), mul(x, 2.0), mul(z, z)]
-
-    def part(*shape: int) -> ShapedArray:
-        return ShapedArray(shape, np.float32)
-
-    function = trace_function(body, [part(2, 3), part(1, 1), part()], name="body")
-    x, y = (random_values(generator, shape, dtypes.float32, -2, 2) for shape in ((4, 9), (1, 3)))
-    arguments = (x, y, np.array(0.5, np.float32))
-    params = {
-        "auto": (),
-        "axes": axes,
-        "check_vma": False,
-        "devices": (),
-        "in_layouts": ((("i",), ("j",)), ((), ("j",)), ()),
-        "jaxpr": function,
-        "name": "body",
-        "out_layouts": (((), ("j",)), (("i",), ("j",)), ()),
-    }
-    placed = {
-        **params,
-        "auto": ("k",),
-        "axes": (("i", 2), ("k", 2), ("j", 3)),
-        "devices": tuple(reversed(range(12))),
-    }
-    return [Sample(arguments, params), Sample(arguments, placed)]
 
 
 shard_map_primitive = declare(
@@ -560,9 +465,9 @@ shard_map_primitive = declare(
     batch=_batch,
     lower=_lower,
     axis_names=_free_names,
-    partition=_partition,
-    varying=_varying,
+    partition=partition,
+    varying=varying_of_results,
     body=whole_function,
-    samples=_samples,
+    samples=samples,
 )
 shard_map_primitive.implementation = _implement

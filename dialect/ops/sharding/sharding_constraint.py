@@ -14,7 +14,7 @@ from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import HostArray
 from axir.dialect.core.state import state
 from axir.dialect.core.types import ShapedArray
-from axir.dialect.ops.elementwise.family import edge_array, random_values
+from axir.dialect.ops.elementwise.samples import edge_array, random_values
 from axir.dialect.program.equation import Equation
 from axir.dialect.program.function_rules import LoweringContext
 from axir.dialect.program.meshes.layouts import (

@@ -20,7 +20,8 @@ from axir.dialect.core.annotations import Param, UserObject
 from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError, axis_error
 from axir.dialect.core.symbolic_zeros import Zero
 from axir.dialect.core.types import ShapedArray
-from axir.dialect.ops.elementwise.family import ANY, ORDERED, as_value, edge_array, full
+from axir.dialect.ops.elementwise.family import ANY, ORDERED, as_value, full
+from axir.dialect.ops.elementwise.samples import edge_array
 from axir.dialect.ops.indexing.gather import GatherDimensionNumbers, gather
 from axir.dialect.ops.shape.constants import broadcasted_iota
 from axir.dialect.ops.shape.rearranging import move_batch_axis, reshape

@@ -18,29 +18,15 @@ from axir.dialect.core import dtypes
 from axir.dialect.core.late_modules import scipy_special as library
 from axir.dialect.ops.elementwise.arithmetic import add, div, floor, mul, neg, square, sub
 from axir.dialect.ops.elementwise.comparison import eq, lt, select_n
-from axir.dialect.ops.elementwise.family import (
-    COMPLEX,
-    FLOAT,
-    binary,
-    full,
-    unary,
-)
+from axir.dialect.ops.elementwise.family import COMPLEX, FLOAT, binary, full, scipy_special, unary
 from axir.dialect.ops.elementwise.operand_shapes import broadcast_to
-from axir.dialect.ops.elementwise.transcendental import (
-    cos,
-    erf,
-    exp,
-    log,
-    scipy_special,
-    sin,
-)
+from axir.dialect.ops.elementwise.transcendental import cos, erf, exp, log, sin
 from axir.dialect.program.op_table import Traceable
 from axir.dialect.program.operation import Sample
 from axir.dialect.program.rules import Value
 
 from . import error_formulas, integral_formulas
-from .formula_ops import few_samples, no_derivative, not_written, written
-from .single_elements import quick_for_one
+from .formula_ops import few_samples, no_derivative, not_written, quick_for_one, written
 
 _EDGES = (0.0, -0.0, 0.5, 1.0, -1.0, 4.9, 5.1, 30.0, -20.0, np.inf, -np.inf, np.nan)
 _OWENS_EDGES = (0.0, -0.0, 0.5, 1.0, -2.0, np.inf, -np.inf, np.nan)

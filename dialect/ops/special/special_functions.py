@@ -7,6 +7,9 @@ parameters of `betainc` and in the order of `polygamma` do not exist.
 
 At the edges values are SciPy's, also where JAX's formulas give others: igamma(0, x) = 1,
 igammac(inf, x) = 1 and polygamma(n, inf) = 0 are nan in JAX, and zeta(s, 0) is infinite for s < 1.
+
+Here: also the derivative of Hurwitz' zeta function in its exponent, written with differentiable
+ops.
 """
 
 from __future__ import annotations
@@ -21,30 +24,66 @@ from axir.dialect.ops.elementwise.arithmetic import add, div, mul, neg, sign, su
 from axir.dialect.ops.elementwise.comparison import eq, select_n
 from axir.dialect.ops.elementwise.family import (
     FLOAT,
-    Sampling,
     Signature,
     binary,
     elementwise,
     full,
     match_scalars,
+    scipy_function,
+    scipy_special,
     unary,
 )
 from axir.dialect.ops.elementwise.operand_shapes import broadcast_to
-from axir.dialect.ops.elementwise.transcendental import (
-    exp,
-    log,
-    log1p,
-    scipy_function,
-    scipy_special,
-)
+from axir.dialect.ops.elementwise.samples import Sampling
+from axir.dialect.ops.elementwise.transcendental import exp, log, log1p
 from axir.dialect.program.op_table import Traceable
 from axir.dialect.program.operation import Sample, Unsupported
 from axir.dialect.program.rules import Operand, Value
 
 from . import bessel_formulas, gamma_formulas, incomplete_beta, incomplete_gamma
-from .formula_ops import few_samples, no_derivative, not_written, written
-from .single_elements import quick_for_one
-from .zeta_slope import zeta_in_exponent
+from .formula_ops import few_samples, no_derivative, not_written, quick_for_one, written
+from .gamma_formulas import EULER_MACLAURIN, SUMMED
+
+
+def zeta_in_exponent(s: Value, q: Value) -> Value:
+    """Returns the sum of -log(q + k) (q + k)^-s over k = 0, 1, ..., for s > 1 and q > 0; else nan.
+
+    The first terms are added. The rest is the derivative of the Euler-Maclaurin formula (DLMF
+    25.11.5) of the function.
+    """
+    total = neg(_weighted_power(s, q))
+    for k in range(1, SUMMED):
+        total = sub(total, _weighted_power(s, add(q, k)))
+    last = add(q, SUMMED)
+    logarithm, above = log(last), sub(s, 1)
+    correction, slope = _correction(s, div(1, last))
+    integral = div(last, above)
+    rest = sub(slope, div(integral, above))
+    rest = sub(rest, mul(logarithm, add(integral, add(correction, 0.5))))
+    return add(total, mul(exp(neg(mul(s, logarithm))), rest))
+
+
+def _weighted_power(s: Value, base: Value) -> Value:
+    """Returns log(base) base^-s."""
+    logarithm = log(base)
+    return mul(logarithm, exp(neg(mul(s, logarithm))))
+
+
+def _correction(s: Value, inverse: Value) -> tuple[Value, Value]:
+    """Returns the Euler-Maclaurin corrections at 1 / inverse, and their derivative in s."""
+    square = mul(inverse, inverse)
+    factor, factor_slope = mul(s, inverse), inverse
+    correction = mul(factor, EULER_MACLAURIN[0])
+    slope = mul(factor_slope, EULER_MACLAURIN[0])
+    for k, coefficient in enumerate(EULER_MACLAURIN[1:]):
+        low, high = add(s, 2 * k + 1), add(s, 2 * k + 2)
+        growth, growth_slope = mul(mul(low, high), square), mul(add(low, high), square)
+        factor_slope = add(mul(factor_slope, growth), mul(factor, growth_slope))
+        factor = mul(factor, growth)
+        correction = add(correction, mul(factor, coefficient))
+        slope = add(slope, mul(factor_slope, coefficient))
+    return correction, slope
+
 
 _POSITIVE = (0.0, -0.0, 0.5, 1.0, 2.5, 12.0, -1.0, np.inf, -np.inf, np.nan)
 _ALL = (0.0, -0.0, 0.5, 1.0, 2.0, -0.5, -1.0, -2.5, 1e-3, 20.0, 300.0, 1e4, np.inf, -np.inf, np.nan)

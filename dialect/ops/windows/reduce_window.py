@@ -17,7 +17,8 @@ from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import Param, UserObject
 from axir.dialect.core.symbolic_zeros import Zero
 from axir.dialect.core.types import ShapedArray
-from axir.dialect.ops.elementwise.family import NUMBER, ORDERED, as_value, edge_rows, full
+from axir.dialect.ops.elementwise.family import NUMBER, ORDERED, as_value, full
+from axir.dialect.ops.elementwise.samples import edge_rows
 from axir.dialect.ops.reductions.folding import (
     accumulator_dtype,
     check_dtype,

@@ -20,7 +20,8 @@ from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError
 from axir.dialect.core.symbolic_zeros import is_undefined_primal
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.comparison import and_, ge, le, lt, ne, or_, select_n
-from axir.dialect.ops.elementwise.family import FLOAT, ORDERED, edge_rows, full, random_values
+from axir.dialect.ops.elementwise.family import FLOAT, ORDERED, full
+from axir.dialect.ops.elementwise.samples import edge_rows, random_values
 from axir.dialect.ops.indexing.scatter import ScatterDimensionNumbers, scatter_add
 from axir.dialect.ops.reductions.folding import accumulator_dtype, check_dtype, spaced_values
 from axir.dialect.ops.shape.movement import apply_to_tangent, batch_size

@@ -26,7 +26,8 @@ from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.arithmetic import abs as absolute
 from axir.dialect.ops.elementwise.arithmetic import add, mul
 from axir.dialect.ops.elementwise.comparison import ge, gt, lt
-from axir.dialect.ops.elementwise.family import as_value, random_values
+from axir.dialect.ops.elementwise.family import as_value
+from axir.dialect.ops.elementwise.samples import random_values
 from axir.dialect.ops.indexing.static_slicing import index_in_dim
 from axir.dialect.ops.reductions.computations import apply_elementwise, check_captures, single_op
 from axir.dialect.ops.reductions.folding import spaced_values

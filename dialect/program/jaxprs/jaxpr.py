@@ -16,8 +16,8 @@ from iree.compiler import ir
 from axir.dialect.core.annotations import UserFunction, UserObject
 from axir.dialect.core.array import Array, ConcreteArray, as_array
 from axir.dialect.core.context import describe_location, scope_of
-from axir.dialect.core.deep_recursion import deep_recursion
 from axir.dialect.core.dtypes import is_key
+from axir.dialect.core.single_flight import deep_recursion
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.effects import primitives_that_act
 from axir.dialect.program.equation import Equation, Literal, Var

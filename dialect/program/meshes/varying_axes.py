@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 
 from axir.dialect.core.annotations import Params
-from axir.dialect.core.manual_axes import NOWHERE, Axes, in_order
 from axir.dialect.core.memo import derived
+from axir.dialect.core.types import NOWHERE, Axes, in_order
 from axir.dialect.program.equation import Equation, Literal, Var
 from axir.dialect.program.function import Function
 from axir.dialect.program.operation import Operation
@@ -28,7 +28,7 @@ def varying_axes(function: Function, given: tuple[Axes, ...]) -> list[Axes]:
     >>> from axir.dialect.core.types import ShapedArray
     >>> from axir.dialect.ops.collectives.axis_reductions import psum_primitive
     >>> from axir.dialect.program.function_tracing import trace_function
-    >>> from axir.dialect.program.named_axes import named_axis
+    >>> from axir.dialect.program.effects import named_axis
     >>> def body(x, y):
     ...     return [x, y, psum_primitive.bind(x, axes=("i",), axis_index_groups=None)]
     >>> with named_axis("i", 2):

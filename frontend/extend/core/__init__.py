@@ -21,7 +21,7 @@ from axir.dialect.core.array import Array, ConcreteArray
 from axir.dialect.core.dtypes import as_dtype
 from axir.dialect.core.errors import AxirError, AxisError, ConcretizationTypeError
 from axir.dialect.core.errors import VerificationError as JaxprTypeError
-from axir.dialect.core.symbolic_dims import SymbolicDimError as InconclusiveDimensionOperation
+from axir.dialect.core.symbolic.terms import SymbolicDimError as InconclusiveDimensionOperation
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.equation import Equation as JaxprEqn
 from axir.dialect.program.equation import Literal, Var

@@ -16,10 +16,9 @@ from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import UserFunction, UserObject
 from axir.dialect.core.config import config
 from axir.dialect.core.errors import DTypeError, NonArrayArgumentError, TreeError
-from axir.dialect.core.manual_axes import NOWHERE, Axes, in_order
 from axir.dialect.core.single_flight import made_once
 from axir.dialect.core.state import axes_in_scope
-from axir.dialect.core.types import ShapedArray
+from axir.dialect.core.types import NOWHERE, Axes, ShapedArray, in_order
 from axir.dialect.ops.calls.jit_call import same_types
 from axir.dialect.ops.collectives.axis_reductions import pvary
 from axir.dialect.ops.control_flow.closed_bodies import Body, trace_body

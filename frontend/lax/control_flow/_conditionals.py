@@ -13,9 +13,8 @@ from axir._trees import tree
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import IndexLike, UserObject
 from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError
-from axir.dialect.core.manual_axes import Axes
 from axir.dialect.core.state import chosen_along
-from axir.dialect.core.types import ShapedArray
+from axir.dialect.core.types import Axes, ShapedArray
 from axir.dialect.ops.collectives.axis_reductions import pvary
 from axir.dialect.ops.control_flow.closed_bodies import Body
 from axir.dialect.ops.control_flow.conditional import bind_cond

@@ -14,8 +14,7 @@ from axir.dialect.core.annotations import T, UserFunction, UserObject
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.config import config
 from axir.dialect.core.errors import ConcretizationTypeError, DTypeError, ParameterError, ShapeError
-from axir.dialect.core.manual_axes import NOWHERE
-from axir.dialect.core.types import ShapedArray
+from axir.dialect.core.types import NOWHERE, ShapedArray
 from axir.dialect.ops.control_flow.while_loop import bind_while
 from axir.dialect.ops.elementwise.arithmetic import add
 from axir.dialect.ops.elementwise.comparison import lt

@@ -16,7 +16,7 @@ from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import UserObject
 from axir.dialect.core.array import ArrayLike, ConcreteArray, Memories
 from axir.dialect.core.config import config
-from axir.dialect.core.numerics import ignore_floating_point_warnings, restore_warnings
+from axir.dialect.core.host_arrays import ignore_floating_point_warnings, restore_warnings
 from axir.dialect.core.places import common_place, place_of_result, settled
 from axir.dialect.core.state import state
 from axir.dialect.core.types import ShapedArray

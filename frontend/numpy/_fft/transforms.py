@@ -15,9 +15,9 @@ import numpy as np
 from axir.dialect.core.annotations import Axes, UserObject
 from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import AxisError, ConcretizationTypeError, ParameterError
+from axir.dialect.ops.contraction.fourier_transform import MOST_AXES
+from axir.dialect.ops.contraction.fourier_transform import fft as transform
 from axir.dialect.ops.elementwise.arithmetic import mul
-from axir.dialect.ops.fft.fourier_transform import MOST_AXES
-from axir.dialect.ops.fft.fourier_transform import fft as transform
 from axir.dialect.ops.indexing.static_slicing import slice_in_dim
 from axir.dialect.ops.shape.padding import pad
 from axir.dialect.ops.shape.rearranging import transpose

@@ -11,7 +11,7 @@ from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import IndexLike, Options
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.config import config
-from axir.dialect.core.numerics import ignore_floating_point_warnings, restore_warnings
+from axir.dialect.core.host_arrays import ignore_floating_point_warnings, restore_warnings
 from axir.dialect.core.state import state
 
 from .indexing import numpy_index

@@ -20,12 +20,7 @@ from axir.dialect.core.annotations import (
 )
 from axir.dialect.core.array import ArrayLike, ConcreteArray
 from axir.dialect.core.errors import AxisError, ParameterError, ShapeError
-from axir.dialect.core.symbolic_dims import (
-    as_extent,
-    check_decided,
-    is_same,
-    is_symbolic_dim,
-)
+from axir.dialect.core.symbolic_dims import as_extent, check_decided, is_same, is_symbolic_dim
 from axir.dialect.ops.elementwise.arithmetic import rem, sub
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.indexing.dynamic_slicing import dynamic_slice_in_dim

@@ -15,7 +15,7 @@ from axir.dialect.core.errors import ParameterError
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.arithmetic import abs as absolute
 from axir.dialect.ops.elementwise.arithmetic import mul, sign
-from axir.dialect.ops.elementwise.transcendental import scipy_function
+from axir.dialect.ops.elementwise.family import scipy_function
 from axir.dialect.ops.special.special_functions import bessel_i0e, bessel_i1e
 from axir.dialect.program.rules import Value
 from axir.lax import scan

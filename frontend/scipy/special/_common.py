@@ -10,9 +10,9 @@ import numpy as np
 
 from axir.dialect.core.annotations import HostArray, UserObject
 from axir.dialect.core.array import ArrayLike, ConcreteArray
-from axir.dialect.core.numerics import ignore_floating_point_warnings, restore_warnings
+from axir.dialect.core.host_arrays import ignore_floating_point_warnings, restore_warnings
 from axir.dialect.core.types import ShapedArray
-from axir.dialect.ops.elementwise.transcendental import scipy_function
+from axir.dialect.ops.elementwise.family import scipy_function
 from axir.dialect.program.rules import Value
 from axir.numpy._arguments.promotion import (
     broadcast_arguments,

@@ -16,7 +16,8 @@ from axir.dialect.ops.elementwise.arithmetic import add, div, floor, mul, neg, s
 from axir.dialect.ops.elementwise.arithmetic import max as larger
 from axir.dialect.ops.elementwise.arithmetic import min as smaller
 from axir.dialect.ops.elementwise.comparison import and_, eq, gt, lt, ne, or_, select_n
-from axir.dialect.ops.elementwise.transcendental import exp, log, log1p, scipy_function
+from axir.dialect.ops.elementwise.family import scipy_function
+from axir.dialect.ops.elementwise.transcendental import exp, log, log1p
 from axir.dialect.ops.special import special_functions as lax
 from axir.dialect.ops.special.gamma_formulas import STIRLING
 from axir.dialect.program.rules import Value

@@ -12,7 +12,7 @@ from axir.dialect.core.annotations import UserObject
 from axir.dialect.core.array import ArrayLike, ConcreteArray
 from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError
 from axir.dialect.core.types import ShapedArray
-from axir.dialect.ops.elementwise.transcendental import scipy_function
+from axir.dialect.ops.elementwise.family import scipy_function
 from axir.dialect.program.rules import Value
 from axir.dialect.program.tracer import Tracer
 from axir.lax import complex as complex_of

@@ -1,5 +1,7 @@
 """The loops of a kernel that write a part of its result, in shares of workgroups.
 
+Squares of elements are read in vectors along one axis and written along another.
+
 Elsewhere: the formulas of the elements (`kernel.py`).
 """
 
@@ -8,13 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from axir.dialect.builders.kernels import Memory, branch, loop, rows_of
+from axir.dialect.builders.kernels import Memory, branch, loop, rows_of, transposed
 from axir.dialect.builders.scalars import Scalar, index
 from axir.passes.fuse.emitter import lanes_for, pieces
 from axir.passes.fuse.rearranged import Transposed
-from axir.passes.fuse.values import Index, Mapped, Value, plus, times
-
-from .squares import rows_at
+from axir.passes.fuse.values import Index, Indices, Mapped, Number, Value, plus, times
 
 # Columns of squares that are written before the next row of squares, to limit the pages in use.
 _COLUMNS_AT_ONCE = 64
@@ -195,3 +195,48 @@ def _crossed_axis(x: Value) -> int | None:
             seen.update(fresh)
             pending += reversed(fresh)
     return None
+
+
+def rows_at(
+    x: Value,
+    position: Indices,
+    axis: int,
+    lanes: int,
+    known: dict[Value, list[Scalar]] | None = None,
+) -> list[Scalar]:
+    """Returns `lanes` vectors of neighbours along the last axis, consecutive along another axis.
+
+    Args:
+        x: An array.
+        position: The position of the first element.
+        axis: The axis along which the vectors are consecutive; not the last.
+        lanes: The length of the vectors, and their number.
+        known: Vectors that have been read at this position, because several operations may read an
+            array.
+    """
+    known = {} if known is None else known
+    if x not in known:
+        known[x] = _rows_at(x, position, axis, lanes, known)
+    return known[x]
+
+
+def _rows_at(
+    x: Value, position: Indices, axis: int, lanes: int, known: dict[Value, list[Scalar]]
+) -> list[Scalar]:
+    if isinstance(x, Number):
+        return [x.at(position, lanes)] * lanes
+    if isinstance(x, Mapped):
+        columns = [rows_at(source, position, axis, lanes, known) for source in x.sources]
+        return [x.formula(*row) for row in zip(*columns, strict=True)]
+    if isinstance(x, Transposed) and x.order[axis] == len(x.order) - 1:
+        [source] = x.sources
+        last = len(position) - 1
+        rows = [
+            source.at(x.place(_moved(position, last, number)), lanes) for number in range(lanes)
+        ]
+        return transposed(rows)
+    return [x.at(_moved(position, axis, number), lanes) for number in range(lanes)]
+
+
+def _moved(position: Indices, axis: int, number: int) -> Indices:
+    return (*position[:axis], plus(position[axis], number), *position[axis + 1 :])

@@ -14,7 +14,7 @@ from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.builders.kernels import Memory
 from axir.dialect.builders.scalars import Scalar
 from axir.passes.framework.base import Pass
-from axir.passes.fuse.code import Code
+from axir.passes.fuse.elementwise import Code
 from axir.passes.fuse.emitter import Emitter
 from axir.passes.fuse.reductions import is_by_vectors, sums_of
 from axir.passes.fuse.region_kernel import code_and_fitness, region_kernel
@@ -85,7 +85,7 @@ def _is_of_columns(period: int, made: ir.Operation) -> bool:
         return False
     [x] = made.operands
     rank, lead = made.results[0].type.rank, made.results[0].type.rank - x.type.rank
-    size = math.prod(x.type.shape)
+    size = hlo.size_of(x)
     is_last = list(made.attributes["broadcast_dimensions"]) == list(range(lead, rank))
     is_whole = is_last and list(made.results[0].type.shape[lead:]) == list(x.type.shape)
     return is_cheap(x) and (size == 1 or (is_whole and period % size == 0))

@@ -12,7 +12,7 @@ from iree.compiler import ir
 from axir.dialect.builders.kernels import Memory
 from axir.dialect.builders.scalars import Scalar
 from axir.passes.framework.base import Pass
-from axir.passes.fuse.code import Code
+from axir.passes.fuse.elementwise import Code
 from axir.passes.fuse.emitter import Emitter
 from axir.passes.fuse.islands import is_float_sum
 from axir.passes.fuse.reductions import is_by_vectors, sums_of

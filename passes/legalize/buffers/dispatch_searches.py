@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
-from axir.passes.legalize.fusion import CALL, MOVES, REDUCTIONS, VIEWS, WINDOWED, sums_up
+from axir.passes.legalize.regions import CALL, MOVES, REDUCTIONS, VIEWS, WINDOWED, sums_up
 from axir.passes.legalize.rewriting import (
     ELEMENTWISE,
     defining_operation,

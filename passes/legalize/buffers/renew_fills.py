@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import struct
 from collections.abc import Sequence
 from typing import ClassVar, TypeAlias
@@ -13,7 +12,7 @@ from iree.compiler import ir
 from axir.dialect.builders import stablehlo as hlo
 from axir.passes.framework.base import Pass
 from axir.passes.legalize.copies import made_alone
-from axir.passes.legalize.fusion import VIEWS
+from axir.passes.legalize.regions import VIEWS
 from axir.passes.legalize.rewriting import (
     defining_operation,
     find_operations,
@@ -121,7 +120,7 @@ def _fill(value: ir.Value, filled: ir.Type) -> Fill | None:
         return str(filled), b"".join(pattern for _, pattern, _ in known), _COMPLEX
     if maker is None or maker.name != "stablehlo.constant":
         width = _COMPLEX if hlo.is_complex(value) else element.width
-        is_one = math.prod(hlo.shape_of(number)) == 1
+        is_one = hlo.size_of(number) == 1
         return (str(filled), _COMPUTED, width) if is_one else None
     dense = ir.DenseElementsAttr(maker.attributes["value"])
     if not dense.is_splat:

@@ -3,7 +3,7 @@
 Here: the pass, which puts the barriers.
 Elsewhere: the pairs, with IREE's error and a smallest module for each (`dispatch_rows.py`), and the
 searches for pairs (`dispatch_searches.py`, `slice_searches.py`). Barriers that bound the size of a
-dispatch (`limit_fusion.py`, `limit_scalar_fusion.py`) and barriers between views
+dispatch (`limits.py`) and barriers between views
 (`separate_views.py`) come earlier in the order, before `protect-inputs`.
 """
 
@@ -16,7 +16,7 @@ from iree.compiler import ir
 
 from axir.passes.framework.base import Pass
 from axir.passes.framework.errors import OptionValueError
-from axir.passes.legalize.fusion import CALL, REDUCTIONS
+from axir.passes.legalize.regions import CALL, REDUCTIONS
 from axir.passes.legalize.rewriting import ELEMENTWISE, defining_operation
 
 from .dispatch_rows import ROWS, Row

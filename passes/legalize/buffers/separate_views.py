@@ -10,8 +10,8 @@ from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
 from axir.passes.framework.base import Pass
-from axir.passes.legalize.dimension_numbers import dimension_numbers
-from axir.passes.legalize.fusion import VIEWS
+from axir.passes.legalize.attributes import dimension_numbers
+from axir.passes.legalize.regions import VIEWS
 from axir.passes.legalize.rewriting import ELEMENTWISE, find_operations
 
 Axes: TypeAlias = tuple[frozenset[int], ...]

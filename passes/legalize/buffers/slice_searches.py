@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
-from axir.passes.legalize.fusion import CALL, SLICES, VIEWS
+from axir.passes.legalize.regions import CALL, SLICES, VIEWS
 from axir.passes.legalize.rewriting import (
     ELEMENTWISE,
     constant_behind,
@@ -97,7 +97,7 @@ def _before_reshapes(array: ir.Value) -> ir.Value:
 
 def _bits_read(array: ir.Value) -> int:
     """Returns the width of an input array's elements; scalars and constants count as the widest."""
-    if math.prod(hlo.shape_of(array)) == 1 or constant_behind(array) is not None:
+    if hlo.size_of(array) == 1 or constant_behind(array) is not None:
         return WIDEST
     return element_bits(array)
 
@@ -175,8 +175,8 @@ def _widens_steps(value: ir.Value, known: dict[int, set[ir.Value]]) -> bool:
 def _is_by_element(operation: ir.Operation) -> bool:
     """Tells whether each element of a result is computed from one element of each operand."""
     if operation.name == "stablehlo.reduce":  # by no dimension, or one of extent 1
-        sizes = [math.prod(hlo.shape_of(operation.operands[0]))]
-        return sizes == [math.prod(hlo.shape_of(x)) for x in operation.results]
+        sizes = [hlo.size_of(operation.operands[0])]
+        return sizes == [hlo.size_of(x) for x in operation.results]
     return operation.name in _SLICED_VIEWS or operation.name in ELEMENTWISE
 
 

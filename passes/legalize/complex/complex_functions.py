@@ -5,7 +5,7 @@ prescribes. The formulas for inverse functions are W. Kahan's (Branch cuts for c
 functions, 1987).
 
 Elsewhere: functions of real numbers (`passes/legalize/numbers/expand_hyperbolic.py`), and the pass
-(`expand_complex.py`).
+(`complex_operations.py`).
 """
 
 from __future__ import annotations

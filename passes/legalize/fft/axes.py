@@ -162,8 +162,8 @@ def padded_length(least: int, element: ir.Type) -> int:
 
 @functools.lru_cache(maxsize=256)
 def _padded_length(least: int, lanes: int) -> int:
-    lengths = {q << max(0, math.ceil(math.log2(least / q))) for q in (1, 3, 5, 7, 9, 15, 25, 27)}
-    return min(lengths, key=lambda length: length * row_cost(length, lanes))
+    odd = (1, 3, 5, 7, 9, 15, 25, 27)
+    return tables.padded_length(least, lambda length: row_cost(length, lanes), odd)
 
 
 # Real numbers -----------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -110,7 +111,22 @@ def _least_prime(length: int) -> int:
     return next((r for r in range(2, math.isqrt(length) + 1) if length % r == 0), length)
 
 
-def padded_length(least: int) -> int:
-    """Returns a length of at least `least` with a cheap transform."""
-    lengths = [q << max(0, math.ceil(math.log2(least / q))) for q in (1, 3, 5, 9, 15)]
-    return min(lengths, key=lambda length: length * sum(_STAGE_COST + r for r in factors(length)))
+def cost_of_stages(length: int) -> int:
+    """Returns the cost of a transform by matrix products, for each number of a row."""
+    return sum(_STAGE_COST + radix for radix in factors(length))
+
+
+def padded_length(
+    least: int,
+    cost: Callable[[int], float] = cost_of_stages,
+    odd: Sequence[int] = (1, 3, 5, 9, 15),
+) -> int:
+    """Returns a length of at least `least` with a cheap transform.
+
+    Args:
+        least: The least length.
+        cost: The cost of a transform for each number of a row, by the length.
+        odd: The odd factors of the lengths that are compared.
+    """
+    lengths = [q << max(0, math.ceil(math.log2(least / q))) for q in odd]
+    return min(lengths, key=lambda length: length * cost(length))

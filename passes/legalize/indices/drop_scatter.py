@@ -10,10 +10,10 @@ from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.core.types import numpy_dtype
-from axir.passes.legalize.dimension_numbers import DimensionNumbers, dimension_numbers
+from axir.passes.legalize.attributes import DimensionNumbers, dimension_numbers
 from axir.passes.legalize.rewriting import RewritePass
 
-from .clamp_gather import IN_BOUNDS, index_limits
+from .gathers import IN_BOUNDS, index_limits
 
 _LARGEST_I32 = 2**31 - 1
 

@@ -16,7 +16,7 @@ from axir.passes.legalize.copies import Columns, begin, copied, uniform_number
 from axir.passes.legalize.lanes import combination
 from axir.passes.legalize.rewriting import RewritePass, operations_in_order, replace
 
-from .lead_index_components import components
+from .gathers import components
 from .scatter_kernels import Scatter, ScatterKernel
 
 # A workgroup's share of a row: two lines of the cache.
@@ -86,9 +86,9 @@ class ScatterByKernel(RewritePass):
         combine = combination(operation.regions[0].blocks[0])
         if combine is None:
             return None
-        if not all(math.prod(hlo.shape_of(x)) for x in (operand, updates)):
+        if not all(hlo.size_of(x) for x in (operand, updates)):
             return operand
-        if not math.prod(hlo.shape_of(indices)):
+        if not hlo.size_of(indices):
             return None  # without indexed dimensions
         scatter = Scatter.read(operation, combine)
         return _with_digits(operation, scatter, operand, updates)
@@ -96,7 +96,7 @@ class ScatterByKernel(RewritePass):
 
 def _sum_of_complex(operation: ir.Operation) -> ir.Value | None:
     """Adds complex numbers as pairs, where many are added to few."""
-    if not math.prod(hlo.shape_of(operation.operands[0])):
+    if not hlo.size_of(operation.operands[0]):
         return None
     scatter = Scatter.read(operation, lambda x, y: x + y)
     if scatter.body != "stablehlo.add" or not scatter.is_long_sum:

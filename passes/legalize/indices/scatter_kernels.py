@@ -25,8 +25,8 @@ from axir.dialect.builders.scalars import (
     operation,
     to_index,
 )
+from axir.passes.legalize.attributes import DimensionNumbers, dimension_numbers
 from axir.passes.legalize.copies import Columns
-from axir.passes.legalize.dimension_numbers import DimensionNumbers, dimension_numbers
 from axir.passes.legalize.lanes import Lanes
 
 from .drop_scatter import window_sizes

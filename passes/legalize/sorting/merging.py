@@ -1,6 +1,6 @@
 """Merging sorted runs of rows as one loop over the elements of the result.
 
-Elsewhere: making runs (`sort_by_rank.py`).
+Elsewhere: making runs (`stable_sorts.py`).
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ import numpy as np
 from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
-from axir.passes.legalize.indices.clamp_gather import IN_BOUNDS
+from axir.passes.legalize.indices.gathers import read_rows
 from axir.passes.legalize.rewriting import RewritePass
 
 from .sort_kernels import KEY_BITS, sort_records
@@ -126,7 +126,7 @@ class SortByDigits(RewritePass):
     def _by_word(self, word: ir.Value, width: int, positions: ir.Value, needed: int) -> ir.Value:
         """Returns positions, sorted by the word at each position."""
         is_first = isinstance(positions, ir.OpResult) and positions.owner.name == "stablehlo.iota"
-        moved = word if is_first else _gather_rows(word, positions)
+        moved = word if is_first else read_rows(word, positions)
         return self._sorted_with(moved, width, positions, needed)
 
     def _sorted_in_loop(
@@ -181,30 +181,13 @@ class _Lines:
         """Reads each line of an array at positions in it, given as rows."""
         if self._counts(array):
             return self.back(hlo.convert(positions, hlo.element_type_of(array)))
-        return self.back(_gather_rows(self.rows(array), positions))
+        return self.back(read_rows(self.rows(array), positions))
 
     def _counts(self, array: ir.Value) -> bool:
         """Tells whether the elements of an array are their positions."""
         if isinstance(array, ir.BlockArgument) or array.owner.name != "stablehlo.iota":
             return False
         return ir.IntegerAttr(array.owner.attributes["iota_dimension"]).value == self.dimension
-
-
-def _gather_rows(rows: ir.Value, positions: ir.Value) -> ir.Value:
-    number, extent = hlo.shape_of(positions)
-    gathered = hlo.gather(
-        rows,
-        hlo.reshape(positions, (number, extent, 1)),
-        offset_dims=(),
-        collapsed_slice_dims=(1,),
-        operand_batching_dims=(0,),
-        start_indices_batching_dims=(0,),
-        start_index_map=(1,),
-        index_vector_dim=2,
-        slice_sizes=(1, 1),
-    )
-    gathered.owner.attributes[IN_BOUNDS] = ir.UnitAttr.get()
-    return gathered
 
 
 def _digits(array: ir.Value, key: Key) -> tuple[ir.Value, int]:

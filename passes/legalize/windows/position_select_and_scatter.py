@@ -53,7 +53,7 @@ class PositionSelectAndScatter(RewritePass):
     def rewrite(self, operation: ir.Operation) -> ir.Value:
         """Builds the reduction and the scatter."""
         operand, source, init = operation.operands
-        shape, count = hlo.shape_of(operand), math.prod(hlo.shape_of(source))
+        shape, count = hlo.shape_of(operand), hlo.size_of(source)
         size = math.prod(shape)
         if not size or not count:
             return hlo.broadcast_in_dim(init, shape, ())

@@ -14,7 +14,7 @@ from iree.compiler import ir
 from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.builders.kernels import Memory
 from axir.dialect.builders.scalars import Scalar
-from axir.passes.legalize.dimension_numbers import dimension_numbers
+from axir.passes.legalize.attributes import dimension_numbers
 
 BATCH, FREE, CONTRACTED = "b", "f", "k"
 _KINDS = BATCH + FREE + CONTRACTED
@@ -84,6 +84,17 @@ class Array:
     def view(self, memory: Memory) -> View:
         """Returns the array as a view of a kernel's memory."""
         return View(memory, self.order)
+
+    def in_words(self, count: int) -> Array:
+        """Returns the array with zeros behind the contracted axis, up to a multiple of a number."""
+        axis = self.order.index(CONTRACTED)
+        lacking = -self.value.type.shape[axis] % count
+        if not lacking:
+            return self
+        high = [lacking if number == axis else 0 for number in range(len(self.order))]
+        none = [0] * len(high)
+        zero = hlo.full(0, (), hlo.element_type_of(self.value))
+        return Array(hlo.pad(self.value, zero, none, high, none), self.order)
 
     def stride(self, kind: str) -> int:
         """Returns how many elements lie between neighbours along an axis."""

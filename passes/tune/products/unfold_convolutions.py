@@ -10,7 +10,7 @@ from typing import ClassVar
 from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
-from axir.passes.legalize.convolution_attributes import Convolution
+from axir.passes.legalize.attributes import Convolution
 from axir.passes.legalize.rewriting import RewritePass
 
 # Windows of more elements need more slices of the input than one kernel holds.

@@ -81,7 +81,7 @@ class FuseRows(Pass):
         """Splits a reduction over axes that are not adjacent into two, the last axes first."""
         axes = sorted(made.attributes["dimensions"])
         place = next((n for n in range(1, len(axes)) if axes[-n - 1] != axes[-n] - 1), len(axes))
-        is_large = math.prod(hlo.shape_of(made.operands[0])) >= self.elements
+        is_large = hlo.size_of(made.operands[0]) >= self.elements
         number = identity_of(made)
         if place == len(axes) or not is_large or number is None:
             return

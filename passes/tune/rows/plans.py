@@ -5,8 +5,6 @@ Elsewhere: the code of the kernel (`code.py`).
 
 from __future__ import annotations
 
-import math
-
 from iree.compiler import ir
 
 from axir.dialect.builders import stablehlo as hlo
@@ -46,7 +44,7 @@ class Plan:
 
     def operand(self, leaf: Leaf) -> ir.Value:
         """Returns an input array in the shape in which it is read."""
-        count = math.prod(hlo.shape_of(leaf.value))
+        count = hlo.size_of(leaf.value)
         if not leaf.has_columns:
             return hlo.reshape(leaf.value, (count,))
         return hlo.reshape(leaf.value, (count // self.space.columns, self.space.columns))

@@ -4,7 +4,7 @@ IREE can trace tensors: at a `flow.tensor.trace` the program waits until the ten
 passes it to a callback of the runtime. A trace of one element of the first operand stands before
 each dispatch, and a trace of one element of the first result behind it; their keys name the
 dispatch. It is one element only, because traced tensors are copied. A mark takes 10 to 15 us.
-Elsewhere: requesting marks (`compilation.py`), reading them (`axir.runtime.calls.marked_programs`).
+Elsewhere: requesting marks (`compilation.py`), reading them (`axir.runtime.calls.host_calls`).
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from iree.compiler import ir
+
+from .compiler_library import operations_named
 
 BEGIN, END = "begin", "end"
 # Between the parts of a key: which end, the dispatch, its lines.
@@ -27,14 +29,7 @@ def mark_dispatches(module: ir.Operation) -> int:
     Returns:
         The number of dispatches.
     """
-    dispatches: list[ir.Operation] = []
-
-    def collect(operation: ir.Operation) -> ir.WalkResult:
-        if operation.name == "flow.dispatch":
-            dispatches.append(operation)
-        return ir.WalkResult.ADVANCE
-
-    module.walk(collect)
+    dispatches = operations_named(module, ("flow.dispatch",))
     kernels = dict(_kernels(module))
     for dispatch in dispatches:
         name = _kernel_name(dispatch)
@@ -99,25 +94,8 @@ def _kernel_name(dispatch: ir.Operation) -> str:
 
 def _kernels(module: ir.Operation) -> Iterator[tuple[str, ir.Operation]]:
     """Yields the functions of the kernels by name."""
-    found: list[ir.Operation] = []
-
-    def collect(operation: ir.Operation) -> ir.WalkResult:
-        if operation.name == "flow.executable":
-            found.append(operation)
-            return ir.WalkResult.SKIP
-        return ir.WalkResult.ADVANCE
-
-    module.walk(collect, ir.WalkOrder.PRE_ORDER)
-    for executable in found:
-        functions: list[ir.Operation] = []
-
-        def collect_functions(operation: ir.Operation, into: list = functions) -> ir.WalkResult:
-            if operation.name == "func.func":
-                into.append(operation)
-            return ir.WalkResult.ADVANCE
-
-        executable.walk(collect_functions)
-        for function in functions:
+    for executable in operations_named(module, ("flow.executable",)):
+        for function in operations_named(executable, ("func.func",)):
             yield ir.StringAttr(function.attributes["sym_name"]).value, function
 
 

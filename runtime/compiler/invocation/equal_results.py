@@ -17,6 +17,8 @@ import math
 from iree.compiler import ir
 from iree.compiler.passmanager import PassManager
 
+from .compiler_library import operations_named
+
 NUMBERS_PHASE = "global-optimization"
 _FUNCTIONS = ("util.func", "util.initializer")
 _REGION = "flow.dispatch.region"
@@ -66,15 +68,7 @@ def part_equal_results(module: ir.Operation) -> int:
         manager = PassManager.parse(_PIPELINE)
         manager.enable_verifier(False)  # IREE's own passes are not verified, as elsewhere
         manager.run(module)
-    regions: list[ir.Operation] = []
-
-    def collect(operation: ir.Operation) -> ir.WalkResult:
-        if operation.name == _REGION:
-            regions.append(operation)
-        return ir.WalkResult.ADVANCE
-
-    module.walk(collect)
-    return sum(map(_give_up_equals, regions))
+    return sum(map(_give_up_equals, operations_named(module, (_REGION,))))
 
 
 def _has_numbers(module: ir.Operation) -> bool:

@@ -15,26 +15,27 @@ from typing import NamedTuple
 
 from iree.compiler import ir
 
-from .argument_checks import remove_argument_checks
 from .branch_operands import repair_branches
-from .called_functions import keep_functions
-from .conversions import freeze_conversions
-from .dispatch_marks import mark_dispatches
-from .equal_results import NUMBERS_PHASE, part_equal_results
-from .library import Invocation, Output, Session, Source, ctypes_dl
-from .object_files import (
+from .compiler_library import (
     HOST_PHASE,
+    Invocation,
+    Output,
+    Session,
+    Source,
+    ctypes_dl,
     remove_kernels,
     remove_locations,
     rename_executables,
     set_phases,
 )
+from .dispatch_marks import mark_dispatches
+from .equal_results import NUMBERS_PHASE, part_equal_results
+from .kernel_code import freeze_conversions, keep_functions
 from .own_reads import give_own_reads
-from .passed_buffers import keep_passed_buffers
+from .passed_buffers import keep_passed_buffers, remove_argument_checks
 from .program_order import FLOW_PHASE, keep_order
-from .proven_memory import give_memory
 from .roundings import round_products
-from .stream_passes import STREAM_PHASE
+from .stream_passes import STREAM_PHASE, give_memory
 
 BYTECODE_MAGIC = b"ML\xefR"
 

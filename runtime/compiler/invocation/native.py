@@ -3,7 +3,7 @@
 A kernel is a function over memory (`stream.binding`). MLIR's passes, which IREE's library contains,
 lower it to LLVM IR, and llvmlite compiles that to machine code: 10 ms where IREE takes 100, because
 no dispatches have to be formed. llvmlite is loaded only in the process that calls this, usually a
-helper process. Elsewhere: making kernels (`passes/fuse/fuse_whole_programs.py`), and loading object
+helper process. Elsewhere: making kernels (`passes/fuse/fuse_programs.py`), and loading object
 files (`runtime/native/`).
 """
 
@@ -20,12 +20,9 @@ from typing import TYPE_CHECKING
 from iree.compiler import ir
 from iree.compiler.passmanager import PassManager
 
-from .called_functions import keep_functions
-from .conversions import freeze_conversions
-from .divisions import divide_vectors
+from .compiler_library import ctypes_dl
 from .kept_code import kept_code
-from .late_addresses import load_addresses_late
-from .library import ctypes_dl
+from .kernel_code import divide_vectors, freeze_conversions, keep_functions, load_addresses_late
 from .llvm_text import for_older_llvm
 from .native_entry import entry_text
 from .product_function import called_products, product_function

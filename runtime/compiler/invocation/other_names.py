@@ -16,7 +16,8 @@ from collections.abc import Iterator
 
 from iree.compiler import ir
 
-from .own_copies import copy_operand, operations_named, places_worked_on
+from .compiler_library import operations_named
+from .own_copies import copy_operand, places_worked_on
 from .update_places import definition
 
 _BARRIER, _SELECTION = "util.optimization_barrier", "arith.select"
@@ -35,7 +36,7 @@ def has_other_names(module: ir.Operation) -> bool:
     return any(
         isinstance(result.type, ir.RankedTensorType)
         for function in functions
-        for naming in operations_named(function, frozenset((_BARRIER, _SELECTION, _CHOICE)))
+        for naming in operations_named(function, (_BARRIER, _SELECTION, _CHOICE))
         for result in naming.results
     )
 

@@ -3,14 +3,26 @@
 `give_copies` copies all such operands; it is used if a program is wrong with IREE's choice of
 copies. `read_originals` mends kernels that also read the array which they work on: IREE copies the
 array, and then makes the kernel read the copy, which it overwrites. Two operands are also one array
-if they were computed twice and IREE found them equal. Elsewhere: the passes around this
-(`stream_passes.py`), and kernels in which IREE has merged both operands into one (`own_reads.py`).
+if they were computed twice and IREE found them equal.
+
+The parts of a program end where the host waits. IREE duplicates a fill with a number for each group
+of operations that reads it. If two groups before a wait have duplicates, IREE loses the readers
+behind that wait, and then refuses the program ("streamable op expected to be in an execution
+region"). With a fill for each part, no reader is behind a wait. Only a refused program gets
+separate fills.
+
+Elsewhere: the passes around this (`stream_passes.py`), kernels in which IREE has merged both
+operands into one (`own_reads.py`), and dispatches without array operands (`program_order.py`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from operator import itemgetter
+
 from iree.compiler import ir
 
+from .compiler_library import operations_named
 from .update_places import definition, viewed
 
 _DISPATCH, _CLONE = "stream.async.dispatch", "stream.async.clone"
@@ -42,7 +54,7 @@ def places_worked_on(module: ir.Operation) -> list[tuple[ir.Operation, list[tupl
 
     With each operation come pairs of places: an operand that it works on, and that operand's size.
     """
-    found = operations_named(module, frozenset((_DISPATCH,)) | _WRITERS)
+    found = operations_named(module, _WRITERS | {_DISPATCH})
     return [(x, _tied(x) if x.name == _DISPATCH else [(0, 1)]) for x in found]
 
 
@@ -56,7 +68,7 @@ def has_read_what_changes(module: ir.Operation) -> bool:
     return any(
         _reads_what_changes(dispatch)
         for function in functions
-        for dispatch in operations_named(function, frozenset((_FLOW_DISPATCH,)))
+        for dispatch in operations_named(function, (_FLOW_DISPATCH,))
     )
 
 
@@ -78,7 +90,7 @@ def read_originals(module: ir.Operation) -> int:
     Returns:
         The number of operands replaced.
     """
-    return sum(_read_originals(x) for x in operations_named(module, frozenset((_DISPATCH,))))
+    return sum(_read_originals(x) for x in operations_named(module, (_DISPATCH,)))
 
 
 def _read_originals(dispatch: ir.Operation) -> int:
@@ -95,19 +107,6 @@ def _read_originals(dispatch: ir.Operation) -> int:
                 dispatch.operands[other] = copy.operands[0]
                 count += 1
     return count
-
-
-def operations_named(top: ir.Operation, names: frozenset[str]) -> list[ir.Operation]:
-    """Returns the operations with one of these names that are nested in another one."""
-    found: list[ir.Operation] = []
-
-    def collect(operation: ir.Operation) -> ir.WalkResult:
-        if operation.name in names:
-            found.append(operation)
-        return ir.WalkResult.ADVANCE
-
-    top.walk(collect)
-    return found
 
 
 def copy_operand(operation: ir.Operation, operand: int, size: int) -> None:
@@ -140,3 +139,60 @@ def _ties(dispatch: ir.Operation) -> list[int]:
         return []
     ties = [ir.IntegerAttr(x).value for x in ir.ArrayAttr(dispatch.attributes[_TIES])]
     return [x for x in ties if x >= 0]
+
+
+_FILL = "stream.async.splat"
+_WAITS = frozenset(("stream.async.load", "stream.timepoint.await", "util.optimization_barrier"))
+_BRANCH = "scf."
+
+
+def give_own_fills(module: ir.Operation) -> int:
+    """Gives each part a separate fill, in place.
+
+    Args:
+        module: The module, in which arrays are values and operations are not yet scheduled.
+
+    Returns:
+        The number of fills added.
+    """
+    count = 0
+    for operation, (_, *others) in list(_readers(module)):
+        for readers in others:
+            with ir.InsertionPoint(readers[0][0]), operation.location:
+                filled = operation.clone().results[0]
+            for _, use in readers:
+                use.owner.operation.operands[use.operand_number] = filled
+            count += 1
+    return count
+
+
+_Reader = tuple[ir.Operation, ir.OpOperand]
+
+
+def _readers(module: ir.Operation) -> Iterator[tuple[ir.Operation, list[list[_Reader]]]]:
+    """Yields fills with their uses, grouped by the parts of the fill's block, in order.
+
+    A use is a pair: the operation in the fill's block that contains the reader, and the use.
+    """
+    fills = operations_named(module, (_FILL,))
+    for block in dict.fromkeys(fill.block for fill in fills):
+        operations = [view.operation for view in block.operations]
+        parts, part = {}, 0
+        for number, operation in enumerate(operations):
+            parts[operation] = part, number
+            part += operation.name in _WAITS or operation.name.startswith(_BRANCH)
+        for fill in operations:
+            if fill.name == _FILL and (groups := _grouped(fill, parts)):
+                yield fill, groups
+
+
+def _grouped(fill: ir.Operation, parts: dict[ir.Operation, tuple[int, int]]) -> list[list[_Reader]]:
+    groups: dict[int, list[tuple[int, _Reader]]] = {}
+    for use in fill.results[0].uses:
+        outer = use.owner.operation
+        while outer not in parts:
+            outer = outer.parent
+        part, number = parts[outer]
+        groups.setdefault(part, []).append((number, (outer, use)))
+    by_place = [sorted(group, key=itemgetter(0)) for _, group in sorted(groups.items())]
+    return [[reader for _, reader in group] for group in by_place]

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from iree.compiler import ir
 
+from .compiler_library import operations_named
+
 _EXECUTABLE, _DISPATCH = "flow.executable", "flow.dispatch"
 _LOAD, _STORE = "iree_tensor_ext.dispatch.tensor.load", "iree_tensor_ext.dispatch.tensor.store"
 _KIND = "!iree_tensor_ext.dispatch.tensor<"
@@ -36,7 +38,7 @@ def give_own_reads(module: ir.Operation) -> int:
         if places:
             added[ir.StringAttr(function.attributes["sym_name"]).value] = places
     if added:
-        for dispatch in _named(module, _DISPATCH):
+        for dispatch in operations_named(module, (_DISPATCH,)):
             entry = str(dispatch.attributes[_ENTRIES]).rpartition("@")[2].strip('"]')
             _add_operands(dispatch, added.get(entry, []))
     return sum(map(len, added.values()))
@@ -48,19 +50,7 @@ def _kernels(module: ir.Operation) -> list[ir.Operation]:
         for op in module.regions[0].blocks[0].operations
         if op.operation.name == _EXECUTABLE
     ]
-    return [function for x in executables for function in _named(x, "func.func")]
-
-
-def _named(top: ir.Operation, name: str) -> list[ir.Operation]:
-    found: list[ir.Operation] = []
-
-    def collect(operation: ir.Operation) -> ir.WalkResult:
-        if operation.name == name:
-            found.append(operation)
-        return ir.WalkResult.ADVANCE
-
-    top.walk(collect)
-    return found
+    return [function for x in executables for function in operations_named(x, ("func.func",))]
 
 
 def _first_result(arguments: list[ir.BlockArgument]) -> int:

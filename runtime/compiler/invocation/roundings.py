@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 from iree.compiler import ir
 
-from .called_functions import FUNCTION_MARK
+from .kernel_code import FUNCTION_MARK
 
 _PRODUCT = "llvm.fmul"
 # The operations that name the processor, and the attribute that holds it.

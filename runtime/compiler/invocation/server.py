@@ -16,11 +16,11 @@ import queue
 import resource
 import threading
 
+from .compiler_library import try_to_read
 from .invoker import MARK, Invoker, RejectedFlagsError
 from .messages import receive, send
 from .native import NativeCompiler, NativeUnavailableError
-from .proven_memory import WrongMemoryError
-from .reader import try_to_read
+from .stream_passes import WrongMemoryError
 
 # After so long without a compilation, the programs are loaded, and can use the freed memory.
 _SECONDS_UNTIL_TIDY = 10.0

@@ -3,17 +3,23 @@
 They are IREE's own, in its order: `schedule` cuts a program into parts and orders them, where
 arrays are values still; `allocate` gives it memory; `finish` packs the operands of dispatches.
 IREE's phase does the same and does not stop. A test compares the two, because a new version may
-have other passes. Elsewhere: the proof (`proof/`), when the compiler stops (`invoker.py`).
+have other passes.
+
+`give_memory` takes a module through the phase, and proves the resulting accesses to memory.
+Elsewhere: the proof (`proof/`), when the compiler stops (`invoker.py`), and the reaction to a wrong
+program (`axir.runtime.compiler.compilation`).
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from iree.compiler import ir
 from iree.compiler.passmanager import PassManager
 
 from .other_names import copy_what_others_name, has_other_names
-from .own_copies import give_copies, has_read_what_changes, read_originals
-from .own_fills import give_own_fills
+from .own_copies import give_copies, give_own_fills, has_read_what_changes, read_originals
+from .proof import UnprovableError, violations
 
 STREAM_PHASE = "stream"
 _HOST = frozenset(("util.func", "util.initializer"))
@@ -166,3 +172,42 @@ def _run(module: ir.Operation, passes: tuple[str, ...], verifies: bool) -> None:
     manager = PassManager.parse(f"builtin.module({','.join(passes)})", context=module.context)
     manager.enable_verifier(verifies)
     manager.run(module)
+
+
+# Prefix of a message that is not an error: nothing could be proven about a program.
+UNPROVEN = "not proven: "
+_MOST_SHOWN = 3
+
+
+class WrongMemoryError(Exception):
+    """A program would read memory that does not hold the values that the program means."""
+
+
+def give_memory(
+    module: ir.Operation, verifies: bool, keeps_copies: bool, report: Callable[[str], None]
+) -> None:
+    """Takes a module from the phase `flow` to the end of the phase `stream`, in place.
+
+    Args:
+        module: The module.
+        verifies: Whether to verify all operations after each pass.
+        keeps_copies: Whether each operation that works in place works on a copy.
+        report: Called with the reason if a program cannot be proven.
+
+    Raises:
+        WrongMemoryError: if a read may find something else than the program means.
+    """
+    schedule(module, verifies, keeps_copies)
+    meant = host_text(module)
+    allocate(module, verifies)
+    try:
+        found = violations(meant, host_text(module))
+        if found:
+            found = violations(meant, host_text(module, has_places=True))
+    except UnprovableError as error:
+        report(f"{UNPROVEN}{error}")
+    else:
+        if found:
+            more = [f"and {len(found) - _MOST_SHOWN} more"] if len(found) > _MOST_SHOWN else []
+            raise WrongMemoryError("; ".join([*map(str, found[:_MOST_SHOWN]), *more]))
+    finish(module, verifies)

@@ -9,8 +9,7 @@ import json
 from collections.abc import Iterator, Sequence
 from importlib import metadata
 
-from axir.runtime.cpp.program.interface import Given, Interface, Method, Parameter
-from axir.runtime.cpp.program.variant import Variant
+from axir.runtime.cpp.program.interface import Given, Interface, Method, Parameter, Variant
 
 from .names import RUNTIME_VERSION, quoted
 

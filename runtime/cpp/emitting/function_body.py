@@ -15,8 +15,9 @@ from typing import TypeAlias
 
 from axir.dialect.core.annotations import Foreign
 from axir.runtime.cpp.program import host_program as host
-from axir.runtime.cpp.program.in_place import update_in_place
+from axir.runtime.cpp.program.host_program import given_values, used_elsewhere, used_values
 from axir.runtime.cpp.program.interface import Callback
+from axir.runtime.cpp.program.memory import Piece, place, update_in_place
 from axir.runtime.cpp.program.structure import (
     Again,
     Choose,
@@ -29,12 +30,16 @@ from axir.runtime.cpp.program.structure import (
     ends_always,
     structured,
 )
-from axir.runtime.cpp.program.values import given_values, used_elsewhere, used_values
 from axir.runtime.errors import CppEmissionError
 
-from .arithmetic import expression, literal, number_type
-from .memory_plan import Piece, place
-from .statements import call_statement, dispatch_statement, fill_statement
+from .statements import (
+    call_statement,
+    dispatch_statement,
+    expression,
+    fill_statement,
+    literal,
+    number_type,
+)
 from .types import byte_size
 
 _NUMBER = re.compile(r"\bnumber_\d+\b")

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from axir.runtime.cpp.program.interface import Given, Interface, Kept, Method, Parameter
-from axir.runtime.cpp.program.variant import Variant
+from axir.runtime.cpp.program.interface import Given, Interface, Kept, Method, Parameter, Variant
 
 from .header import own_results
 from .names import declaration, quoted

@@ -10,14 +10,13 @@ import os
 from collections.abc import Iterator, Sequence
 
 from axir.runtime.cpp.program.host_program import MEMORY
-from axir.runtime.cpp.program.interface import Compiled, Interface, Kept, Method
-from axir.runtime.cpp.program.variant import MACROS, Variant
+from axir.runtime.cpp.program.interface import MACROS, Compiled, Interface, Kept, Method, Variant
 
-from .arithmetic import number_type
 from .function_body import FunctionBody, global_name
 from .names import declaration, identifier, quoted
 from .program_class import aligned_pointers, overridden, pointers
 from .row_loop import null_checks, staging, state_changes
+from .statements import number_type
 from .types import byte_size
 
 

@@ -3,10 +3,14 @@
 It corresponds to IREE's stream dialect at the point where kernels are machine code, without the
 operations that matter only to asynchronous devices: steps run one after another, in their order.
 All sizes and offsets are in bytes.
+
+Here: also the values that steps and ends of blocks read and define.
 """
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -315,3 +319,55 @@ class HostProgram:
     kernels: tuple[Kernel, ...]
     constants: tuple[bytes, ...]
     machine: Machine | None = None
+
+
+_GIVEN = ("result", "results")
+
+
+def used_values(step: Step | End) -> Iterator[Value]:
+    """Yields the values that a step, or the end of a block, reads."""
+    for name in (x.name for x in dataclasses.fields(step)):
+        if name not in _GIVEN:
+            yield from _values_in(getattr(step, name))
+
+
+def given_values(step: Step) -> Iterator[Value]:
+    """Yields the values that a step defines."""
+    for name in (x.name for x in dataclasses.fields(step)):
+        if name in _GIVEN:
+            yield from _values_in(getattr(step, name))
+
+
+def _values_in(x: object) -> Iterator[Value]:
+    if isinstance(x, Value):
+        yield x
+    elif isinstance(x, tuple):
+        for item in x:
+            yield from _values_in(item)
+    elif isinstance(x, (Span, Target)):
+        for field in dataclasses.fields(x):
+            yield from _values_in(getattr(x, field.name))
+
+
+def targets_of(end: End) -> tuple[Target, ...]:
+    """Returns where control may go from the end of a block."""
+    if isinstance(end, Branch):
+        return end.then, end.otherwise
+    return (end.target,) if isinstance(end, Jump) else ()
+
+
+def used_elsewhere(function: HostFunction) -> set[Value]:
+    """Returns the values that are used in other blocks than the defining one."""
+    home = {
+        value: number
+        for number, block in enumerate(function.blocks)
+        for step, _ in block.steps
+        for value in given_values(step)
+    }
+    return {
+        value
+        for number, block in enumerate(function.blocks)
+        for step in (*(step for step, _ in block.steps), block.end)
+        for value in used_values(step)
+        if home.get(value, number) != number
+    }

@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from .host_program import Block, Branch, Jump, Operand, Return, Target
-from .values import targets_of
+from .host_program import Block, Branch, Jump, Operand, Return, Target, targets_of
 
 
 @dataclass(frozen=True)

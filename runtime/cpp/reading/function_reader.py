@@ -16,7 +16,7 @@ from iree.compiler import ir
 from axir.dialect.core.context import describe_location
 from axir.dialect.program.function_rules import HOST
 from axir.runtime.cpp.program import host_program as host
-from axir.runtime.cpp.program.values import targets_of
+from axir.runtime.cpp.program.host_program import targets_of
 from axir.runtime.errors import CppEmissionError
 
 from .constants import UnknownConstantError, constant_bytes

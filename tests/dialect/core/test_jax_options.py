@@ -12,7 +12,8 @@ import pytest
 import axir
 import axir.numpy as jnp
 from axir.dialect.core.config import Config, config
-from axir.dialect.core.options import OPTIONS, SYNONYMS, ConfigError
+from axir.dialect.core.option_kinds import SYNONYMS, ConfigError
+from axir.dialect.core.options import OPTIONS
 from axir.dialect.ops.reductions.reduce import HalfPrecisionSumError
 from axir.errors import ExecutionForbiddenError, TracingForbiddenError
 from axir.runtime.compiler.cache import program_cache

@@ -16,7 +16,7 @@ from axir.dialect.core.state import (
     state,
     within_scope,
 )
-from axir.dialect.program.named_axes import batching_over, named_axis
+from axir.dialect.program.effects import batching_over, named_axis
 
 
 def fields() -> dict[str, object]:

@@ -13,16 +13,15 @@ import numpy as np
 import pytest
 
 from axir.dialect.core.errors import ParameterError
+from axir.dialect.core.symbolic.terms import OPERATIONS, SymbolicDimError
+from axir.dialect.core.symbolic.texts import read_extent, write_extent
 from axir.dialect.core.symbolic_dims import (
-    OPERATIONS,
     SymbolicDim,
-    SymbolicDimError,
     are_same,
     operation,
     symbolic_dim_bounds,
     value_of,
 )
-from axir.dialect.core.symbolic_texts import read_extent, write_extent
 from axir.dialect.core.types import ShapedArray, type_of_mlir
 
 SIZES = [(1, 1), (1, 2), (2, 1), (3, 7), (7, 3), (5, 5), (64, 3), (3, 64)]

@@ -11,9 +11,8 @@ from axir.dialect.core.array import as_array
 from axir.dialect.core.state import state
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.effects import is_effectful
-from axir.dialect.program.function_tracing import trace_function
+from axir.dialect.program.function_tracing import Copy, restricted, trace_function
 from axir.dialect.program.module_writer import embed_captures
-from axir.dialect.program.restriction import Copy, restricted
 from axir.dialect.program.tracer import Trace
 from axir.dialect.program.walk import (
     Environment,

@@ -26,7 +26,7 @@ from axir.dialect.ops.elementwise.arithmetic import mul
 from axir.dialect.ops.shape.broadcasting import broadcast_in_dim
 from axir.dialect.program.function import Function
 from axir.dialect.program.function_tracing import trace_function
-from axir.passes.fuse import fuse_small_programs
+from axir.passes.fuse import fuse_programs
 
 _BATCHES = 4
 # IEEE 754 lets the larger and the smaller one of zeros of both signs be either; no standard gives
@@ -132,7 +132,7 @@ def _found(constants: Sequence[_Constants], fuses: bool) -> list[str]:
 def test_kernels_give_of_constants_what_the_evaluator_gives(
     batch: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fuse_small_programs, "pays", lambda operations: True)
+    monkeypatch.setattr(fuse_programs, "pays", lambda operations: True)
     cases = [x for x in _elementwise_cases() if not dtypes.is_complex(x.args[0].dtype)]
     chosen = [_Constants(x, _known_numbers(x.args[0].dtype)) for x in cases[batch::_BATCHES]]
     assert not (found := _found(chosen, fuses=True)), "\n".join(found)

@@ -12,7 +12,7 @@ from support.op_cases import Case, cases_of, differences, sampled_ops
 from support.op_programs import Programs
 
 from axir.dialect.core.extended_dtypes import extended
-from axir.passes.fuse import fuse_small_programs
+from axir.passes.fuse import fuse_programs
 
 # Programs outside of kernels, by the reason that the pass gives: types, operations without a rule
 # yet, and operations that are compiled for the whole machine or call the host.
@@ -57,10 +57,10 @@ _BATCHES = [_NAMES[start::_COUNT] for start in range(_COUNT)]
 def test_ops_in_kernels_agree_with_the_evaluator(
     names: list[str], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(fuse_small_programs, "pays", lambda operations: True)
+    monkeypatch.setattr(fuse_programs, "pays", lambda operations: True)
     cases = {f"{name}_{case.index}": case for name in names for case in _chosen(name)}
     functions = {symbol: case.function() for symbol, case in cases.items()}
-    with caplog.at_level(logging.INFO, fuse_small_programs.__name__):
+    with caplog.at_level(logging.INFO, fuse_programs.__name__):
         programs = Programs(functions, fuses=True, joins=True)
     results = programs.run_all({symbol: case.args for symbol, case in cases.items()})
     problems = [f"{cases[name]}: {text}" for name, text in programs.failures.items()]
@@ -71,7 +71,7 @@ def test_ops_in_kernels_agree_with_the_evaluator(
             zero_signs=False, or_else=case.evaluate_flushed(),
         )  # fmt: skip
     assert not problems, "\n".join(problems)
-    of_pass = [x for x in caplog.records if x.name == fuse_small_programs.__name__]
+    of_pass = [x for x in caplog.records if x.name == fuse_programs.__name__]
     reasons = [record.getMessage() for record in of_pass]
     assert [reason for reason in reasons if not _REASONS.search(reason)] == []
     assert len(reasons) < max(2, len(functions))

@@ -14,7 +14,7 @@ import axir.numpy as jnp
 from axir import random
 from axir._bundles.batching import DependentRowsError, pieces_of
 from axir.dialect.core.errors import ParameterError, ShapeError
-from axir.dialect.core.symbolic_dims import SymbolicDimError
+from axir.dialect.core.symbolic.terms import SymbolicDimError
 from axir.export import (
     Bundle,
     DisabledSafetyCheck,

@@ -14,7 +14,7 @@ import axir
 import axir.numpy as jnp
 from axir._bundles.archive import Archive, archive_bytes
 from axir.dialect.core.errors import BundleError, ParameterError, ShapeError, TreeError
-from axir.dialect.core.symbolic_dims import SymbolicDimError
+from axir.dialect.core.symbolic.terms import SymbolicDimError
 from axir.export import (
     Bundle,
     Exported,

@@ -19,7 +19,7 @@ from axir import lax
 from axir._trees import tree
 from axir.cli import cli
 from axir.dialect.core.errors import ReverseModeError
-from axir.dialect.core.symbolic_dims import SymbolicDimError, SymbolicLookupError
+from axir.dialect.core.symbolic.terms import SymbolicDimError, SymbolicLookupError
 from axir.export import SymbolicScope, export, load, symbolic_args_specs, symbolic_shape
 from axir.scipy.linalg import toeplitz
 

@@ -448,7 +448,7 @@ def test_updates_of_complex_arrays_are_no_kernel(caplog: pytest.LogCaptureFixtur
         return lax.dynamic_update_slice(x * x, x[:1] * 2, (jnp.argmax(x.real),)) + x[::-1].sum()
 
     module = lower_functions({"main": refused(update, ShapedArray((4,), np.dtype(np.complex64)))})
-    with caplog.at_level(logging.INFO, "axir.passes.fuse.fuse_small_programs"):
+    with caplog.at_level(logging.INFO, "axir.passes.fuse.fuse_programs"):
         run_passes(module, "fuse-small-programs")
     assert "stablehlo.dynamic_update_slice" in str(module)
     assert "numbers of type complex<f32>" in caplog.text

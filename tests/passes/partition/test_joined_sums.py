@@ -10,9 +10,9 @@ import numpy as np
 import axir
 from axir import lax
 from axir.dialect.core.types import ShapedArray
+from axir.dialect.program.effects import named_axis
 from axir.dialect.program.function import Function
 from axir.dialect.program.function_tracing import trace_function
-from axir.dialect.program.named_axes import named_axis
 from axir.passes.partition.joined_sums import join_sums
 
 

@@ -21,10 +21,9 @@ from axir.dialect.program.dimensions import regrouped
 from axir.dialect.program.function_tracing import trace_function
 from axir.dialect.program.meshes.layouts import Layout, LayoutError, MeshAxes, MeshMismatchError
 from axir.passes.framework.errors import OptionValueError
-from axir.passes.partition.layout_text import read_layouts, read_mesh
+from axir.passes.partition.layout_text import communications, read_layouts, read_mesh
 from axir.passes.partition.moves import bytes_moved, steps
 from axir.passes.partition.partition import partition_function
-from axir.passes.partition.report import communications
 
 AXES: MeshAxes = (("x", 2), ("y", 2))
 X = np.arange(48, dtype=np.float32).reshape(8, 6)

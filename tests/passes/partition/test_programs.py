@@ -22,8 +22,8 @@ from axir.dialect.ops.calls.jit_call import set_executor
 from axir.dialect.program.function_tracing import trace_function
 from axir.dialect.program.meshes.layouts import Layout, MeshAxes
 from axir.dialect.program.meshes.partitioning import Partitioned
+from axir.passes.partition.layout_text import communications
 from axir.passes.partition.partition import partition_function
-from axir.passes.partition.report import communications
 
 DATA: MeshAxes = (("data", 4),)
 BOTH: MeshAxes = (("data", 2), ("model", 2))

@@ -12,11 +12,11 @@ import axir.numpy as jnp
 from axir.dialect.program.function_tracing import trace_function
 from axir.extend.backend import wait_for_compilers
 from axir.runtime import default_device
-from axir.runtime.calls import program_trial
+from axir.runtime.calls import successor
 from axir.runtime.calls.compiled_function import CompiledFunction
 from axir.runtime.calls.executable import Executable
 from axir.runtime.calls.native_executable import NativeExecutable
-from axir.runtime.calls.program_trial import ProgramTrial
+from axir.runtime.calls.successor import ProgramTrial
 
 pytestmark = pytest.mark.chooses_compiler
 
@@ -97,8 +97,8 @@ def test_the_native_program_is_timed_by_the_wall_clock(monkeypatch: pytest.Monke
 def test_results_stay_while_programs_are_compared(
     ratio: float, kind: type, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(program_trial, "_WORTHWHILE_RATIO", ratio)
-    monkeypatch.setattr(program_trial, "_CLEAR_LOSS_RATIO", 1e9)
+    monkeypatch.setattr(successor, "_WORTHWHILE_RATIO", ratio)
+    monkeypatch.setattr(successor, "_CLEAR_LOSS_RATIO", 1e9)
     x = jnp.asarray(np.random.default_rng(0).normal(size=(310, 310)).astype(np.float32))
 
     def function(x: Any, y: Any) -> Any:

@@ -10,7 +10,7 @@ import axir
 import axir.numpy as jnp
 from axir.dialect.core.config import config
 from axir.runtime import Program, RuntimeExecutionError, Target, compile_module, default_device
-from axir.runtime.compiler.invocation.argument_checks import remove_argument_checks
+from axir.runtime.compiler.invocation.passed_buffers import remove_argument_checks
 
 CHECKED = """
 !view = !vm.ref<!hal.buffer_view>

@@ -5,7 +5,7 @@ from __future__ import annotations
 from iree.compiler import ir
 
 from axir.dialect.builders.kernels.functions import FUNCTION_MARK
-from axir.runtime.compiler.invocation.called_functions import keep_functions
+from axir.runtime.compiler.invocation.kernel_code import keep_functions
 
 TEXT = f"""
 llvm.func @program_0(%x: f32) -> f32 {{

@@ -14,7 +14,7 @@ from iree.compiler import ir
 from axir.dialect.core.config import config
 from axir.dialect.core.errors import ParameterError
 from axir.runtime import CompileError, Program, Target, compile_module, devices
-from axir.runtime.compiler import architectures, linker
+from axir.runtime.compiler import architectures, binaries
 from axir.runtime.compiler.analysis import wants_data_tiling
 from axir.runtime.compiler.diagnostics import Diagnostic, compile_error
 
@@ -252,14 +252,14 @@ def test_the_bundled_linker_serves_where_the_system_has_none(tmp_path, monkeypat
     config.update("axir_cache_dir", str(tmp_path))
     which = shutil.which
     monkeypatch.setattr(shutil, "which", lambda name: None if name == "ld" else which(name))
-    linker.linker_flags.cache_clear()
+    binaries.linker_flags.cache_clear()
     try:
         text = ADD.replace("stablehlo.add %x, %x", "stablehlo.sine %x").replace("f32", "f64")
         x = np.array([0.1, -2.0, 30.0, 1e5])
         np.testing.assert_allclose(run(text, x)[0], np.sin(x), rtol=2.3e-16)
         assert len(list(tmp_path.glob("linker-*.sh"))) == 1
     finally:
-        linker.linker_flags.cache_clear()
+        binaries.linker_flags.cache_clear()
 
 
 def test_threads_compile_side_by_side(tmp_path):

@@ -9,7 +9,7 @@ from iree.compiler import ir
 import axir
 import axir.numpy as jnp
 from axir.runtime.compiler.invocation import invoker
-from axir.runtime.compiler.invocation.conversions import freeze_conversions
+from axir.runtime.compiler.invocation.kernel_code import freeze_conversions
 
 X = np.arange(1, 6, dtype=np.float32)
 

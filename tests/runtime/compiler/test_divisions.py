@@ -12,7 +12,7 @@ import axir
 import axir.numpy as jnp
 from axir import lax
 from axir.dialect.core.config import config
-from axir.runtime.compiler.invocation.divisions import divide_vectors
+from axir.runtime.compiler.invocation.kernel_code import divide_vectors
 
 RNG = np.random.default_rng(0)
 NARROW = ("int8", "uint8", "int16", "uint16", "int32", "uint32")

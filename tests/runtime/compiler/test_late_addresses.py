@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from iree.compiler import ir
 
-from axir.runtime.compiler.invocation.late_addresses import load_addresses_late
+from axir.runtime.compiler.invocation.kernel_code import load_addresses_late
 
 
 def function(count: int) -> str:

@@ -79,7 +79,7 @@ def test_who_wants_to_see_passes_gets_them(legalize, tmp_path, caplog):
 
 
 def test_the_code_is_told_by_its_files(tmp_path):
-    fingerprints = sys.modules["axir.runtime.compiler.code_fingerprint"]
+    fingerprints = sys.modules["axir.runtime.compiler.cache"]
     (tmp_path / "room").mkdir()
     (tmp_path / "room" / "a.py").write_text("1")
     (tmp_path / "notes.txt").write_text("1")

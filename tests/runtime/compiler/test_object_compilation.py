@@ -8,7 +8,7 @@ from axir.dialect.core.config import config
 from axir.dialect.text.parsing import parse_module
 from axir.runtime import CompileError, Target
 from axir.runtime.compiler.compilation import compile_object
-from axir.runtime.compiler.result_storage import take_result_storage
+from axir.runtime.compiler.function_compilation import take_result_storage
 
 TEXT = """
 func.func @first(%x: tensor<64x64xf32>) -> (tensor<64x64xf32>, tensor<64x64xf32>) {

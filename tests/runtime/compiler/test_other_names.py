@@ -10,11 +10,11 @@ from support.stablehlo_runner import Example, build, deviations, run_examples
 from axir.dialect.builders import stablehlo as hlo
 from axir.passes.framework.pipeline import run_passes
 from axir.runtime import Target, compile_module
+from axir.runtime.compiler.binaries import linker_flags
 from axir.runtime.compiler.invocation import stream_passes
 from axir.runtime.compiler.invocation.invoker import Invoker
 from axir.runtime.compiler.invocation.other_names import copy_what_others_name
-from axir.runtime.compiler.invocation.proven_memory import WrongMemoryError
-from axir.runtime.compiler.linker import linker_flags
+from axir.runtime.compiler.invocation.stream_passes import WrongMemoryError
 from axir.runtime.compiler.target import PROCESS_FLAGS
 
 X = np.arange(9, dtype=np.float64).reshape(3, 3)

@@ -6,7 +6,7 @@ import pytest
 from iree.compiler import ir
 
 from axir.dialect.core.context import context
-from axir.runtime.compiler.invocation.own_fills import give_own_fills
+from axir.runtime.compiler.invocation.own_copies import give_own_fills
 
 SCHEDULED = """
 util.func private @main(%a: ARRAY) -> ARRAY {

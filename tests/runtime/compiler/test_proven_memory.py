@@ -14,13 +14,13 @@ from iree.compiler import ir
 import axir
 from axir.dialect.core.config import config
 from axir.runtime import Target, compile_module
-from axir.runtime.compiler.invocation import invoker, proven_memory
+from axir.runtime.compiler.binaries import linker_flags
+from axir.runtime.compiler.invocation import invoker, stream_passes
+from axir.runtime.compiler.invocation.compiler_library import set_phases
 from axir.runtime.compiler.invocation.invoker import KEEP_COPIES, Invoker
-from axir.runtime.compiler.invocation.object_files import set_phases
 from axir.runtime.compiler.invocation.own_copies import give_copies
 from axir.runtime.compiler.invocation.proof import UnprovableError, Violation
 from axir.runtime.compiler.invocation.stream_passes import allocate, finish, schedule
-from axir.runtime.compiler.linker import linker_flags
 from axir.runtime.compiler.target import PROCESS_FLAGS
 from axir.runtime.errors import WrongMemoryOrderError
 
@@ -57,7 +57,7 @@ def test_what_is_in_order_is_proven() -> None:
 @pytest.mark.makes_wrong_programs
 def test_what_is_read_after_it_was_overwritten_is_refused(in_no_order: None) -> None:
     with pytest.raises(
-        proven_memory.WrongMemoryError,
+        stream_passes.WrongMemoryError,
         match=r"slow_memcpy \(.*\) reads the result of .* where the result of .* is meant",
     ):
         compiled()
@@ -79,7 +79,7 @@ def test_it_is_compiled_with_copies_and_said(
 @pytest.mark.makes_wrong_programs
 def test_what_is_wrong_with_copies_too_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = Violation("value", "reads something else", "a_kernel")
-    monkeypatch.setattr(proven_memory, "violations", lambda meant, made: [wrong])
+    monkeypatch.setattr(stream_passes, "violations", lambda meant, made: [wrong])
     with pytest.raises(
         WrongMemoryOrderError, match="with copies and without: a_kernel reads something else"
     ) as raised:
@@ -94,7 +94,7 @@ def test_what_cannot_be_proven_is_said(
     def refuse(meant: list[str], made: list[str]) -> list[Violation]:
         raise UnprovableError("a thing of the future")
 
-    monkeypatch.setattr(proven_memory, "violations", refuse)
+    monkeypatch.setattr(stream_passes, "violations", refuse)
     with caplog.at_level(logging.INFO, _LOGGER):
         assert compile_module(UPDATES, Target(), "updates")
     assert "not proven: a thing of the future" in caplog.text

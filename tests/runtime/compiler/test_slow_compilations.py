@@ -9,7 +9,7 @@ import pytest
 import axir
 from axir.dialect.core.config import config
 from axir.runtime import CompileError, Target, compile_module
-from axir.runtime.compiler import compilation, slow_compilations
+from axir.runtime.compiler import compilation, waiting
 
 ADD = """
 func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
@@ -42,7 +42,7 @@ def clocks(tmp_path, monkeypatch) -> list[Clock]:
     config.update("axir_cache_dir", str(tmp_path))
     config.update("axir_compiler", "iree")
     monkeypatch.setattr(Clock, "running", [], raising=False)
-    monkeypatch.setattr(slow_compilations, "Timer", Clock)
+    monkeypatch.setattr(waiting, "Timer", Clock)
     return Clock.running
 
 
@@ -67,7 +67,7 @@ def test_a_slow_compilation_names_the_function_and_its_size(clocks, caplog):
     assert doubled_and_added(3.0) == 7
     (record,) = caplog.records
     assert record.levelno == logging.WARNING
-    assert record.name == "axir.runtime.compiler.slow_compilations"
+    assert record.name == "axir.runtime.compiler.waiting"
     message = record.getMessage()
     assert message.startswith("compiling 'doubled_and_added' takes more than 5 s: it is ")
     assert " lines of StableHLO. " in message

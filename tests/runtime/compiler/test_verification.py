@@ -9,9 +9,9 @@ from iree.compiler import ir
 
 from axir.passes.legalize.rewriting import operations_in_order
 from axir.runtime import Target
+from axir.runtime.compiler.binaries import linker_flags
 from axir.runtime.compiler.invocation import invoker
 from axir.runtime.compiler.invocation.invoker import UNVERIFIED, Invoker
-from axir.runtime.compiler.linker import linker_flags
 from axir.runtime.compiler.target import PROCESS_FLAGS
 
 TWO_DISPATCHES = b"""

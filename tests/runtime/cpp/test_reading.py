@@ -6,8 +6,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from axir.runtime.cpp.emitting.memory_plan import Piece, place
 from axir.runtime.cpp.program import host_program as host
+from axir.runtime.cpp.program.memory import Piece, place
 from axir.runtime.cpp.reading import read_program
 from axir.runtime.cpp.reading.constants import UnknownConstantError, constant_bytes
 from axir.runtime.errors import CppEmissionError

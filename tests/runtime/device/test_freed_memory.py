@@ -12,7 +12,7 @@ FAULTS = """
 import resource
 import numpy as np
 import axir, axir.numpy as jnp
-from axir.runtime.device.freed_memory import keep_freed_memory
+from axir.runtime.device.process_state import keep_freed_memory
 
 axir.jit(jnp.sin)(1.0).block_until_ready()
 for _ in range(4):

@@ -17,7 +17,7 @@ from axir.runtime import (
     compile_module,
     devices,
 )
-from axir.runtime.device import cuda_driver, gpu_devices, vulkan_loader
+from axir.runtime.device import gpu_devices, gpu_drivers
 from axir.runtime.device.failures import device_failure
 from axir.runtime.device.gpu_features import CudaFeatures, VulkanFeatures
 from axir.runtime.errors import DeviceNotFoundError, RuntimeExecutionError
@@ -100,11 +100,11 @@ class _Driver:
 
 
 def test_the_cuda_driver_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cuda_driver.ctypes, "CDLL", lambda name: _Driver())
-    assert cuda_driver.cuda_features() == [CudaFeatures("NVIDIA H200", (9, 0), (12, 4), 232448)]
-    monkeypatch.setattr(cuda_driver.ctypes, "CDLL", lambda name: _Driver(999))
-    with pytest.raises(cuda_driver.CudaDriverError, match="cuInit .* answers with error 999"):
-        cuda_driver.cuda_features()
+    monkeypatch.setattr(gpu_drivers.ctypes, "CDLL", lambda name: _Driver())
+    assert gpu_drivers.cuda_features() == [CudaFeatures("NVIDIA H200", (9, 0), (12, 4), 232448)]
+    monkeypatch.setattr(gpu_drivers.ctypes, "CDLL", lambda name: _Driver(999))
+    with pytest.raises(gpu_drivers.CudaDriverError, match="cuInit .* answers with error 999"):
+        gpu_drivers.cuda_features()
 
 
 def _no_library(name: str) -> ctypes.CDLL:
@@ -117,7 +117,7 @@ def test_missing_libraries_are_named(monkeypatch: pytest.MonkeyPatch, platform: 
     driver = type("Driver", (), {"query_available_devices": lambda self: [{"path": ""}]})()
     monkeypatch.setattr(gpu_devices.iree_runtime, "get_driver", lambda name: driver)
     monkeypatch.setattr(ctypes, "CDLL", _no_library)
-    vulkan_loader.vulkan_features.cache_clear()
+    gpu_drivers.vulkan_features.cache_clear()
     with pytest.raises(DeviceNotFoundError, match=r"lib(vulkan|cuda)\.so\.1 is not installed"):
         gpu_devices.gpu_devices(platform)
 

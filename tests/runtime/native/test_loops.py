@@ -21,11 +21,19 @@ from axir.dialect.program.function_tracing import trace_function
 from axir.extend.backend import wait_for_compilers
 from axir.passes.fuse import fitness, islands
 from axir.runtime import default_device
-from axir.runtime.calls.compiled_function import CompiledFunction, buffer_of
+from axir.runtime.calls.arguments import buffer_of
+from axir.runtime.calls.compiled_function import CompiledFunction
 from axir.runtime.calls.executable import Executable
 from axir.runtime.calls.native_executable import NativeExecutable
-from axir.runtime.native.host_steps import OvertakenError
-from axir.runtime.native.kernel_program import AGAIN, CHOOSE, COPY, EXCHANGE, UNLESS, KernelProgram
+from axir.runtime.native.kernel_program import (
+    AGAIN,
+    CHOOSE,
+    COPY,
+    EXCHANGE,
+    UNLESS,
+    KernelProgram,
+    OvertakenError,
+)
 
 pytestmark = pytest.mark.chooses_compiler
 RNG = np.random.default_rng(7)

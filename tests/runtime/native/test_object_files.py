@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from support.object_files import object_of
 
 from axir.runtime.native import object_files
-from axir.runtime.native.errors import ObjectFileError
-from axir.runtime.native.object_files import LoadedCode, load_object
+from axir.runtime.native.object_files import LoadedCode, ObjectFileError, load_object
 
 # The parts of kernels' objects: calls of C, tables of numbers, addresses of internal and external
 # symbols.

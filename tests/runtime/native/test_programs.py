@@ -19,8 +19,8 @@ from axir.dialect.core.context import context
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.function_tracing import trace_function
 from axir.runtime.compiler.native_compilation import compile_natively
-from axir.runtime.native.errors import ObjectFileError
 from axir.runtime.native.kernel_program import ARGUMENT, CONSTANT, RESULT, KernelProgram
+from axir.runtime.native.object_files import ObjectFileError
 from axir.runtime.native.programs import NativeProgram
 
 SINGLE = np.dtype(np.float32)

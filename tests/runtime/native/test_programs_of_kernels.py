@@ -25,7 +25,7 @@ from axir.runtime.calls.native_executable import NativeExecutable
 from axir.runtime.calls.successor import begin_all_successors
 from axir.runtime.compiler import function_compilation
 from axir.runtime.compiler.compilation import begin_legalized
-from axir.runtime.native import host_steps
+from axir.runtime.native import kernel_program
 
 pytestmark = pytest.mark.chooses_compiler
 RNG = np.random.default_rng(3)
@@ -280,12 +280,12 @@ def test_iree_begins_when_calls_have_taken_long_enough(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(function_compilation, "begin_legalized", begin)
     program = compiled(lambda x: x @ x + x, x := floats(310, 310))
-    monkeypatch.setattr(host_steps, "_ENOUGH", 1e9)
+    monkeypatch.setattr(kernel_program, "_ENOUGH", 1e9)
     for _ in range(3):
         program.run([jnp.asarray(x)])[0].host()  # calls that take long run in another thread
     wait_for_all()
     assert not begun
-    monkeypatch.setattr(host_steps, "_ENOUGH", 1e-9)
+    monkeypatch.setattr(kernel_program, "_ENOUGH", 1e-9)
     program.run([jnp.asarray(x)])[0].host()
     end = time.monotonic() + 60
     while not begun and time.monotonic() < end:  # the call ends in a separate thread
@@ -300,7 +300,7 @@ def test_waiting_is_not_what_calls_take(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(function_compilation, "begin_legalized", lambda *x: begun.append(x))
 
     def waits(x: np.ndarray) -> np.ndarray:
-        time.sleep(1.5 * host_steps._ENOUGH)
+        time.sleep(1.5 * kernel_program._ENOUGH)
         return x
 
     kind = axir.ShapeDtypeStruct((310, 310), np.float32)

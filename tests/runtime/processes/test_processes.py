@@ -25,7 +25,7 @@ from axir.errors import (
 )
 from axir.runtime.processes import group
 from axir.runtime.processes.coordinator import Coordinator
-from axir.runtime.processes.launchers import without_launcher_variables
+from axir.runtime.processes.group import without_launcher_variables
 from axir.runtime.processes.member import Member, Patience
 from axir.runtime.processes.sockets import Sockets, SocketTransport
 from axir.runtime.processes.wire import Connection, listening

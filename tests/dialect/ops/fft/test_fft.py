@@ -13,7 +13,7 @@ from jax import lax as jax_lax
 import axir
 from axir import lax
 from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError
-from axir.dialect.ops.fft.fourier_transform import fft
+from axir.dialect.ops.contraction.fourier_transform import fft
 
 
 def draw(shape: tuple[int, ...], dtype: Any = np.float32) -> np.ndarray:

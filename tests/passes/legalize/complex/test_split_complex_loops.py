@@ -153,7 +153,7 @@ def test_what_stays_says_why(caplog: pytest.LogCaptureFixture) -> None:
     kind = ShapedArray((3,), np.dtype(np.complex64))
     module = lower_functions({"main": trace_function(sorted_parts, [kind], name="main")})
     before = str(module)
-    with caplog.at_level(logging.INFO, "axir.passes.legalize.complex.split_complex_loops"):
+    with caplog.at_level(logging.INFO, "axir.passes.legalize.complex.paired_programs"):
         run_passes(module, "split-complex-loops")
     assert str(module) == before
     assert "there is no rule for stablehlo.reduce" in caplog.text

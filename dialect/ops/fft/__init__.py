@@ -1,4 +1,0 @@
-"""Fourier transforms.
-
-Elsewhere: their computation without a library (`axir.passes.legalize.fft.expand_fft`).
-"""
