@@ -28,6 +28,7 @@ from axir.dialect.core.annotations import Params, UserFunction, UserObject
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import ConcretizationTypeError
 from axir.dialect.core.symbolic.terms import SymbolicDimError as InconclusiveDimensionOperation
+from axir.dialect.core.symbolic_dims import larger, smaller
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.equation import Equation as JaxprEqn
 from axir.dialect.program.equation import Literal, Var
@@ -93,13 +94,13 @@ def is_constant_shape(s: Sequence[object]) -> bool:
 
 
 def max_dim(d1: int, d2: int) -> int:
-    """Returns the larger of two extents."""
-    return max(d1, d2)
+    """Returns the larger of two extents; an expression if sizes decide."""
+    return larger(d1, d2)
 
 
 def min_dim(d1: int, d2: int) -> int:
-    """Returns the smaller of two extents."""
-    return min(d1, d2)
+    """Returns the smaller of two extents; an expression if sizes decide."""
+    return smaller(d1, d2)
 
 
 # The names of `axir.extend.core`, which is derived from this module.
