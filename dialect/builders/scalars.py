@@ -79,6 +79,10 @@ class Scalar(Expression):
         dialect, kind = "math" if name == "abs" else "arith", "f" if self.is_float else "i"
         return operation(f"{dialect}.{name}{kind}", operands)
 
+    def times_plus(self, factor: Scalar, other: Scalar) -> Scalar:
+        """Returns `multiply_add(self, factor, other)`."""
+        return multiply_add(self, factor, other)
+
     def compare(self, direction: str, other: Scalar) -> Scalar:
         """Returns a boolean."""
         table = _PREDICATES_FLOAT if self.is_float else _PREDICATES_INTEGER

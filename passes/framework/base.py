@@ -1,4 +1,4 @@
-"""The form of every pass: a frozen dataclass with the pass's options as fields.
+"""The form of every pass: a frozen dataclass with the pass's options as fields, if it has any.
 
 Elsewhere: running a sequence of passes, and reading it from text (`pipeline.py`).
 """
@@ -31,8 +31,9 @@ Self = TypeVar("Self", bound="Pass")
 class Pass(abc.ABC):
     """A transformation of a module in place.
 
-    Subclasses are frozen dataclasses; their fields are the options, which have the same names in
-    Python, in pipelines written as text, and on the command line.
+    Subclasses with options are frozen dataclasses; their fields are the options, which have the
+    same names in Python, in pipelines written as text, and on the command line. The decorator takes
+    longer than the rest of an import, so subclasses without options do without it.
 
     >>> @dataclasses.dataclass(frozen=True)
     ... class Unroll(Pass):

@@ -62,6 +62,7 @@ _FILES = {
         "accumulate-in-single hide-negations multiply-in-double negate-products reduce-in-single"
     ),
     "legalize.fft.expand_fft": "expand-fft",
+    "legalize.fft.write_transforms": "write-transforms",
     "legalize.loops.branch_loops": "branch-loops",
     "legalize.loops.renew_loop_operands": "renew-loop-operands",
     "legalize.buffers.bypass_barriers": "bypass-barriers",

@@ -6,7 +6,6 @@ Elsewhere: the islands (`islands.py`).
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 from typing import ClassVar
 
@@ -40,7 +39,6 @@ _LARGE_BYTES = 4096
 _FILLED_BYTES = 64
 
 
-@dataclasses.dataclass(frozen=True)
 class FuseIslands(Pass):
     """Makes kernels of the operations between kernels, so that a program consists only of kernels.
 

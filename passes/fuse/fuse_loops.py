@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 from collections.abc import Mapping
 from typing import ClassVar
@@ -26,7 +25,6 @@ from .values import Value
 _LOGGER = logging.getLogger(__name__)
 
 
-@dataclasses.dataclass(frozen=True)
 class FuseLoops(Pass):
     """Makes one kernel of each loop with short iterations, with all its operations.
 

@@ -7,7 +7,6 @@ Elsewhere: the operations between kernels (`fuse_islands.py`), loops (`fuse_loop
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 from collections.abc import Mapping
 from typing import ClassVar
@@ -47,7 +46,6 @@ LONG = 24
 """So many operations take IREE longer than a kernel does, whatever they are."""
 
 
-@dataclasses.dataclass(frozen=True)
 class FuseSmallPrograms(Pass):
     """Makes one kernel of each function with small arrays.
 
@@ -166,7 +164,6 @@ _MOST_BINDINGS = 10_000
 _STEPS = "func.return stablehlo.constant".split()
 
 
-@dataclasses.dataclass(frozen=True)
 class FuseWholePrograms(Pass):
     """Makes one kernel of each function of little work, for all kinds of operations.
 
@@ -234,7 +231,6 @@ def _with_factors_in_order(
 _MOST_WORK = 1 << 17
 
 
-@dataclasses.dataclass(frozen=True)
 class FuseSmallSums(Pass):
     """Makes a kernel of each group of operations between kernels that sums few numbers.
 

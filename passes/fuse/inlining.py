@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from iree.compiler import ir
 
 from axir.dialect.builders.scalars import index, integer, signless
-from axir.passes.legalize.regions import operations_of
+from axir.passes.legalize.regions import TRANSFORM, WORKGROUPS, operations_of
 from axir.passes.legalize.rewriting import operations_in_order
 
 from .elementwise import Code
@@ -36,8 +36,10 @@ def erase_unused(module: ir.Module) -> None:
 def can_inline(created: ir.Operation, code: Code) -> bool:
     """Tells whether a dispatch runs one workgroup of a kernel, with separate memory for results.
 
-    A kernel with several functions is not inlined.
+    A kernel with several functions is not inlined. A Fourier transform becomes code for its length.
     """
+    if TRANSFORM in created.attributes:
+        return bool(ir.IntegerAttr(created.attributes[WORKGROUPS]).value == 1)
     executable = code.executables.get(executable_of(created))
     if executable is None or len(_functions(executable)) > 1:
         return False
@@ -62,6 +64,12 @@ def _functions(executable: ir.Operation) -> list[ir.Operation]:
 def _dispatch(emitter: Emitter, created: ir.Operation, operands: list[Value]) -> Sequence[Value]:
     inputs = [_in_memory(emitter, x) for x in operands]
     results = [_result(emitter, x) for x in created.results]
+    if TRANSFORM in created.attributes:
+        from axir.passes.legalize.fft.rows import transform_of  # late: few programs need it
+
+        transform = transform_of(ir.StringAttr(created.attributes[TRANSFORM]).value)
+        transform.write([x.memory for x in inputs], [x.memory for x in results[:-1]])
+        return results
     _, function = _parts(emitter.code.executables[executable_of(created)])
     arguments = list(function.regions[0].blocks[0].arguments)
     bound = dict(zip(arguments, [*inputs, *results], strict=True))

@@ -20,7 +20,6 @@ module, loops of one formula may share a function (`sharing_formulas`), until th
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import hashlib
 import io
@@ -293,7 +292,6 @@ def _find_loop(module: ir.Module) -> list[ir.Operation]:
     return found
 
 
-@dataclasses.dataclass(frozen=True)
 class WriteOutFormulas(RewritePass):
     """Inlines formulas into the loops that call a function of the module for them.
 

@@ -126,6 +126,8 @@ STAGES: dict[str, Stage] = {
     "renew-fills": looks_for("pad scatter dynamic_update_slice sort flow.dispatch"),
     "renew-branch-results": looks_for("if case"),
     "renew-loop-operands": looks_for("scatter dynamic_update_slice sort flow.dispatch"),
+    # Only IREE's programs need these kernels.
+    "write-transforms": looks_for("flow.dispatch", _CPU),
     # Last, because the other passes handle reshapes and loops, not blocks.
     "collapse-single-elements": looks_for("reshape"),
     "branch-loops": looks_for("while"),
@@ -137,8 +139,8 @@ The comments give the reasons for the order.
 
 _ON_DEVICE = ("protect-inputs", "copy-returned-inputs", "branch-loops")
 _FIRST_FUSION = "fuse-small-programs"
-_BLOCKS = 2
-"""The number of passes at the end that make blocks of loops."""
+_BLOCKS = 3
+"""The number of passes at the end that only IREE's programs need."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -152,10 +154,10 @@ class LegalizeForIree(Pass):
 
     `part` chooses a part of the sequence. "numbers" is the passes before the fusions; after it a
     program may become one kernel that runs without IREE. "rest" is the fusions and the passes
-    behind them, without the last two. Between these parts, many loops of one formula share a
+    behind them, without the last three. Between these parts, many loops of one formula share a
     function, and `write-out-formulas` inlines it into the loops that become no kernel. "blocks" is
-    the last two: programs that run without IREE keep their loops, and the tuning passes expect
-    loops. "regions" is "numbers" and "rest" together.
+    the last three: programs that run without IREE call a library of transforms and keep their
+    loops, and the tuning passes expect loops. "regions" is "numbers" and "rest" together.
 
     Precondition: the module holds StableHLO, CHLO and `func` only. Before and after: see each pass.
     """

@@ -23,6 +23,14 @@ LOOP = "stablehlo.while"
 BRANCHES = ("stablehlo.if", "stablehlo.case")
 HANDED_ON = ("stablehlo.optimization_barrier", "util.optimization_barrier", "flow.tensor.transfer")
 """Operations that give what they take: IREE needs them."""
+IN_PLACE = "axir.in_place"
+"""The attribute of a kernel that may run in place: for each result an operand that it may
+overwrite, which programs without IREE do where nobody reads that operand later.
+"""
+TRANSFORM = "axir.transform"
+"""The attribute of a dispatch of the library of Fourier transforms: the transform, as text."""
+WORKGROUPS = "axir.workgroups"
+"""The attribute of such a dispatch: the workgroups of the kernel that takes its place for IREE."""
 ALIASES = (*HANDED_ON, "stablehlo.reshape", "stablehlo.bitcast_convert")
 """Operations that give the same bytes in the same order."""
 _CONTROL_FLOW = frozenset(("func.func", LOOP, *BRANCHES))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import ClassVar, NamedTuple
 
@@ -17,7 +16,6 @@ from axir.passes.framework.base import Pass
 from .module import Shapes, raise_module
 
 
-@dataclass(frozen=True)
 class RaiseStableHLO(Pass):
     """Raises StableHLO and CHLO to jaxpr ops, so that the module can be transformed.
 

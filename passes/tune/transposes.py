@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Sequence
 from typing import ClassVar
@@ -19,7 +18,6 @@ _TRANSPOSE = "stablehlo.transpose"
 _KINDS = ("batching", "contracting")
 
 
-@dataclasses.dataclass(frozen=True)
 class AbsorbTransposes(Pass):
     """Removes transpositions before and after a contraction.
 
@@ -134,7 +132,6 @@ def _exchange(dot: ir.Operation, result_type: ir.Type) -> ir.Value:
     return hlo.build("dot_general", _DOT, (rhs, lhs), [result_type], attributes).result
 
 
-@dataclasses.dataclass(frozen=True)
 class TransposeRhs(RewritePass):
     """Transposes the right operand of x yᵀ in memory before the contraction.
 

@@ -72,5 +72,6 @@ class TuneForCpu(Pass):
                 "byte_products": self.byte_products,
             },
             "tile-convolutions": {"vector_bits": self.vector_bits, "small": self.calls},
+            "fuse-rows": {"in_place": self.calls},
         }
         run_stages(module, STAGES, options)

@@ -164,6 +164,11 @@ class Helper:
         self.count += 1
         return self._binary(self._ask("native", kernels, is_quick), report)
 
+    def compile_library(self, text: bytes, report: Callable[[str], None]) -> bytes | None:
+        """Compiles as `NativeCompiler.compile_library` does; raises as `compile_kernels` does."""
+        self.count += 1
+        return self._binary(self._ask("library", text, False), report)
+
     def try_to_read(self, bytecode: bytes) -> None:
         """Lets the helper read bytecode; raises as `compile` does if that crashes."""
         next(self._ask("read", bytecode))
@@ -257,6 +262,11 @@ class HelperPool:
         """Makes an object file in a helper; see `Helper.compile_kernels`."""
         with self._helper() as helper:
             return helper.compile_kernels(kernels, is_quick, report)
+
+    def compile_library(self, text: bytes, report: Callable[[str], None]) -> bytes | None:
+        """Makes an object file of LLVM IR in a helper; see `Helper.compile_library`."""
+        with self._helper() as helper:
+            return helper.compile_library(text, report)
 
     def try_to_read(self, bytecode: bytes) -> None:
         """Reads bytecode in a helper; see `Helper.try_to_read`."""

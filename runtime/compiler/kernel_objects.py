@@ -80,7 +80,7 @@ def compile_objects(
     )
     return dataclasses.replace(
         source.program,
-        object_files=tuple(files[0] for files in found),
+        object_files=tuple(files[0] for files in found if files[0]),
         # The first library is the same for all: the function that Python calls.
         libraries=tuple(dict.fromkeys(x for _, *libraries in found for x in libraries)),
         steps=steps,

@@ -15,7 +15,8 @@ from iree.compiler import ir
 from axir.dialect.core.annotations import HostArray
 from axir.dialect.core.attributes import dense_to_numpy
 from axir.dialect.core.types import numpy_dtype
-from axir.passes.legalize.regions import KERNEL, operations_of
+from axir.passes.legalize.regions import KERNEL, WORKGROUPS, operations_of
+from axir.passes.legalize.rewriting import operations_in_order
 from axir.runtime.native.kernel_program import (
     ARGUMENT,
     CONSTANT,
@@ -97,7 +98,7 @@ def read_kernels(module: ir.Module, most: int | None = None) -> KernelSource | s
     if most is not None:
         if len(steps) > most:
             return f"it is {len(steps)} kernels"
-        if any(count > 1 for count in workgroups.values()):
+        if runs_several_workgroups(module):
             return "its kernel runs in several workgroups"
     program = _read(functions[0], body, workgroups)
     used = dict.fromkeys(name for name, _, _ in program.steps if name not in KINDS)
@@ -105,9 +106,16 @@ def read_kernels(module: ir.Module, most: int | None = None) -> KernelSource | s
 
 
 def runs_several_workgroups(module: ir.Module) -> bool:
-    """Tells whether a module has a kernel of several workgroups."""
-    kernels = (x for x in _operations(module.operation) if x.name == "stream.executable")
-    return any(workgroups_of(x) > 1 for x in kernels)
+    """Tells whether a module has a kernel of several workgroups, or calls a kernel that has several
+    in IREE's program.
+    """
+    found = operations_in_order(module.operation, ("stream.executable", KERNEL))
+    return any(
+        workgroups_of(x) > 1
+        if x.name == "stream.executable"
+        else WORKGROUPS in x.attributes and ir.IntegerAttr(x.attributes[WORKGROUPS]).value > 1
+        for x in found
+    )
 
 
 def _read(

@@ -13,6 +13,7 @@ from iree.compiler import ir
 from axir.passes.legalize.regions import (
     ALIASES,
     BRANCHES,
+    IN_PLACE,
     KERNEL,
     LOOP,
     host_function,
@@ -149,6 +150,13 @@ def operations_of_blocks(operations: list[ir.Operation]) -> Iterator[ir.Operatio
         yield operation
         for inner in inner_blocks(operation):
             yield from operations_of_blocks(inner)
+
+
+def places_of(step: ir.Operation) -> list[int]:
+    """Returns the operand that each result of a step may take its place from, or -1."""
+    if IN_PLACE in step.attributes:
+        return [ir.IntegerAttr(x).value for x in ir.ArrayAttr(step.attributes[IN_PLACE])]
+    return ties_of(step)
 
 
 def ties_of(step: ir.Operation) -> list[int]:

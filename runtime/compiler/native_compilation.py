@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from iree.compiler import ir
@@ -42,14 +43,16 @@ from .helpers import HelperStartError, helpers
 from .invocation.native import NativeCompiler, NativeUnavailableError
 from .kernel_objects import compile_objects
 from .module_reader import KernelSource, read_kernels, runs_several_workgroups
+from .transform_code import transform_code
 from .waiting import announced_if_slow, passes_imported_meanwhile
 
 _LOGGER = logging.getLogger(__name__)
+_T = TypeVar("_T")
 _UNFIT = b"unfit: "
 _ARCHITECTURES = ("x86_64", "aarch64")
-# Operations that make one kernel run long: loops with unknown bounds, and products of large
-# matrices.
-_LASTING = (b"scf.while", b"@axir_product_", b"@axir_products_")
+# Operations that make one kernel run long: loops with unknown bounds, products of large matrices,
+# and Fourier transforms.
+_LASTING = (b"scf.while", b"@axir_product_", b"@axir_products_", b"@axir_transform_")
 # Operations slower than reading an element; below, the most stores: one in the loop, one for the
 # rest.
 _SLOW = re.compile(
@@ -257,6 +260,9 @@ def _compile(source: KernelSource, name: str, *, is_quick: bool = False) -> Kern
             made = compile_objects(
                 source, is_quick, machine, lambda text, quick: _run(text, quick, messages.append)
             )
+            transforms = transform_code(
+                source.kernels, machine, lambda text: _run_library(text, messages.append)
+            )
     except CompilerEndedError as error:
         said = "".join(f": {line}" for line in error.lines[-1:])
         return _reported(name, f"the compiler of kernels ended with {error.ending}{said}")
@@ -265,9 +271,14 @@ def _compile(source: KernelSource, name: str, *, is_quick: bool = False) -> Kern
     except NativeUnavailableError as error:
         _forget_native(str(error))
         return str(error)
-    if made is None:
+    if made is None or transforms is None:
         return _reported(name, f"its kernel is not compiled: {'; '.join(messages)[:500]}")
-    return dataclasses.replace(made, may_last=may_last, suits_one_thread=_suits_one_thread(source))
+    return dataclasses.replace(
+        made,
+        libraries=(*made.libraries, *transforms),
+        may_last=may_last,
+        suits_one_thread=_suits_one_thread(source),
+    )
 
 
 def _suits_one_thread(source: KernelSource) -> bool:
@@ -301,15 +312,29 @@ def _reported(name: str, reason: str) -> str:
 
 
 def _run(kernels: bytes, is_quick: bool, report: Callable[[str], None]) -> tuple[bytes, ...] | None:
+    return _isolated(
+        lambda: helpers.compile_kernels(kernels, is_quick, report),
+        lambda: _compiler().compile(kernels, is_quick, report),
+    )
+
+
+def _run_library(text: bytes, report: Callable[[str], None]) -> bytes | None:
+    return _isolated(
+        lambda: helpers.compile_library(text, report),
+        lambda: _compiler().compile_library(text, report),
+    )
+
+
+def _isolated(in_helper: Callable[[], _T], here: Callable[[], _T]) -> _T:
     """Compiles in a helper or in this process, as the option `axir_isolate_compiler` says."""
     if config.axir_isolate_compiler != "never":
         try:
             with passes_imported_meanwhile():
-                return helpers.compile_kernels(kernels, is_quick, report)
+                return in_helper()
         except HelperStartError:
             if config.axir_isolate_compiler == "always" or helpers.is_closed:
                 raise
-    return _compiler().compile(kernels, is_quick, report)
+    return here()
 
 
 @cache

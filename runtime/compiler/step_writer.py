@@ -35,6 +35,7 @@ from .module_structure import (
     inner_blocks,
     is_made,
     is_step,
+    places_of,
     ties_of,
 )
 from .program_memory import Group, Slots, Space, rounded
@@ -110,10 +111,13 @@ class StepWriter:
         operands = list(map(self._structure.source, step.operands))
         places = [self._places[x] for x in operands]
         made: list[Place] = []
-        for result, tie in zip(step.results, ties_of(step), strict=True):
-            if tie >= 0 and self._may_overwrite(operands, tie, result, step):
+        choices = zip(step.results, places_of(step), ties_of(step), strict=True)
+        for result, choice, tie in choices:
+            if choice >= 0 and self._may_overwrite(operands, choice, result, step):
                 # In the operand's place, which has no other use from now on.
-                self._hand_over(operands[tie], result)
+                self._hand_over(operands[choice], result)
+                if tie < 0:
+                    made.append(places[choice])
                 continue
             place = self._make(result)
             if tie < 0:

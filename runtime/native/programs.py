@@ -114,7 +114,7 @@ class NativeProgram:
         self._codes: list[LoadedCode] = []
         self.entry: Entry = _nothing
         self._definitions: list[_MethodDefinition] = []
-        if program.object_files:
+        if program.libraries:
             libraries = [_library(x) for x in program.libraries]
             shared = {name: at for x in libraries for name, at in x.exported.items()}
             codes = [load_object(x, shared) for x in program.object_files]

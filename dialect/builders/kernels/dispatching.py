@@ -84,7 +84,7 @@ def dispatch(
     groups = sorted([*given, *([number] for number in tied)])
     ties = [taken.index([tied[group[0]]]) if group[0] in tied else -1 for group in groups]
     kinds = [[results[number] for number in group] for group in groups]
-    made = _called(symbol, bound, [*map(packed_type, kinds), *spaces], ties)
+    made = _called(symbol, bound, [*map(packed_type, kinds), *spaces], ties).results
     found = {
         number: x
         for group, types, pack in zip(groups, kinds, made, strict=False)
@@ -96,16 +96,18 @@ def dispatch(
     ]
 
 
-def dispatch_outside(symbol: str, operands: Sequence[ir.Value], result_type: ir.Type) -> ir.Value:
+def dispatch_outside(
+    symbol: str, operands: Sequence[ir.Value], result_types: Sequence[ir.Type]
+) -> ir.Operation:
     """Runs an external kernel of one workgroup that is linked to the program.
 
     Args:
         symbol: The kernel.
         operands: The arrays that it reads.
-        result_type: The type of the array that it writes.
+        result_types: The types of the arrays that it writes.
 
     Returns:
-        The result.
+        The call, whose results are the arrays.
     """
     module = _module_block()
     if symbol not in _symbols(module):
@@ -117,15 +119,15 @@ def dispatch_outside(symbol: str, operands: Sequence[ir.Value], result_type: ir.
             ir.Operation.create("stream.executable.end")
         with ir.InsertionPoint(inner.regions[0].blocks.append()), ir.Location.unknown():
             declare_outside(symbol, [])
-    return _called(symbol, operands, [result_type], [-1])[0]
+    return _called(symbol, operands, result_types, [-1])
 
 
 def _called(
     symbol: str, operands: Sequence[ir.Value], results: Sequence[ir.Type], ties: Sequence[int]
-) -> list[ir.Value]:
+) -> ir.Operation:
     index_type = ir.IndexType.get()
     padded = [*ties, *[-1] * (len(results) - len(ties))]
-    created = ir.Operation.create(
+    return ir.Operation.create(
         "flow.dispatch",
         results=results,
         operands=operands,
@@ -137,7 +139,6 @@ def _called(
             "operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, len(operands), 0, 0]),
         },
     )
-    return list(created.results)
 
 
 def workspace(shape: Sequence[int], like: Memory | ir.Type) -> Memory:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Mapping
 from typing import ClassVar
@@ -28,7 +27,6 @@ from .shared_sums import share_of, with_merged_axes
 _REDUCE = "stablehlo.reduce"
 
 
-@dataclasses.dataclass(frozen=True)
 class FuseSums(Pass):
     """Makes a kernel of each reduction of floats by one operation, with its producers.
 

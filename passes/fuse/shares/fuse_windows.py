@@ -7,7 +7,6 @@ Elsewhere: the code of an element (`passes/fuse/windows.py`).
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
@@ -136,7 +135,6 @@ def _rows(
         when(workgroup == 0)(lambda: nest(outer, None, share, rest))
 
 
-@dataclasses.dataclass(frozen=True)
 class FuseWindows(Pass):
     """Makes a kernel of each reduction of sliding windows.
 
@@ -193,7 +191,6 @@ def _reduce(created: ir.Operation, code: Code) -> list[ir.Value]:
     return share_rows(created, code, [*inputs, *inits], kernel, windows.widest)
 
 
-@dataclasses.dataclass(frozen=True)
 class FuseConvolutions(Pass):
     """Makes a kernel of each remaining convolution of floats.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
 from typing import ClassVar
 
@@ -19,7 +18,6 @@ from axir.passes.legalize.rewriting import (
 from .storage import BARRIER, IN_PLACE, folded_sources, overwritten_places
 
 
-@dataclasses.dataclass(frozen=True)
 class BypassBarriers(Pass):
     """Removes the barrier between two values if one of the two is overwritten in place.
 

@@ -16,7 +16,6 @@ from .storage import IN_PLACE, moved_from, overwritten_places
 _BRANCHING = ("stablehlo.if", "stablehlo.case")
 
 
-@dataclasses.dataclass(frozen=True)
 class RenewBranchResults(Pass):
     """Copies arrays that a branch returns unchanged if the array or the result is overwritten.
 

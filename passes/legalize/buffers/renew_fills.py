@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import struct
 from collections.abc import Sequence
 from typing import ClassVar, TypeAlias
@@ -34,7 +33,6 @@ Fill: TypeAlias = tuple[str, bytes, int]
 """A type, the bytes of the number that fills it, and how many bits the number has."""
 
 
-@dataclasses.dataclass(frozen=True)
 class RenewFills(Pass):
     """Gives each operation in place its own copy of an array that is filled with one number.
 

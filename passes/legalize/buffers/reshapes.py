@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import ClassVar
 
 from iree.compiler import ir
@@ -59,7 +58,6 @@ _SLICE = "stablehlo.slice"
 _RESHAPES = ("stablehlo.broadcast_in_dim", "stablehlo.reshape")
 
 
-@dataclasses.dataclass(frozen=True)
 class SliceReshaped(Pass):
     """Slices single elements from arrays of as high a rank as any one-element array has.
 

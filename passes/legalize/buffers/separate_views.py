@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import ClassVar, NamedTuple, TypeAlias
 
@@ -50,7 +49,6 @@ class Way(NamedTuple):
     edges: frozenset[Edge]
 
 
-@dataclasses.dataclass(frozen=True)
 class SeparateViews(Pass):
     """Puts an optimization barrier before one of two views of a result that meet again.
 

@@ -88,7 +88,6 @@ def _join(z: Complex, element: ir.Type) -> Scalar:
 _CONTROL_FLOW = ("func.func", "stablehlo.while", "stablehlo.if", "stablehlo.case")
 
 
-@dataclasses.dataclass(frozen=True)
 class SplitComplexConstants(RewritePass):
     """Builds uniform complex constants, and all of `complex<f64>`, from their parts.
 
@@ -130,7 +129,6 @@ class SplitComplexConstants(RewritePass):
         return hlo.complex(hlo.constant(host.real), hlo.constant(host.imag))
 
 
-@dataclasses.dataclass(frozen=True)
 class SplitComplexConv(RewritePass):
     """Convolves the real and the imaginary part of complex tensors.
 
@@ -180,7 +178,6 @@ class SplitComplexConv(RewritePass):
         )
 
 
-@dataclasses.dataclass(frozen=True)
 class SplitComplexDot(RewritePass):
     """Multiplies the real and the imaginary parts of complex tensors.
 
@@ -225,7 +222,6 @@ class SplitComplexDot(RewritePass):
         )
 
 
-@dataclasses.dataclass(frozen=True)
 class SplitComplexPad(RewritePass):
     """Pads the real and the imaginary part of complex tensors.
 

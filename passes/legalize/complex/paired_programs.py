@@ -7,7 +7,6 @@ Elsewhere: the operations on parts (`complex_parts.py`), single operations
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 from typing import ClassVar
 
@@ -35,7 +34,6 @@ _LOGGER = logging.getLogger(__name__)
 _MOST_OPERATIONS = 100_000
 
 
-@dataclasses.dataclass(frozen=True)
 class PairComplexPrograms(Pass):
     """Writes complex numbers of public functions, their arguments and results, as pairs of reals.
 
@@ -207,7 +205,6 @@ def _paired(kind: ir.Type) -> ir.Type:
 _WHILE = "stablehlo.while"
 
 
-@dataclasses.dataclass(frozen=True)
 class SplitComplexLoops(Pass):
     """Computes with real and imaginary parts in loops, and lets these carry parts.
 

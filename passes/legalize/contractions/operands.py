@@ -5,7 +5,6 @@ Elsewhere: the sums of contractions and reductions (`sums.py`).
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Collection, Sequence
 from typing import ClassVar
 
@@ -17,7 +16,6 @@ from axir.passes.legalize.rewriting import RewritePass
 CONTRACTIONS = ("stablehlo.dot_general", "stablehlo.dot", "stablehlo.convolution")
 
 
-@dataclasses.dataclass(frozen=True)
 class WidenUnsignedDot(RewritePass):
     """Widens unsigned operands before a contraction with a wider or floating-point result.
 
@@ -78,7 +76,6 @@ def _contract(operation: ir.Operation, operands: Sequence[ir.Value]) -> ir.Value
     ).result
 
 
-@dataclasses.dataclass(frozen=True)
 class ClampUnsignedOperands(RewritePass):
     """Keeps conversions of unsigned integers unsigned where contractions read them.
 
@@ -140,7 +137,6 @@ _FOLDED = tuple(
 )
 
 
-@dataclasses.dataclass(frozen=True)
 class SelectBooleanOperands(RewritePass):
     """Writes conversions of booleans as selects where contractions read them.
 
@@ -195,7 +191,6 @@ def reaches_contraction(value: ir.Value, through: Collection[str] = _MOVES) -> b
     return False
 
 
-@dataclasses.dataclass(frozen=True)
 class FillEmptyDot(RewritePass):
     """Replaces a contraction over an empty dimension by zeros.
 

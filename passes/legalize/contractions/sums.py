@@ -86,7 +86,6 @@ _BODIES = {
 }
 
 
-@dataclasses.dataclass(frozen=True)
 class ReduceInSingle(RewritePass):
     """Reduces bf16 in f32, and converts the results.
 
@@ -135,7 +134,6 @@ _FEW = 256
 _SINGLE = 32
 
 
-@dataclasses.dataclass(frozen=True)
 class MultiplyInDouble(RewritePass):
     """Multiplies many numbers in double precision.
 
@@ -215,7 +213,6 @@ _VIEWS = frozenset(("stablehlo.reshape", "stablehlo.transpose"))
 _SEARCHED = 256
 
 
-@dataclasses.dataclass(frozen=True)
 class NegateProducts(RewritePass):
     """Sums the negatives of products, and negates the sum.
 
@@ -307,7 +304,6 @@ _NEGATE, _BROADCAST = "stablehlo.negate", "stablehlo.broadcast_in_dim"
 _SEARCHED_FOR_NEGATIONS = 64
 
 
-@dataclasses.dataclass(frozen=True)
 class HideNegations(RewritePass):
     """Hides negations from the sums that add their results.
 

@@ -19,9 +19,10 @@ from axir.passes.legalize.rewriting import defining_operation
 
 from . import tables
 from .halves import fits_halves, fold_halves, unfold_halves
-from .kernels import Arrays, fits_columns, lanes_of, transform_columns
+from .kernels import Arrays, lanes_of
 from .rows import fits_rows, row_cost, transform_rows
 from .stages import Parts, table, times
+from .transform import fits_columns, transform_columns
 
 # Transforms of fewer numbers are one product, or a few, which IREE fuses with other operations.
 _FEWEST = 512

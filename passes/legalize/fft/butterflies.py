@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from axir.dialect.builders.scalars import Scalar, multiply_add
+from axir.dialect.builders.scalars import Scalar
 
 from . import tables
 
@@ -48,7 +48,7 @@ def butterfly(numbers: Sequence[Complex], sign: int) -> list[Complex]:
 def times(x: Complex, y: Complex) -> Complex:
     """Returns the product of complex numbers."""
     (a, b), (c, d) = x, y
-    return multiply_add(-b, d, a * c), multiply_add(b, c, a * d)
+    return (-b).times_plus(d, a * c), b.times_plus(c, a * d)
 
 
 def plus(x: Complex, y: Complex) -> Complex:
@@ -114,4 +114,4 @@ def _scaled(x: Complex, factor: float) -> Complex:
 def _added(x: Complex, factor: float, total: Complex) -> Complex:
     """Returns total + factor x."""
     number = x[0].constant(float(factor))
-    return multiply_add(x[0], number, total[0]), multiply_add(x[1], number, total[1])
+    return x[0].times_plus(number, total[0]), x[1].times_plus(number, total[1])

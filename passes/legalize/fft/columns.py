@@ -43,15 +43,16 @@ _COST_OF_LOOP = 12
 
 @dataclasses.dataclass(frozen=True)
 class Columns:
-    """Transforms of columns of a length, by exp(sign 2 pi i j k / n).
+    """Transforms of columns of a length, by exp(-2 pi i j k / n).
+
+    With the parts of all numbers exchanged, before and after, it is the transform with the other
+    sign.
 
     Attributes:
         length: How many rows the columns have.
-        sign: The sign of the exponent.
     """
 
     length: int
-    sign: int
 
     @property
     def radices(self) -> tuple[int, ...]:
@@ -74,11 +75,11 @@ class Columns:
         rest = self.length
         for radix in self.radices:
             rest //= radix
-            numerators = self.sign * np.outer(np.arange(rest), np.arange(1, radix))
+            numerators = -np.outer(np.arange(rest), np.arange(1, radix))
             found.append(tables.unit_roots(numerators, rest * radix).ravel())
             if radix > LARGEST_PRIME:
                 half = radix // 2 + 1
-                found.append(tables.dft_matrix(radix, self.sign)[1:half, 1:half].ravel())
+                found.append(tables.dft_matrix(radix, -1)[1:half, 1:half].ravel())
         return as_pairs(np.concatenate(found))
 
     def run(
@@ -99,7 +100,7 @@ class Columns:
             source = read if number == 0 else buffers[(number - 1) % 2].row
             target = write if number == last else buffers[number % 2].set_row
             rest = self.length // (before * radix)
-            stage = _Stage(radix, rest, before, self.sign, table, start)
+            stage = _Stage(radix, rest, before, table, start)
             stage.run(source, target, buffers)
             start = stage.end
             before *= radix
@@ -115,7 +116,6 @@ class _Stage:
     radix: int
     rest: int
     before: int
-    sign: int
     table: Memory
     start: int
 
@@ -150,7 +150,7 @@ class _Stage:
             if self.radix > LARGEST_PRIME:
                 self._long_butterfly(take, put, buffers[2])
                 return
-            found = butterfly([take(number) for number in range(self.radix)], self.sign)
+            found = butterfly([take(number) for number in range(self.radix)], -1)
             for number, result in enumerate(found):
                 put(number, result)
 

@@ -85,8 +85,8 @@ class _Halves:
                     halves.run(numbers, found, roots, number, total(place, 1))
 
         return run_kernel(
-            body, x, table, (rows, half + (sign < 0)), is_paired=is_paired, lanes=lanes,
-            workgroups=workgroups, identity=f"halves {half} {sign}",
+            body, x, table.constant(x.element), (rows, half + (sign < 0)), is_paired=is_paired,
+            lanes=lanes, workgroups=workgroups, identity=f"halves {half} {sign}",
         )  # fmt: skip
 
     def run(self, source: Numbers, target: Numbers, roots: Memory, number: Row, place: Row) -> None:

@@ -1,16 +1,16 @@
-"""The common code of Fourier kernels, and the transform of columns.
+"""The common code of Fourier kernels.
 
 A kernel reads and writes either two arrays of parts, or one array of pairs, which is how complex
 numbers are stored. It transforms as many adjacent columns at a time as a vector has lanes. The last
 vector ends with the last column, so it may compute some columns again.
 
-Elsewhere: the code for a vector of columns (`columns.py`), rows (`rows.py`).
+Elsewhere: the code for a vector of columns (`columns.py`), and the kernels (`transform.py`,
+`rows.py`, `halves.py`).
 """
 
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
@@ -20,11 +20,9 @@ from iree.compiler import ir
 from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.builders.expressions import minimum
 from axir.dialect.builders.kernels import Memory, dispatch, each, rows_of, workspace
-from axir.dialect.builders.scalars import Scalar, broadcast
+from axir.dialect.builders.scalars import Scalar
 from axir.dialect.core.annotations import HostArray
 
-from .butterflies import Complex
-from .columns import Columns, has_columns
 from .numbers import Numbers, Row, product
 
 LONGEST_COLUMN = 2048
@@ -67,15 +65,12 @@ class Arrays:
 
     def viewed(self, shape: Sequence[int]) -> Arrays:
         """Returns the same numbers in another shape."""
-        stored = _stored_shape(shape, is_paired=len(self.values) == 1)
+        stored = stored_shape(shape, is_paired=len(self.values) == 1)
         return Arrays(tuple(hlo.reshape(x, stored) for x in self.values), tuple(shape))
 
-    def exchanged(self) -> Arrays:
-        """Returns the numbers with their two parts exchanged."""
-        return Arrays(self.values[::-1], self.shape)
 
-
-def _stored_shape(shape: Sequence[int], *, is_paired: bool) -> tuple[int, ...]:
+def stored_shape(shape: Sequence[int], *, is_paired: bool) -> tuple[int, ...]:
+    """Returns the shape of an array of parts, or of pairs."""
     return (*shape[:-1], 2 * shape[-1]) if is_paired else tuple(shape)
 
 
@@ -99,31 +94,38 @@ class Table:
 
 
 def run_kernel(
-    body: Body, x: Arrays, table: Table, shape: Sequence[int], *,
+    body: Body, x: Arrays, table: ir.Value, shape: Sequence[int], *,
     is_paired: bool, lanes: int, workgroups: int, identity: str,
+    swaps: tuple[bool, bool] = (False, False),
 ) -> Arrays:  # fmt: skip
     """Runs a kernel on complex numbers, and returns an array of complex numbers.
 
     Args:
         body: The kernel.
         x: The operand.
-        table: The table that it also reads.
+        table: The constants that it also reads.
         shape: The shape of the result.
         is_paired: Whether the result is one array of pairs.
         lanes: How long vectors are.
         workgroups: How many workgroups there are.
         identity: A text that identifies the kernel's code, together with the types.
+        swaps: Whether pairs of the operand, and of the result, have their parts exchanged.
     """
     taken = len(x.values)
 
     def kernel(workgroup: Scalar, *memories: Memory) -> None:
         source, target = memories[:taken], memories[taken + 1 :]
-        body(workgroup, Numbers(source, lanes), memories[taken], Numbers(target, lanes))
+        body(
+            workgroup,
+            Numbers(source, lanes, swaps=swaps[0]),
+            memories[taken],
+            Numbers(target, lanes, swaps=swaps[1]),
+        )
 
-    kind = hlo.tensor_type(_stored_shape(shape, is_paired=is_paired), x.element)
+    kind = hlo.tensor_type(stored_shape(shape, is_paired=is_paired), x.element)
     made = dispatch(
-        kernel, [*x.values, table.constant(x.element)], [kind] * (1 if is_paired else 2),
-        workgroups=workgroups, name="fft", identity=f"{identity} {taken} {lanes}",
+        kernel, [*x.values, table], [kind] * (1 if is_paired else 2),
+        workgroups=workgroups, name="fft", identity=f"{identity} {taken} {lanes} {swaps}",
     )  # fmt: skip
     return Arrays(tuple(made), tuple(shape))
 
@@ -191,64 +193,3 @@ class Vectors:
                 task(number // self.count, self.start(number % self.count))
 
         each(*rows_of(workgroup, matrices * self.count, workgroups))(one)
-
-
-def scaled(x: Complex, factor: Scalar) -> Complex:
-    """Returns a complex number times a real one."""
-    return x[0] * factor, x[1] * factor
-
-
-def is_exchangeable(x: Arrays, sign: int, is_paired: bool) -> bool:
-    """Tells whether to exchange the parts for the other sign, so that one kernel serves both."""
-    return sign > 0 and len(x.values) == 2 and not is_paired
-
-
-# Columns ----------------------------------------------------------------------------------------
-
-
-def fits_columns(length: int, width: int, element: ir.Type) -> bool:
-    """Tells whether a kernel exists along an axis that is not the last."""
-    return width >= lanes_of(element) and 1 < length <= LONGEST_COLUMN and has_columns(length)
-
-
-def transform_columns(
-    x: Arrays, sign: int, scale: float = 1.0, *, is_paired: bool = False, lanes: int | None = None
-) -> Arrays:
-    """Transforms [matrices, length, width] along `length`.
-
-    Args:
-        x: The numbers.
-        sign: Of the exponent.
-        scale: A factor for the results.
-        is_paired: Whether the result is one array of pairs.
-        lanes: The length of vectors; the longest possible by default.
-    """
-    if is_exchangeable(x, sign, is_paired):
-        return transform_columns(x.exchanged(), -sign, scale, lanes=lanes).exchanged()
-    matrices, length, width = x.shape
-    element = x.element
-    lanes = lanes or lanes_of(element)
-    columns, table, vectors = Columns(length, sign), Table(), Vectors(width, lanes)
-    start = table.put(columns.factors())
-    factor_at = table.put(np.array([scale]))
-    workgroups = workgroups_of(matrices * vectors.count, math.prod(x.shape))
-
-    def body(workgroup: Scalar, source: Numbers, factors: Memory, target: Numbers) -> None:
-        count = columns.buffers(is_kept=False)
-        own = buffers(workgroup, workgroups, count, length, lanes, element)
-        factor = broadcast(factors[factor_at], lanes)
-
-        def task(row: Row, column: Row) -> None:
-            matrix, found = source.at(row), target.at(row)
-            columns.run(
-                lambda number: matrix.read(number, column),
-                lambda number, y: found.write((number, column), scaled(y, factor)),
-                own, factors, start,
-            )  # fmt: skip
-
-        vectors.share(matrices, workgroup, workgroups, task)
-
-    return run_kernel(
-        body, x, table, x.shape, is_paired=is_paired, lanes=lanes, workgroups=workgroups,
-        identity=f"columns {x.shape} {sign}",
-    )  # fmt: skip

@@ -34,15 +34,18 @@ class Numbers:
     Args:
         memories: Two arrays of one shape, or one array with a last axis twice as long.
         lanes: The length of the vectors that are read and written.
+        swaps: Whether the two parts of each number are exchanged.
     """
 
-    def __init__(self, memories: Sequence[Memory], lanes: int):
+    def __init__(self, memories: Sequence[Memory], lanes: int, *, swaps: bool = False):
         self._memories = memories
         self._lanes = lanes
+        self._swaps = swaps
 
     def at(self, *place: Row) -> Numbers:
         """Returns the part at leading indices."""
-        return Numbers([memory.at(*place) for memory in self._memories], self._lanes)
+        memories = [memory.at(*place) for memory in self._memories]
+        return Numbers(memories, self._lanes, swaps=self._swaps)
 
     def read(self, *place: Row) -> Complex:
         """Returns a vector of neighbours along the last axis."""
@@ -54,7 +57,7 @@ class Numbers:
         first, second = (pairs.read(at, lanes) for at in self._halves(place))
         orders = (range(part, 2 * lanes, 2) for part in (0, 1))
         real, imag = (shuffle(first, second, order) for order in orders)
-        return real, imag
+        return (imag, real) if self._swaps else (real, imag)
 
     def write(self, place: Sequence[Row], numbers: Complex) -> None:
         """Puts a vector of neighbours along the last axis into memory."""
@@ -64,6 +67,8 @@ class Numbers:
                 memory.write(tuple(place), part)
             return
         [pairs] = self._memories
+        if self._swaps:
+            numbers = numbers[::-1]
         order = [lane + part * lanes for lane in range(lanes) for part in (0, 1)]
         for at, half in zip(self._halves(place), (order[:lanes], order[lanes:]), strict=True):
             pairs.write(at, shuffle(*numbers, half))

@@ -6,15 +6,17 @@ multiplied by w_n^(k1 j2) and transposed in square blocks of vectors. Then the c
 [b, a] are transformed. Rows that are too short for that are transposed, as many at a time as a
 vector has lanes.
 
-Elsewhere: other axes (`kernels.py`), real numbers (`halves.py`).
+Elsewhere: other axes (`transform.py`), real numbers (`halves.py`).
 """
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 import numpy as np
 from iree.compiler import ir
@@ -31,17 +33,15 @@ from .kernels import (
     MOST_ROOTS,
     MOST_WORKGROUPS,
     Arrays,
+    Body,
     Table,
     Vectors,
     buffers,
-    is_exchangeable,
     lanes_of,
-    run_kernel,
-    scaled,
-    transform_columns,
     workgroups_of,
 )
 from .numbers import Numbers, Row, product, total
+from .transform import Transform, TransformColumns, run_signed, scaled
 
 # Rows up to this length have both steps in one kernel; so have many longer rows.
 _LONGEST_SINGLE = 1 << 15
@@ -58,16 +58,27 @@ def fits_rows(rows: int, length: int, element: ir.Type) -> bool:
 
 
 def transform_rows(x: Arrays, sign: int, scale: float = 1.0, *, is_paired: bool = False) -> Arrays:
-    """Transforms [rows, length] along `length`; for the arguments see `transform_columns`."""
-    if is_exchangeable(x, sign, is_paired):
-        return transform_rows(x.exchanged(), -sign, scale).exchanged()
+    """Transforms [rows, length] along `length`; for the arguments see `transform_columns`.
+
+    It takes one kernel, or two kernels if the rows are few and long.
+    """
     rows, length = x.shape
-    lanes = lanes_of(x.element)
-    found = split_row(length, lanes)
-    if found is None:
-        return _transform_short_rows(x, sign, scale, is_paired)
-    steps = _Steps(rows, *found, sign, scale, is_paired)
-    return steps.build(x.viewed((rows, *found[:2]))).viewed((rows, length))
+    longest = lanes_of(x.element)
+    found = split_row(length, longest)
+
+    def run(x: Arrays, pairs: int, to_pairs: int) -> Arrays:
+        if found is None:
+            return _ShortRows(longest, scale, pairs, to_pairs, rows, length).run(x)
+        first, second, lanes = found
+        matrices = x.viewed((rows, first, second))
+        if length <= _LONGEST_SINGLE or rows >= MOST_WORKGROUPS:
+            made = _Rows(lanes, scale, pairs, to_pairs, rows, first, second).run(matrices)
+        else:
+            turned = _TurnedRows(lanes, scale, pairs, 0, rows, first, second).run(matrices)
+            made = TransformColumns(lanes, 1.0, 0, to_pairs, rows, second, first).run(turned)
+        return made.viewed((rows, length))
+
+    return run_signed(run, x, sign, is_paired=is_paired)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -109,30 +120,19 @@ def _cost(first: int, second: int, lanes: int) -> float:
 
 
 @dataclasses.dataclass(frozen=True)
-class _Steps:
-    """The steps of rows that are viewed as matrices [first, second]."""
+class _TurnedRows(Transform):
+    """The first step of rows that are viewed as matrices [first, second]."""
+
+    kind: ClassVar[str] = "turned-rows"
 
     rows: int
     first: int
     second: int
-    lanes: int
-    sign: int
-    scale: float
-    is_paired: bool
-
-    def build(self, x: Arrays) -> Arrays:
-        """Builds one kernel, or two kernels if the rows are few and long."""
-        if self.size <= _LONGEST_SINGLE or self.rows >= MOST_WORKGROUPS:
-            return self._both(x)
-        return transform_columns(
-            self._down(x), self.sign, is_paired=self.is_paired, lanes=self.lanes
-        )
 
     @property
-    def identity(self) -> str:
-        """A text that identifies the code."""
-        sides = self.rows, self.first, self.second
-        return f"{sides} {self.sign} {self.is_paired}"
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the transposed matrices."""
+        return self.rows, self.second, self.first
 
     @property
     def size(self) -> int:
@@ -140,21 +140,87 @@ class _Steps:
         return self.first * self.second
 
     @property
-    def _turned(self) -> tuple[int, int, int]:
-        return self.rows, self.second, self.first
+    def columns(self) -> Mapping[str, Columns]:
+        """The columns of the matrices."""
+        return {"down": Columns(self.first)}
 
-    def _both(self, x: Arrays) -> Arrays:
-        table = Table()
+    @property
+    def workgroups(self) -> int:
+        """How many workgroups the kernel for this length has."""
+        vectors = Vectors(self.second, self.lanes)
+        return workgroups_of(self.rows * vectors.count, self.rows * self.size)
+
+    def sides(self) -> dict[str, int]:
+        """Returns words of the plan."""
+        return {"matrices": self.rows, "first": self.first, "second": self.second}
+
+    def put(self, table: Table) -> dict[str, int]:
+        """Puts factors and roots into a table."""
         down = _Down.of(self, table)
-        columns = Columns(self.second, self.sign)
-        start = table.put(columns.factors())
-        workgroups = workgroups_of(self.rows, self.rows * self.size)
+        words = {f"roots_{number}": start for number, start in enumerate(down.roots)}
+        is_few = self.size <= MOST_ROOTS
+        return {**words, "down_factors": down.start, "root_step": 0 if is_few else self.root_step}
+
+    @property
+    def root_step(self) -> int:
+        """How many roots the table of medium roots has."""
+        return 1 << self.size.bit_length() // 2
+
+    def body(self, element: ir.Type) -> Body:
+        """Returns the kernel for this length."""
+        vectors, workgroups = Vectors(self.second, self.lanes), self.workgroups
+        down = _Down.of(self, Table())
+        count = down.columns.buffers(is_kept=True)
+
+        def body(workgroup: Scalar, source: Numbers, factors: Memory, target: Numbers) -> None:
+            own = buffers(workgroup, workgroups, count, self.first, self.lanes, element)
+
+            def task(row: Row, column: Row) -> None:
+                down.run(source.at(row), target.at(row), column, own, factors)
+
+            vectors.share(self.rows, workgroup, workgroups, task)
+
+        return body
+
+
+@dataclasses.dataclass(frozen=True)
+class _Rows(_TurnedRows):
+    """Both steps."""
+
+    kind: ClassVar[str] = "rows"
+
+    @property
+    def columns(self) -> Mapping[str, Columns]:
+        """The columns of the matrices, and of the transposed matrices."""
+        return {"down": Columns(self.first), "across": Columns(self.second)}
+
+    @property
+    def workgroups(self) -> int:
+        """How many workgroups the kernel for this length has."""
+        return workgroups_of(self.rows, self.rows * self.size)
+
+    def sides(self) -> dict[str, int]:
+        """Returns words of the plan."""
+        return {**super().sides(), "length": self.second, "width": self.first}
+
+    def put(self, table: Table) -> dict[str, int]:
+        """Puts factors and roots into a table."""
+        words = super().put(table)
+        factors = table.put(Columns(self.second).factors())
+        return {**words, "across_factors": factors, "scale": table.put(np.ones(1))}
+
+    def body(self, element: ir.Type) -> Body:
+        """Returns the kernel for this length."""
+        columns, workgroups = Columns(self.second), self.workgroups
+        places = Table()
+        start = self.put(places)["across_factors"]
+        down = _Down.of(self, Table())
         count = max(down.columns.buffers(is_kept=True), columns.buffers(is_kept=False))
 
         def body(workgroup: Scalar, source: Numbers, factors: Memory, target: Numbers) -> None:
             longest = max(self.first, self.second)
-            own = buffers(workgroup, workgroups, count, longest, self.lanes, x.element)
-            space = workspace((workgroups, 2, self.second, self.first), x.element)
+            own = buffers(workgroup, workgroups, count, longest, self.lanes, element)
+            space = workspace((workgroups, 2, self.second, self.first), element)
             middle = Numbers([space.at(workgroup, part) for part in (0, 1)], self.lanes)
 
             @each(*rows_of(workgroup, self.rows, workgroups))
@@ -173,29 +239,7 @@ class _Steps:
                         own, factors, start,
                     )  # fmt: skip
 
-        return run_kernel(
-            body, x, table, self._turned, is_paired=self.is_paired, lanes=self.lanes,
-            workgroups=workgroups, identity=f"rows {self.identity}",
-        )  # fmt: skip
-
-    def _down(self, x: Arrays) -> Arrays:
-        table, vectors = Table(), Vectors(self.second, self.lanes)
-        down = _Down.of(self, table)
-        workgroups = workgroups_of(self.rows * vectors.count, self.rows * self.size)
-        count = down.columns.buffers(is_kept=True)
-
-        def body(workgroup: Scalar, source: Numbers, factors: Memory, target: Numbers) -> None:
-            own = buffers(workgroup, workgroups, count, self.first, self.lanes, x.element)
-
-            def task(row: Row, column: Row) -> None:
-                down.run(source.at(row), target.at(row), column, own, factors)
-
-            vectors.share(self.rows, workgroup, workgroups, task)
-
-        return run_kernel(
-            body, x, table, self._turned, is_paired=False, lanes=self.lanes,
-            workgroups=workgroups, identity=f"down {self.identity}",
-        )  # fmt: skip
+        return body
 
 
 @dataclasses.dataclass(frozen=True)
@@ -213,25 +257,25 @@ class _Down:
             the two tables of factors for vectors, and the table of factors for lanes.
     """
 
-    steps: _Steps
+    steps: _TurnedRows
     columns: Columns
     start: int
     roots: tuple[int, ...]
 
     @classmethod
-    def of(cls, steps: _Steps, table: Table) -> _Down:
+    def of(cls, steps: _TurnedRows, table: Table) -> _Down:
         """Puts the factors and roots of the step into a table."""
-        columns = Columns(steps.first, steps.sign)
+        columns = Columns(steps.first)
         start = table.put(columns.factors())
 
         def roots(places: HostArray) -> HostArray:
-            return tables.unit_roots(steps.sign * places, steps.size)
+            return tables.unit_roots(-places, steps.size)
 
         rows = np.arange(steps.second)
         if steps.size <= MOST_ROOTS:
             few = roots(np.outer(rows, np.arange(steps.first))) * steps.scale
             return cls(steps, columns, start, (table.put(few.real), table.put(few.imag)))
-        step = 1 << steps.size.bit_length() // 2
+        step = steps.root_step
         coarse = roots(np.arange(0, steps.size, step)) * steps.scale
         medium = roots(np.arange(step))
         fine = roots(np.outer(rows, np.arange(steps.lanes)))
@@ -278,7 +322,7 @@ class _Down:
             real, imag = (table.read(total(at, start), lanes) for start in self.roots)
             return real, imag
         coarse, medium, fine = self.roots
-        step = 1 << steps.size.bit_length() // 2
+        step = steps.root_step
         number = index(row) * index(place)
         scalar = times(_pair(table, number // step, coarse), _pair(table, number % step, medium))
         whole = broadcast(scalar[0], lanes), broadcast(scalar[1], lanes)
@@ -301,40 +345,75 @@ def _turned(square: Sequence[Complex]) -> list[Complex]:
 # Short rows -------------------------------------------------------------------------------------
 
 
-def _transform_short_rows(x: Arrays, sign: int, scale: float, is_paired: bool) -> Arrays:
-    """Transforms rows, as many at a time as a vector has lanes."""
-    rows, length = x.shape
-    lanes, element = lanes_of(x.element), x.element
-    columns, table = Columns(length, sign), Table()
-    start = table.put(columns.factors())
-    factor_at = table.put(np.array([scale]))
-    vectors, squares = Vectors(rows, lanes), Vectors(length, lanes)
-    workgroups = workgroups_of(vectors.count, rows * length)
+@dataclasses.dataclass(frozen=True)
+class _ShortRows(Transform):
+    """Transforms rows that are no matrices, as many at a time as a vector has lanes."""
 
-    def body(workgroup: Scalar, source: Numbers, factors: Memory, target: Numbers) -> None:
-        count = max(2, columns.buffers(is_kept=True))
-        own = buffers(workgroup, workgroups, count, length, lanes, element)
-        first, last = own[1], own[columns.turns]
-        factor = broadcast(factors[factor_at], lanes)
+    kind: ClassVar[str] = "short-rows"
 
-        def task(_: Row, row: Row) -> None:
-            @squares.each
-            def begin(_: Row, place: Row) -> None:
-                square = [source.read(total(row, k), place) for k in range(lanes)]
-                for k, y in enumerate(_turned(square)):
-                    first.set_row(total(place, k), y)
+    rows: int
+    length: int
 
-            columns.run(first.row, last.set_row, own, factors, start)
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of operand and result."""
+        return self.rows, self.length
 
-            @squares.each
-            def end(_: Row, place: Row) -> None:
-                square = [last.row(total(place, k)) for k in range(lanes)]
-                for k, y in enumerate(_turned(square)):
-                    target.write((total(row, k), place), scaled(y, factor))
+    @property
+    def columns(self) -> Mapping[str, Columns]:
+        """None that the library's kernel transforms."""
+        return {}
 
-        vectors.share(1, workgroup, workgroups, task)
+    @property
+    def workgroups(self) -> int:
+        """How many workgroups the kernel for this length has."""
+        return workgroups_of(Vectors(self.rows, self.lanes).count, self.rows * self.length)
 
-    return run_kernel(
-        body, x.viewed((rows, length)), table, x.shape, is_paired=is_paired, lanes=lanes,
-        workgroups=workgroups, identity=f"short {x.shape} {sign}",
-    )  # fmt: skip
+    def sides(self) -> dict[str, int]:
+        """Returns words of the plan."""
+        return {"matrices": self.rows, "length": self.length}
+
+    def put(self, table: Table) -> dict[str, int]:
+        """Puts the factors into a table."""
+        factors = table.put(Columns(self.length).factors())
+        return {"across_factors": factors, "scale": table.put(np.array([self.scale]))}
+
+    def body(self, element: ir.Type) -> Body:
+        """Returns the kernel for this length."""
+        lanes, length, workgroups = self.lanes, self.length, self.workgroups
+        columns, words = Columns(length), self.put(Table())
+        vectors, squares = Vectors(self.rows, lanes), Vectors(length, lanes)
+
+        def body(workgroup: Scalar, source: Numbers, factors: Memory, target: Numbers) -> None:
+            count = max(2, columns.buffers(is_kept=True))
+            own = buffers(workgroup, workgroups, count, length, lanes, element)
+            first, last = own[1], own[columns.turns]
+            factor = broadcast(factors[words["scale"]], lanes)
+
+            def task(_: Row, row: Row) -> None:
+                @squares.each
+                def begin(_: Row, place: Row) -> None:
+                    square = [source.read(total(row, k), place) for k in range(lanes)]
+                    for k, y in enumerate(_turned(square)):
+                        first.set_row(total(place, k), y)
+
+                columns.run(first.row, last.set_row, own, factors, words["across_factors"])
+
+                @squares.each
+                def end(_: Row, place: Row) -> None:
+                    square = [last.row(total(place, k)) for k in range(lanes)]
+                    for k, y in enumerate(_turned(square)):
+                        target.write((total(row, k), place), scaled(y, factor))
+
+            vectors.share(1, workgroup, workgroups, task)
+
+        return body
+
+
+_KINDS = {made.kind: made for made in (_TurnedRows, _Rows, _ShortRows, TransformColumns)}
+
+
+def transform_of(text: str) -> Transform:
+    """Returns the transform that was written as text."""
+    kind, *fields = text.split()
+    return _KINDS[kind](*map(ast.literal_eval, fields))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import ClassVar
 
 import numpy as np
@@ -18,7 +17,6 @@ from .gathers import IN_BOUNDS, index_limits
 _LARGEST_I32 = 2**31 - 1
 
 
-@dataclasses.dataclass(frozen=True)
 class DropScatter(RewritePass):
     """Keeps `stablehlo.scatter` from writing outside its operand.
 

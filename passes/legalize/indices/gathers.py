@@ -5,7 +5,6 @@ Elsewhere: scatters (`drop_scatter.py`, `scatters.py`, `scatter_by_kernel.py`).
 
 from __future__ import annotations
 
-import dataclasses
 from typing import ClassVar
 
 import numpy as np
@@ -20,7 +19,6 @@ IN_BOUNDS = "axir.in_bounds"
 """Attribute by which a gather or scatter promises that its indices are in bounds."""
 
 
-@dataclasses.dataclass(frozen=True)
 class ClampGather(RewritePass):
     """Clamps the start indices of `stablehlo.gather`, as StableHLO prescribes.
 
@@ -79,7 +77,6 @@ def clamp_indices(indices: ir.Value, limits: list[int], vector_dim: int) -> ir.V
     return hlo.clamp(hlo.full_like(indices, 0), indices, limit)
 
 
-@dataclasses.dataclass(frozen=True)
 class LeadIndexComponents(RewritePass):
     """Concatenates the components of index vectors along the first dimension behind the batches.
 

@@ -26,7 +26,6 @@ _MOST_WORKGROUPS = 8
 _LARGE_BYTES = 1 << 18
 
 
-@dataclasses.dataclass(frozen=True)
 class ScatterByKernel(RewritePass):
     """Scatters by a kernel that applies the updates in their order.
 

@@ -7,7 +7,6 @@ Elsewhere: updates out of bounds (`drop_scatter.py`), scatters as kernels (`scat
 
 from __future__ import annotations
 
-import dataclasses
 from typing import ClassVar
 
 import numpy as np
@@ -20,7 +19,6 @@ from axir.passes.legalize.rewriting import RewritePass
 from .drop_scatter import window_sizes
 
 
-@dataclasses.dataclass(frozen=True)
 class FitScatterOperands(RewritePass):
     """Gives a scatter only the part of its operand that windows can reach, and at least one index.
 
@@ -132,7 +130,6 @@ def _put_back(operand: ir.Value, part: ir.Value) -> ir.Value:
 _NARROW = 16
 
 
-@dataclasses.dataclass(frozen=True)
 class IndexScatterWindows(RewritePass):
     """Gives each position that a window covers in the indexed dimensions a separate index.
 
@@ -264,7 +261,6 @@ def scatter_like(
     return list(made.results)
 
 
-@dataclasses.dataclass(frozen=True)
 class LeadScatterDims(RewritePass):
     """Transposes the operand of a scatter so that its indexed dimensions lead.
 

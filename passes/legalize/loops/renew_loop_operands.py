@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import ClassVar
 
 from iree.compiler import ir
@@ -11,7 +10,6 @@ from axir.passes.legalize.buffers.storage import IN_PLACE, overwritten_places
 from axir.passes.legalize.rewriting import RewritePass, innermost_loop_block, renewed
 
 
-@dataclasses.dataclass(frozen=True)
 class RenewLoopOperands(RewritePass):
     """Copies a value that is the same in all iterations before the loop overwrites it.
 

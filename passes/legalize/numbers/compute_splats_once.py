@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import ClassVar
 
 from iree.compiler import ir
@@ -27,7 +26,6 @@ OPERATIONS = ELEMENTWISE - {"linalg.generic", *(f"stablehlo.{name}" for name in 
 }
 
 
-@dataclasses.dataclass(frozen=True)
 class ComputeSplatsOnce(Pass):
     """Moves elementwise operations on arrays of equal elements before the broadcast.
 

@@ -7,7 +7,6 @@ elements of fewer than eight bits (`store_narrow_elements.py`).
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from typing import ClassVar
 
@@ -31,7 +30,6 @@ _MOVEMENTS = frozenset(
 )  # fmt: skip
 
 
-@dataclasses.dataclass(frozen=True)
 class ConvertBySingle(RewritePass):
     """Converts integers and booleans to bf16 by way of f32.
 
@@ -93,7 +91,6 @@ def _was_integer(value: ir.Value) -> bool:
     )
 
 
-@dataclasses.dataclass(frozen=True)
 class KeepDenormalHalves(RewritePass):
     """Converts f64 to f16 by way of f32.
 
@@ -147,7 +144,6 @@ _BODIES = frozenset(
 )
 
 
-@dataclasses.dataclass(frozen=True)
 class RoundToBfloat16(RewritePass):
     """Rounds numbers to bf16's precision before they are converted to bf16.
 
@@ -203,7 +199,6 @@ def _rounded(x: Scalar) -> Scalar:
     return select(x != x, x, nearest)
 
 
-@dataclasses.dataclass(frozen=True)
 class SaturateConversions(RewritePass):
     """Defines the conversion of floats to integers outside the integer's range.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Callable
 from typing import ClassVar
@@ -89,7 +88,6 @@ _RIGHT_IN_SINGLE_PRECISION = frozenset(
 )
 
 
-@dataclasses.dataclass(frozen=True)
 class ExpandHyperbolic(RewritePass):
     """Writes out expm1, log1p, sinh, cosh, asinh, acosh and atanh.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from typing import ClassVar
 
@@ -81,7 +80,6 @@ _FUNCTIONS: dict[str, Returning[Scalar]] = {
 }
 
 
-@dataclasses.dataclass(frozen=True)
 class ExpandInverseTrigonometry(RewritePass):
     """Writes out atan2, atan, asin and acos of f32, f16 and bf16, and the origin of atan2 of f64.
 

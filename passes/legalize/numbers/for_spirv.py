@@ -8,7 +8,6 @@ Elsewhere: sums that SPIR-V's compiler reorders (`keep_roundings.py`), operation
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from typing import ClassVar
 
@@ -36,7 +35,6 @@ _UNSIGNED = {8: np.uint8, 16: np.uint16, 64: np.uint64}
 _WORD = 32
 
 
-@dataclasses.dataclass(frozen=True)
 class CountZerosOfWords(RewritePass):
     """Counts the leading zeros of integers of other widths with words of 32 bits.
 
@@ -88,7 +86,6 @@ def _of_pair(upper: ir.Value, lower: ir.Value) -> ir.Value:
 _SIGNED = {8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}
 
 
-@dataclasses.dataclass(frozen=True)
 class DivideBySigned(RewritePass):
     """Divides unsigned integers with operations on signed ones.
 
@@ -187,7 +184,6 @@ def _modulo(x: Scalar, y: Scalar) -> Scalar:
     return operation("arith.remsi", (x, y))
 
 
-@dataclasses.dataclass(frozen=True)
 class ExpandRemainder(RewritePass):
     """Writes out remainders of signed integers and of floats of up to 32 bits.
 
@@ -232,7 +228,6 @@ class ExpandRemainder(RewritePass):
 _LOW_BITS = 27  # of the 53 of a mantissa
 
 
-@dataclasses.dataclass(frozen=True)
 class WriteOutFusedProducts(Pass):
     """Writes out `math.fma` of f64.
 

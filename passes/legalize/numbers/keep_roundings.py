@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import ClassVar
 
 import numpy as np
@@ -28,7 +27,6 @@ _DEPTH = 3
 _Term = tuple[ir.Value, int]
 
 
-@dataclasses.dataclass(frozen=True)
 class KeepRoundings(Pass):
     """Hides sums from compilers that cancel a - a.
 

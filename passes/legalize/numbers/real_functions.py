@@ -8,7 +8,6 @@ library (`expand_c_functions.py`).
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from typing import ClassVar
 
@@ -79,7 +78,6 @@ def _scale(grows: Scalar, shrinks: Scalar, factor: Scalar) -> Scalar:
     return select(grows, factor, select(shrinks, 1 / factor, 1))
 
 
-@dataclasses.dataclass(frozen=True)
 class ExpandCubeRoot(RewritePass):
     """Writes out cube roots.
 
@@ -218,7 +216,6 @@ def _log2_double(x: Scalar) -> Double:
     return high, select(is_regular, low, 0)
 
 
-@dataclasses.dataclass(frozen=True)
 class ExpandPower(RewritePass):
     """Writes out powers of real numbers.
 
@@ -274,7 +271,6 @@ def round_to_even(x: Scalar) -> Scalar:
     return select(magnitude < smallest_integer, copy_sign(rounded, x), x)
 
 
-@dataclasses.dataclass(frozen=True)
 class ExpandRounding(RewritePass):
     """Rounds by adding and subtracting a large number.
 
@@ -308,7 +304,6 @@ class ExpandRounding(RewritePass):
         return elementwise(operation.name, operation.operands, body, [element])
 
 
-@dataclasses.dataclass(frozen=True)
 class DefineDigamma(RewritePass):
     """Makes digamma(0) nan, as at the other poles, and as in JAX.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -13,7 +12,6 @@ from axir.dialect.core.annotations import Returning
 from axir.passes.legalize.rewriting import RewritePass
 
 
-@dataclasses.dataclass(frozen=True)
 class SignUnsignedData(RewritePass):
     """Runs reverse, reduce_window and convert of unsigned integers on signless ones.
 

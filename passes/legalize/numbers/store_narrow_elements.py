@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import ClassVar
 
 import ml_dtypes
@@ -25,7 +24,6 @@ _CONVERSIONS = ("stablehlo.convert", "stablehlo.bitcast_convert")
 _CAST = "builtin.unrealized_conversion_cast"
 
 
-@dataclasses.dataclass(frozen=True)
 class StoreNarrowElements(Pass):
     """Keeps float8, float6, float4, int4, int2 and the like in bytes, and converts by formulas.
 

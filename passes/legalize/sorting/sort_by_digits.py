@@ -21,7 +21,6 @@ _LARGEST_EXTENT = 2**31 - 1
 _UNROLLED = 3
 
 
-@dataclasses.dataclass(frozen=True)
 class SortByDigits(RewritePass):
     """Sorts by keys that are unsigned integers, digit by digit.
 

@@ -131,7 +131,6 @@ def _merged(records: ir.Value, needed: int) -> ir.Value:
     return hlo.convert(first, np.int32)
 
 
-@dataclasses.dataclass(frozen=True)
 class StabilizeSort(RewritePass):
     """Makes a stable `stablehlo.sort` stable.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import ClassVar
 
 from iree.compiler import ir
@@ -14,7 +13,6 @@ from axir.passes.legalize.attributes import Convolution
 from axir.passes.legalize.rewriting import RewritePass
 
 
-@dataclasses.dataclass(frozen=True)
 class FitConvWindows(RewritePass):
     """Cuts off elements that a convolution with a single position does not read.
 
@@ -64,7 +62,6 @@ class FitConvWindows(RewritePass):
         ).result
 
 
-@dataclasses.dataclass(frozen=True)
 class SplitGroupedConvolutions(RewritePass):
     """Computes each group of a convolution separately.
 

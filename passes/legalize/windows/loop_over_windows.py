@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -22,7 +21,6 @@ from .position_select_and_scatter import entries
 _COMPLEX = {"stablehlo.add": "complex.add", "stablehlo.multiply": "complex.mul"}
 
 
-@dataclasses.dataclass(frozen=True)
 class LoopOverWindows(RewritePass):
     """Writes a window reduction as the loops that IREE would make, but fills initial arrays.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -14,7 +13,6 @@ from axir.passes.legalize.rewriting import RewritePass
 from .position_select_and_scatter import copied_body, entries
 
 
-@dataclasses.dataclass(frozen=True)
 class PadWindows(RewritePass):
     """Pads the operands of a `stablehlo.reduce_window` by `stablehlo.pad`.
 

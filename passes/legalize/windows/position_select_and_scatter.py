@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Sequence
 from typing import ClassVar
@@ -17,7 +16,6 @@ from axir.passes.legalize.rewriting import RewritePass
 _LARGEST_I32 = 2**31 - 1
 
 
-@dataclasses.dataclass(frozen=True)
 class PositionSelectAndScatter(RewritePass):
     """Rewrites `stablehlo.select_and_scatter` as `reduce_window` and `scatter`.
 

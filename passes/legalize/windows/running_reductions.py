@@ -137,7 +137,6 @@ def _running(
     return hlo.reshape(made, shape)
 
 
-@dataclasses.dataclass(frozen=True)
 class ScanByDoubling(RewritePass):
     """Computes running reductions of complex numbers from windows of 1, 2, 4, … elements.
 

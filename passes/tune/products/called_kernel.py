@@ -48,8 +48,8 @@ def shared_product(lhs: Array, rhs: Array, tiling: Tiling) -> ir.Value:
     return dispatch_outside(
         f"axir_products_{element}",
         [lhs.value, rhs.value, hlo.constant(np.array(words, np.int64))],
-        hlo.tensor_type((batch, rows, columns), element),
-    )
+        [hlo.tensor_type((batch, rows, columns), element)],
+    ).results[0]
 
 
 class CalledProduct(MatrixProduct):

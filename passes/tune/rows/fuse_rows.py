@@ -45,6 +45,7 @@ class FuseRows(Pass):
     4. Divide the rows among workgroups. Their number depends only on the size, so results do not
        depend on how many run at a time. The workgroups' results down the columns are reduced
        afterwards.
+    5. With `in_place`, mark an operand whose memory the result may take.
 
     Before::
 
@@ -59,6 +60,7 @@ class FuseRows(Pass):
 
     name: ClassVar[str] = "fuse-rows"
     elements: int = 1 << 15
+    in_place: bool = False
 
     def run(self, module: ir.Module) -> None:
         """Builds the kernels of each block."""
@@ -75,7 +77,7 @@ class FuseRows(Pass):
             ):
                 for program in programs(block, space):
                     if _fits(program):
-                        _replace(block, program)
+                        _replace(block, program, in_place=self.in_place)
 
     def _separate(self, made: ir.Operation) -> None:
         """Splits a reduction over axes that are not adjacent into two, the last axes first."""
@@ -118,7 +120,7 @@ def _fits(program: Program) -> bool:
     return bool(program.outputs) and len(inputs) + len(program.outputs) <= _MOST_ARRAYS
 
 
-def _replace(block: ir.Block, program: Program) -> None:
+def _replace(block: ir.Block, program: Program, *, in_place: bool) -> None:
     """Puts the kernel behind all its operands, and the readers of its results behind the kernel."""
     members = set(program.members)
     order = {view.operation: number for number, view in enumerate(block.operations)}
@@ -138,7 +140,7 @@ def _replace(block: ir.Block, program: Program) -> None:
         made.move_before(anchor)
     start = later[0] if later else anchor
     with ir.InsertionPoint(start), program.members[-1].location:
-        values = kernels.run(program)
+        values = kernels.run(program, in_place=in_place)
     for value, result in zip(program.outputs, values, strict=True):
         value.replace_all_uses_with(result)
     for made in reversed(program.members):

@@ -6,6 +6,7 @@ Elsewhere: the code of kernels (`code.py`).
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from iree.compiler import ir
 
@@ -13,6 +14,7 @@ from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.builders.kernels import Memory, dispatch
 from axir.dialect.builders.scalars import Scalar
 from axir.dialect.core.annotations import Returning
+from axir.passes.legalize.regions import IN_PLACE, KERNEL
 
 from .code import build
 from .plans import Plan
@@ -20,8 +22,11 @@ from .programs import Program
 from .reductions import combining_arrays, inits_of, is_end
 
 
-def run(program: Program) -> list[ir.Value]:
-    """Builds the kernel; returns the values of the outputs."""
+def run(program: Program, *, in_place: bool) -> list[ir.Value]:
+    """Builds the kernel; returns the values of the outputs.
+
+    `in_place` marks an operand whose memory may become that of the result.
+    """
     plan = Plan(program)
     types = [plan.memory_type(x) for x in program.outputs]
     operands = [plan.operand(leaf) for leaf in plan.leaves.values()]
@@ -30,12 +35,29 @@ def run(program: Program) -> list[ir.Value]:
         build(plan, workgroup, arrays)
 
     results = dispatch(kernel, operands, types, workgroups=plan.workgroups, name="rows")
+    if in_place:
+        _mark(plan, operands, results)
     found = dict(zip(program.outputs, results, strict=True))
     for made in program.members:
         if is_end(made):
             whole = _combined(made, [found[x] for x in made.results], plan)
             found.update(zip(made.results, whole, strict=True))
     return [hlo.reshape(found[x], hlo.shape_of(x)) for x in program.outputs]
+
+
+def _mark(plan: Plan, operands: Sequence[ir.Value], results: Sequence[ir.Value]) -> None:
+    """Marks an operand with an element where the only result has one: it is read before that one is
+    written.
+    """
+    kernel = results[0].owner
+    if len(results) > 1 or kernel.name != KERNEL or len(kernel.operands) != len(operands):
+        return
+    leaves = zip(plan.leaves.values(), operands, strict=True)
+    for number, (leaf, operand) in enumerate(leaves):
+        if operand.type == results[0].type and hlo.shape_of(leaf.value) == plan.space.shape:
+            place = ir.IntegerAttr.get(ir.IndexType.get(), number)
+            kernel.attributes[IN_PLACE] = ir.ArrayAttr.get([place])
+            return
 
 
 def _combined(reduce: ir.Operation, parts: list[ir.Value], plan: Plan) -> list[ir.Value]:

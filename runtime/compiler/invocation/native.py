@@ -127,8 +127,9 @@ class NativeCompiler:
             report: Called with each error.
 
         Returns:
-            The object file, which exports the kernels, the object file of the function that Python
-            calls, and the object files of the functions that the kernels call; None after an error.
+            The object file, which exports the kernels, empty if all are declarations; the object
+            file of the function that Python calls; and the object files of the functions that the
+            kernels call. None after an error.
 
         Raises:
             NativeUnavailableError: llvmlite does not even read the LLVM IR of a kernel that is
@@ -136,6 +137,15 @@ class NativeCompiler:
         """
         try:
             return self._compile(kernels.decode(), is_quick)
+        except _FAILURES as error:
+            self._try()
+            report(str(error))
+            return None
+
+    def compile_library(self, text: bytes, report: Callable[[str], None]) -> bytes | None:
+        """Makes an object file of LLVM IR; raises as `compile` does."""
+        try:
+            return self._object(text)
         except _FAILURES as error:
             self._try()
             report(str(error))
@@ -151,16 +161,18 @@ class NativeCompiler:
         self.is_prepared = True
 
     def _compile(self, kernels: str, is_quick: bool = False) -> tuple[bytes, ...]:
+        made = self._code_of(kernels, is_quick) if _HEAD.search(kernels) else b""
+        return made, *map(self._library, (_ENTRY, *called_products(kernels)))
+
+    def _code_of(self, kernels: str, is_quick: bool) -> bytes:
         text = self._llvm_ir(kernels)
         if not (is_quick and self._has_process):
-            made = self._object(text)
-        else:
-            self._set(_IN_HASTE)
-            try:
-                made = self._object(text)
-            finally:
-                self._set(_AT_LEISURE)
-        return made, *map(self._library, (_ENTRY, *called_products(text)))
+            return self._object(text)
+        self._set(_IN_HASTE)
+        try:
+            return self._object(text)
+        finally:
+            self._set(_AT_LEISURE)
 
     def _set(self, options: Iterable[str]) -> None:
         for option in options:

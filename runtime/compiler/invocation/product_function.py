@@ -17,15 +17,15 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-_CALLED = re.compile(rb"^declare void @axir_products?_(\w+)\(", re.MULTILINE)
+_CALLED = re.compile(r"@axir_products?_(\w+)\(")
 _ROWS, _VECTORS = 4, 2
 # The longest sum that is added in registers, of `tiling.py`.
 _LONGEST_SUM = 512
 
 
-def called_products(text: bytes) -> list[str]:
-    """Returns the dtypes for which LLVM IR calls the function of products."""
-    return sorted({element.decode() for element in _CALLED.findall(text)})
+def called_products(kernels: str) -> list[str]:
+    """Returns the dtypes for which kernels call the function of products."""
+    return sorted(set(_CALLED.findall(kernels)))
 
 
 class _Element(NamedTuple):

@@ -62,8 +62,8 @@ def main() -> None:
         if request[0] == "read":
             try_to_read(request[1])
             send(answers, "read")
-        elif request[0] == "native":
-            native = _answer_natively(native, answers, *request[1:])
+        elif request[0] in ("native", "library"):
+            native = _answer_natively(native, answers, *request)
         else:
             _, process_flags, *rest = request
             invoker = invoker or Invoker(process_flags)
@@ -80,7 +80,8 @@ def _patience(invoker: Invoker | None, native: NativeCompiler | None) -> float |
 def _answer_natively(
     native: NativeCompiler | None,
     answers: io.RawIOBase,
-    kernels: bytes,
+    kind: str,
+    text: bytes,
     is_quick: bool,
 ) -> NativeCompiler | None:
     """Makes machine code without IREE; returns the compiler, None if llvmlite is unavailable."""
@@ -90,7 +91,11 @@ def _answer_natively(
 
     try:
         native = native or NativeCompiler(has_process=True)
-        made = native.compile(kernels, is_quick, report)
+        made: bytes | tuple[bytes, ...] | None
+        if kind == "library":
+            made = native.compile_library(text, report)
+        else:
+            made = native.compile(text, is_quick, report)
     except NativeUnavailableError as error:
         send(answers, "unavailable", str(error))
         return None

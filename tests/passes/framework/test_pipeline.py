@@ -22,6 +22,7 @@ from axir.passes.framework.errors import (
     UnknownPassOptionError,
 )
 from axir.passes.framework.pipeline import Pipeline, run_passes
+from axir.passes.framework.registry import find_pass
 
 TEXT = "func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> { return %x : tensor<4xf32> }"
 
@@ -259,3 +260,11 @@ def test_builders_errors_pass_through(module: ir.Module) -> None:
 
     with pytest.raises(hlo.StableHLOError, match="stablehlo.add"):
         run_passes(module, Misbuild())
+
+
+def test_passes_without_options_have_no_decorator() -> None:
+    """It takes longer than the rest of the import of a short pass."""
+    own = [name for name, module in registry.PASSES.items() if module.startswith("axir.passes.")]
+    passes = list(map(find_pass, own))
+    decorated = [x.name for x in passes if not dataclasses.fields(x) and "__init__" in vars(x)]
+    assert not decorated

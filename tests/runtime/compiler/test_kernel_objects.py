@@ -40,6 +40,24 @@ def test_kernels_of_another_program_are_not_compiled_again(monkeypatch: pytest.M
     np.testing.assert_allclose(first / 2 - np.sort(x), second, rtol=1e-6, atol=1e-6)
 
 
+def test_a_program_of_library_kernels_has_no_code_of_its_own() -> None:
+    a = np.random.default_rng(0).normal(size=(129, 130)).astype(np.float32)
+    found = []
+    make = native_compilation.compile_objects
+
+    def watched(*arguments: object) -> object:
+        found.append(make(*arguments))  # type: ignore[arg-type]
+        return found[-1]
+
+    with pytest.MonkeyPatch.context() as patch, axir.config(axir_compiler="native"):
+        patch.setattr(native_compilation, "compile_objects", watched)
+        made = axir.jit(lambda a: a @ a.T)(a)
+    np.testing.assert_allclose(made, a @ a.T, atol=1e-3)
+    [program] = found
+    assert not program.object_files
+    assert len(program.libraries) == 2
+
+
 def _all_of(jobs: dict[str, Job]) -> dict[str, tuple[bytes, ...] | None]:
     return kernel_objects._run_all({name: (100_000, job) for name, job in jobs.items()})
 

@@ -272,6 +272,29 @@ def test_arrays_are_exchanged_or_stay_where_they_are(plans: list[KernelProgram])
     assert plans[1].space < big.nbytes
 
 
+def test_rows_are_written_in_place_unless_somebody_reads_them(plans: list[KernelProgram]) -> None:
+    x, y = floats(300, 203), floats(203, 301)
+
+    def once(x: Any, y: Any) -> Any:
+        return axir.nn.softmax(x @ y) @ y.T
+
+    def again(x: Any, y: Any) -> Any:
+        scores = x @ y
+        return (axir.nn.softmax(scores) @ y.T) @ (scores.T @ x)[:203, :203]
+
+    with config(axir_compiler="native"):
+        found = [np.asarray(axir.jit(f)(x, y)) for f in (once, again)]
+    scores = x.astype(np.float64) @ y
+    shares = np.exp(scores - scores.max(1, keepdims=True))
+    shares /= shares.sum(1, keepdims=True)
+    np.testing.assert_allclose(found[0], shares @ y.T, atol=1e-4)
+    # The sums are of thousands.
+    np.testing.assert_allclose(found[1], shares @ y.T @ (scores.T @ x)[:203, :203], atol=2)
+    size = 300 * 301 * 4
+    assert size <= plans[0].space < 2 * size
+    assert plans[1].space >= 2 * size
+
+
 def test_real_sizes_are_loops_of_kernels(
     plans: list[KernelProgram], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -95,7 +95,7 @@ def test_long_transforms(platform: str) -> None:
     ]
     if platform == "cuda":
         examples.append(example("IFFT", (), (10007,), False))
-    found = run_examples(examples, f"expand-fft{{platform={platform}}}")
+    found = run_examples(examples, f"expand-fft{{platform={platform}}},write-transforms")
     for long in examples:
         assert_near(found[long.name][0], long.expected)
 

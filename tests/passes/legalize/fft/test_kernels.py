@@ -172,7 +172,7 @@ def test_small_and_other_platforms_have_products() -> None:
 
 @pytest.mark.parametrize("length", [1, 2, 16, 81, 127, 1000, 1271, 2048])
 def test_radices(length: int) -> None:
-    columns = Columns(length, -1)
+    columns = Columns(length)
     assert math.prod(columns.radices) == length
     assert columns.factors().size == 2 * sum(
         (radix - 1) * math.prod(columns.radices[number + 1 :]) + (radix > 13) * (radix // 2) ** 2
