@@ -17,7 +17,6 @@ from axir._importing import paused_collection
 
 with paused_collection():
     from axir import dtypes, errors, numpy, tree
-    from axir._devices.environment import print_environment_info
     from axir._devices.placement import (
         Device,
         block_until_ready,
@@ -33,20 +32,27 @@ with paused_collection():
         live_arrays,
         local_device_count,
         local_devices,
+        print_environment_info,
         process_count,
         process_index,
         process_indices,
     )
     from axir._devices.shape_dtype_struct import ShapeDtypeStruct
-    from axir._transforms.autodiff import grad, jvp, linearize, value_and_grad, vjp
+    from axir._made_modules import LazyModule as _LazyModule
+    from axir._transforms.autodiff import fwd_and_bwd, grad, jvp, linearize, value_and_grad, vjp
     from axir._transforms.callbacks import effects_barrier, pure_callback
     from axir._transforms.checkpointing import checkpoint_policies, remat
-    from axir._transforms.forward_backward import fwd_and_bwd
     from axir._transforms.jacobian import hessian, jacfwd, jacrev
     from axir._transforms.jit import clear_caches, jit
     from axir._transforms.parallel import pmap
-    from axir._transforms.scopes import ensure_compile_time_eval, named_call, named_scope
-    from axir._transforms.staging import eval_shape, make_jaxpr, typeof
+    from axir._transforms.staging import (
+        ensure_compile_time_eval,
+        eval_shape,
+        make_jaxpr,
+        named_call,
+        named_scope,
+        typeof,
+    )
     from axir._transforms.vectorize import vmap
     from axir.custom_derivatives import (
         closure_convert,
@@ -111,7 +117,6 @@ if TYPE_CHECKING:  # loaded on first access; `checkpoint` is a module and a func
         image,
         interpreters,
         lax,
-        linear_util,
         monitoring,
         nn,
         ops,
@@ -135,7 +140,8 @@ if TYPE_CHECKING:  # loaded on first access; `checkpoint` is a module and a func
     from axir._devices.sharding import Shard
     from axir._shard_mapping import shard_map, smap
     from axir._transforms.checkpointing import checkpoint
-    from axir._transforms.compiler_choices import CompilerEffortLevel, Inline
+    from axir._transforms.static_arguments import CompilerEffortLevel, Inline
+    from axir.extend import linear_util
     from axir.numpy._indexing.dynamic_slices import dslice as ds
     from axir.ref import Ref, empty_ref, free_ref, freeze, new_ref
     from axir.sharding import (
@@ -150,6 +156,7 @@ if TYPE_CHECKING:  # loaded on first access; `checkpoint` is a module and a func
 
 __version__ = "0.1.0"
 
+_LazyModule(f"{__name__}.linear_util", "An older name.", {"axir.extend.linear_util": "*"})
 jacobian = jacrev
 float0 = dtypes.float0
 
@@ -203,8 +210,8 @@ _PLACES = {
     "make_array_from_callback": "axir._devices.placed_arrays",
     "make_array_from_process_local_data": "axir._devices.placed_arrays",
     "make_array_from_single_device_arrays": "axir._devices.placed_arrays",
-    "CompilerEffortLevel": "axir._transforms.compiler_choices",
-    "Inline": "axir._transforms.compiler_choices",
+    "CompilerEffortLevel": "axir._transforms.static_arguments",
+    "Inline": "axir._transforms.static_arguments",
     "get_abstract_mesh": "axir.sharding",
     "get_mesh": "axir.sharding",
     "make_mesh": "axir._devices.meshes",
@@ -218,147 +225,32 @@ _PLACES = {
 _OTHER_NAMES = {"P": "PartitionSpec", "ds": "dslice"}
 
 __all__ = [
-    "Array",
-    "CompilerEffortLevel",
-    "Device",
-    "Inline",
-    "NamedSharding",
-    "P",
-    "Ref",
-    "ShapeDtypeStruct",
-    "Shard",
-    "ad",
-    "ad_checkpoint",
-    "allow_f16_reductions",
-    "api_util",
-    "array_garbage_collection_guard",
-    "auto_pcast",
-    "block_until_ready",
-    "check_tracer_leaks",
-    "checking_leaks",
-    "checkpoint",
-    "checkpoint_policies",
-    "clear_caches",
-    "closure_convert",
-    "config",
-    "copy_to_host_async",
-    "core",
-    "custom_batching",
-    "custom_derivatives",
-    "custom_gradient",
-    "custom_jvp",
-    "custom_vjp",
-    "debug",
-    "debug_infs",
-    "debug_key_reuse",
-    "debug_nans",
-    "default_backend",
-    "default_device",
-    "default_matmul_precision",
-    "default_prng_impl",
-    "device_count",
-    "device_get",
-    "device_put",
-    "devices",
-    "disable_jit",
-    "distributed",
-    "dlpack",
-    "ds",
-    "dtypes",
-    "effects_barrier",
-    "empty_ref",
-    "enable_checks",
-    "enable_custom_prng",
-    "enable_x64",
-    "ensure_compile_time_eval",
-    "errors",
-    "eval_shape",
-    "example_libraries",
-    "experimental",
-    "explain_cache_misses",
-    "export",
-    "extend",
-    "ffi",
-    "flatten_util",
-    "float0",
-    "free_ref",
-    "freeze",
-    "fwd_and_bwd",
-    "get_abstract_mesh",
-    "get_mesh",
-    "grad",
-    "hessian",
-    "host_count",
-    "host_id",
-    "host_ids",
-    "image",
-    "interpreters",
-    "jacfwd",
-    "jacobian",
-    "jacrev",
-    "jit",
-    "jvp",
-    "lax",
-    "legacy_prng_key",
-    "linear_transpose",
-    "linear_util",
-    "linearize",
-    "live_arrays",
-    "local_device_count",
-    "local_devices",
-    "log_compiles",
-    "make_array_from_callback",
-    "make_array_from_process_local_data",
-    "make_array_from_single_device_arrays",
-    "make_jaxpr",
-    "make_mesh",
-    "make_user_context",
-    "memory",
-    "monitoring",
-    "named_call",
-    "named_scope",
-    "new_ref",
-    "nn",
-    "no_execution",
-    "no_tracing",
-    "numpy",
-    "numpy_dtype_promotion",
-    "numpy_rank_promotion",
-    "ops",
-    "pmap",
-    "print_environment_info",
-    "process_count",
-    "process_index",
-    "process_indices",
-    "profiler",
-    "pure_callback",
-    "random",
-    "ref",
-    "remat",
-    "remove_size_one_mesh_axis_from_type",
-    "reshard",
-    "set_mesh",
-    "shard_map",
-    "sharding",
-    "smap",
-    "softmax_custom_jvp",
-    "stages",
-    "test_util",
-    "thread_guard",
-    "threefry_partitionable",
-    "transfer_guard",
-    "transfer_guard_device_to_device",
-    "transfer_guard_device_to_host",
-    "transfer_guard_host_to_device",
-    "tree",
-    "tree_util",
-    "typeof",
-    "typing",
-    "use_abstract_mesh",
-    "value_and_grad",
-    "vjp",
-    "vmap",
-]
+    "Array", "CompilerEffortLevel", "Device", "Inline", "NamedSharding", "P", "Ref",
+    "ShapeDtypeStruct", "Shard", "ad", "ad_checkpoint", "allow_f16_reductions", "api_util",
+    "array_garbage_collection_guard", "auto_pcast", "block_until_ready", "check_tracer_leaks",
+    "checking_leaks", "checkpoint", "checkpoint_policies", "clear_caches", "closure_convert",
+    "config", "copy_to_host_async", "core", "custom_batching", "custom_derivatives",
+    "custom_gradient", "custom_jvp", "custom_vjp", "debug", "debug_infs", "debug_key_reuse",
+    "debug_nans", "default_backend", "default_device", "default_matmul_precision",
+    "default_prng_impl", "device_count", "device_get", "device_put", "devices", "disable_jit",
+    "distributed", "dlpack", "ds", "dtypes", "effects_barrier", "empty_ref", "enable_checks",
+    "enable_custom_prng", "enable_x64", "ensure_compile_time_eval", "errors", "eval_shape",
+    "example_libraries", "experimental", "explain_cache_misses", "export", "extend", "ffi",
+    "flatten_util", "float0", "free_ref", "freeze", "fwd_and_bwd", "get_abstract_mesh", "get_mesh",
+    "grad", "hessian", "host_count", "host_id", "host_ids", "image", "interpreters", "jacfwd",
+    "jacobian", "jacrev", "jit", "jvp", "lax", "legacy_prng_key", "linear_transpose", "linear_util",
+    "linearize", "live_arrays", "local_device_count", "local_devices", "log_compiles",
+    "make_array_from_callback", "make_array_from_process_local_data",
+    "make_array_from_single_device_arrays", "make_jaxpr", "make_mesh", "make_user_context",
+    "memory", "monitoring", "named_call", "named_scope", "new_ref", "nn", "no_execution",
+    "no_tracing", "numpy", "numpy_dtype_promotion", "numpy_rank_promotion", "ops", "pmap",
+    "print_environment_info", "process_count", "process_index", "process_indices", "profiler",
+    "pure_callback", "random", "ref", "remat", "remove_size_one_mesh_axis_from_type", "reshard",
+    "set_mesh", "shard_map", "sharding", "smap", "softmax_custom_jvp", "stages", "test_util",
+    "thread_guard", "threefry_partitionable", "transfer_guard", "transfer_guard_device_to_device",
+    "transfer_guard_device_to_host", "transfer_guard_host_to_device", "tree", "tree_util", "typeof",
+    "typing", "use_abstract_mesh", "value_and_grad", "vjp", "vmap",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> UserObject:

@@ -19,12 +19,11 @@ from axir._arguments.arguments import (
     flat_arguments,
     trace_abstract,
 )
-from axir._arguments.tracebacks import boundary
-from axir._arguments.wrapping import wraps
+from axir._arguments.wrapping import boundary, wraps
 from axir._devices.layouts import device_numbers, layout_of, mesh_axes
 from axir._devices.meshes import AbstractMesh, Mesh, context
 from axir._devices.partitions import NamedSharding, PartitionSpec
-from axir._transforms.caches import cleared_with_caches
+from axir._transforms.signatures import cleared_with_caches
 from axir._trees import tree
 from axir.dialect.core.annotations import Tree, UserFunction, UserObject
 from axir.dialect.core.errors import AxirError, ParameterError

@@ -24,16 +24,9 @@ from axir.dialect.ops import custom_rules
 from axir.dialect.ops.custom_rules.policies import Offloadable, Recompute, Saveable
 
 __all__ = [
-    "Offloadable",
-    "Recompute",
-    "Saveable",
-    "checkpoint",
-    "checkpoint_name",
-    "checkpoint_policies",
-    "print_saved_residuals",
-    "remat",
-    "saved_residuals",
-]
+    "Offloadable", "Recompute", "Saveable", "checkpoint", "checkpoint_name", "checkpoint_policies",
+    "print_saved_residuals", "remat", "saved_residuals",
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:

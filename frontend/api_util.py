@@ -23,17 +23,9 @@ from axir.dialect.program.function_tracing import function_name
 from axir.extend.linear_util import Store, WrappedFun, transformation2, transformation_with_aux2
 
 __all__ = [
-    "DebugInfo",
-    "argnums_partial",
-    "debug_info",
-    "donation_vector",
-    "flatten_axes",
-    "flatten_fun",
-    "flatten_fun_nokwargs",
-    "rebase_donate_argnums",
-    "safe_map",
-    "shaped_abstractify",
-]
+    "DebugInfo", "argnums_partial", "debug_info", "donation_vector", "flatten_axes", "flatten_fun",
+    "flatten_fun_nokwargs", "rebase_donate_argnums", "safe_map", "shaped_abstractify",
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:

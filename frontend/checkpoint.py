@@ -45,26 +45,12 @@ from axir._transforms.checkpointing import remat
 from axir.dialect.core.annotations import Options, UserFunction
 
 __all__ = [
-    "CheckpointError",
-    "CheckpointExistsError",
-    "CheckpointHashError",
-    "CheckpointLeafError",
-    "CheckpointNotFoundError",
-    "CheckpointTreeError",
-    "CheckpointVersionError",
-    "CheckpointWriteError",
-    "DamagedCheckpointError",
-    "MissingShardError",
-    "Saving",
-    "TruncatedCheckpointError",
-    "latest",
-    "remove",
-    "restore",
-    "save",
-    "save_async",
-    "steps",
+    "CheckpointError", "CheckpointExistsError", "CheckpointHashError", "CheckpointLeafError",
+    "CheckpointNotFoundError", "CheckpointTreeError", "CheckpointVersionError",
+    "CheckpointWriteError", "DamagedCheckpointError", "MissingShardError", "Saving",
+    "TruncatedCheckpointError", "latest", "remove", "restore", "save", "save_async", "steps",
     "verify",
-]
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:

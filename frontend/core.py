@@ -22,12 +22,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from axir._arguments.arguments import type_of
-from axir._transforms.scopes import ensure_compile_time_eval
+from axir._transforms.staging import ensure_compile_time_eval
 from axir._user_primitives import Primitive, gensym, jaxpr_as_fun, new_jaxpr_eqn
 from axir.dialect.core.annotations import Params, UserFunction, UserObject
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import ConcretizationTypeError
 from axir.dialect.core.symbolic.terms import SymbolicDimError as InconclusiveDimensionOperation
+from axir.dialect.core.symbolic_dims import larger, smaller
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.equation import Equation as JaxprEqn
 from axir.dialect.program.equation import Literal, Var
@@ -37,38 +38,13 @@ from axir.dialect.program.rules import Value
 from axir.dialect.program.tracer import Trace, Tracer
 
 __all__ = [
-    "AbstractValue",
-    "Atom",
-    "ClosedJaxpr",
-    "DebugInfo",
-    "Function",
-    "InconclusiveDimensionOperation",
-    "Jaxpr",
-    "JaxprEqn",
-    "Literal",
-    "ParamDict",
-    "Primitive",
-    "ShapedArray",
-    "Trace",
-    "Tracer",
-    "TypedJaxpr",
-    "Value",
-    "Var",
-    "ensure_compile_time_eval",
-    "eval_context",
-    "eval_jaxpr",
-    "gensym",
-    "is_concrete",
-    "is_constant_dim",
-    "is_constant_shape",
-    "jaxpr_as_fun",
-    "max_dim",
-    "min_dim",
-    "new_jaxpr_eqn",
-    "pytype_aval_mappings",
-    "unit",
+    "AbstractValue", "Atom", "ClosedJaxpr", "DebugInfo", "Function",
+    "InconclusiveDimensionOperation", "Jaxpr", "JaxprEqn", "Literal", "ParamDict", "Primitive",
+    "ShapedArray", "Trace", "Tracer", "TypedJaxpr", "Value", "Var", "ensure_compile_time_eval",
+    "eval_context", "eval_jaxpr", "gensym", "is_concrete", "is_constant_dim", "is_constant_shape",
+    "jaxpr_as_fun", "max_dim", "min_dim", "new_jaxpr_eqn", "pytype_aval_mappings", "unit",
     "unitvar",
-]
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:
@@ -118,13 +94,13 @@ def is_constant_shape(s: Sequence[object]) -> bool:
 
 
 def max_dim(d1: int, d2: int) -> int:
-    """Returns the larger of two extents."""
-    return max(d1, d2)
+    """Returns the larger of two extents; an expression if sizes decide."""
+    return larger(d1, d2)
 
 
 def min_dim(d1: int, d2: int) -> int:
-    """Returns the smaller of two extents."""
-    return min(d1, d2)
+    """Returns the smaller of two extents; an expression if sizes decide."""
+    return smaller(d1, d2)
 
 
 # The names of `axir.extend.core`, which is derived from this module.

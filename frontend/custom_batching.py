@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Sequence
 
 from axir._arguments.arguments import FlatFunction, to_values, trace_abstract
-from axir._arguments.tracebacks import boundary
+from axir._arguments.wrapping import boundary
 from axir._trees import tree
 from axir.custom_derivatives._calls import flatten_result, forwarded, leaked_in_rule, positional
 from axir.dialect.core import dtypes

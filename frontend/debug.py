@@ -35,16 +35,9 @@ from axir.extend.core import Effect
 from axir.runtime import default_device
 
 __all__ = [
-    "DebugEffect",
-    "OrderedDebugEffect",
-    "breakpoint",
-    "callback",
-    "inspect_array_sharding",
-    "log",
-    "print",
-    "visualize_array_sharding",
-    "visualize_sharding",
-]
+    "DebugEffect", "OrderedDebugEffect", "breakpoint", "callback", "inspect_array_sharding", "log",
+    "print", "visualize_array_sharding", "visualize_sharding",
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:

@@ -22,19 +22,9 @@ from axir.numpy._arrays.scalar_types import issubdtype as _issubdtype
 from axir.numpy._arrays.scalar_types import result_type as _result_type
 
 __all__ = [
-    "TypePromotionError",
-    "bfloat16",
-    "canonicalize_dtype",
-    "extended",
-    "finfo",
-    "float0",
-    "iinfo",
-    "issubdtype",
-    "itemsize_bits",
-    "prng_key",
-    "result_type",
-    "scalar_type_of",
-]
+    "TypePromotionError", "bfloat16", "canonicalize_dtype", "extended", "finfo", "float0", "iinfo",
+    "issubdtype", "itemsize_bits", "prng_key", "result_type", "scalar_type_of",
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:

@@ -19,7 +19,7 @@ from axir._bundles.bundle import Bundle, open_bundle
 from axir._bundles.captures import shared
 from axir._bundles.exported import Exported
 from axir._bundles.module_functions import functions_of_module
-from axir._bundles.safety_checks import DisabledSafetyCheck
+from axir._bundles.saving import DisabledSafetyCheck
 from axir._bundles.tracing import trace
 from axir._devices.shape_dtype_struct import ShapeDtypeStruct
 from axir._programs.compiled_modules import compile_program, open_module, open_program
@@ -37,25 +37,12 @@ from axir.runtime import default_device
 from axir.runtime.compiler.target import BACKENDS
 
 __all__ = [
-    "Bundle",
-    "DisabledSafetyCheck",
-    "Exported",
-    "SymbolicDim",
-    "SymbolicScope",
-    "default_export_platform",
-    "deserialize",
-    "export",
-    "from_onnx",
-    "from_torch",
-    "is_symbolic_dim",
-    "load",
-    "register_namedtuple_serialization",
-    "register_pytree_node_serialization",
-    "symbolic_args_specs",
-    "symbolic_dim_bounds",
-    "symbolic_shape",
-    "to_cpp",
-]
+    "Bundle", "DisabledSafetyCheck", "Exported", "SymbolicDim", "SymbolicScope",
+    "default_export_platform", "deserialize", "export", "from_onnx", "from_torch",
+    "is_symbolic_dim", "load", "register_namedtuple_serialization",
+    "register_pytree_node_serialization", "symbolic_args_specs", "symbolic_dim_bounds",
+    "symbolic_shape", "to_cpp",
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:

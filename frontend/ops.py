@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from axir._devices.result_layouts import lies_where_told
+from axir._devices.placement import lies_where_told
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import UserObject
 from axir.dialect.core.array import ArrayLike
@@ -26,7 +26,8 @@ from axir.dialect.ops.reductions.folding import greatest, least
 from axir.dialect.program.rules import Value
 from axir.dialect.program.tracer import Tracer
 from axir.numpy._arguments.promotion import array_argument
-from axir.numpy._arrays.creation import converted, full
+from axir.numpy._arrays.creation import converted
+from axir.numpy._arrays.filled import full
 from axir.numpy._indexing.index_update import update
 from axir.numpy._reductions.reductions import max as maximum
 from axir.numpy._reductions.reductions import min as minimum
@@ -34,17 +35,9 @@ from axir.numpy._reductions.reductions import prod, sum
 from axir.numpy._shape.joining import concatenate
 
 __all__ = [
-    "index",
-    "index_add",
-    "index_max",
-    "index_min",
-    "index_mul",
-    "index_update",
-    "segment_max",
-    "segment_min",
-    "segment_prod",
-    "segment_sum",
-]
+    "index", "index_add", "index_max", "index_min", "index_mul", "index_update", "segment_max",
+    "segment_min", "segment_prod", "segment_sum",
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:

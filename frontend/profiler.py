@@ -24,8 +24,7 @@ from pathlib import Path
 from axir._arguments.wrapping import wraps
 from axir._profiling.data import ProfileData, ProfileEvent, ProfileLine, ProfilePlane
 from axir._profiling.memory import memory_profile
-from axir._profiling.options import ProfileOptions
-from axir._profiling.python_calls import PythonCalls
+from axir._profiling.python_calls import ProfileOptions, PythonCalls
 from axir._profiling.servers import TraceServer, serve_to_perfetto
 from axir._profiling.trace_files import (
     PERFETTO_FILE,
@@ -42,24 +41,11 @@ from axir.runtime import devices
 from axir.runtime.calls.compiled_function import begin_timeline
 
 __all__ = [
-    "ProfileData",
-    "ProfileEvent",
-    "ProfileLine",
-    "ProfileOptions",
-    "ProfilePlane",
-    "ProfileSession",
-    "StepTraceAnnotation",
-    "TraceAnnotation",
-    "annotate_function",
-    "device_memory_profile",
-    "export_profile_data",
-    "save_device_memory_profile",
-    "start_server",
-    "start_trace",
-    "stop_server",
-    "stop_trace",
-    "trace",
-]
+    "ProfileData", "ProfileEvent", "ProfileLine", "ProfileOptions", "ProfilePlane",
+    "ProfileSession", "StepTraceAnnotation", "TraceAnnotation", "annotate_function",
+    "device_memory_profile", "export_profile_data", "save_device_memory_profile", "start_server",
+    "start_trace", "stop_server", "stop_trace", "trace",
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:

@@ -28,18 +28,9 @@ from axir.dialect.core.annotations import UserObject
 from axir.numpy import zeros
 
 __all__ = [
-    "AbstractRef",
-    "FrozenRefError",
-    "Ref",
-    "addupdate",
-    "empty_ref",
-    "free_ref",
-    "freeze",
-    "get",
-    "new_ref",
-    "set",
-    "swap",
-]
+    "AbstractRef", "FrozenRefError", "Ref", "addupdate", "empty_ref", "free_ref", "freeze", "get",
+    "new_ref", "set", "swap",
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:

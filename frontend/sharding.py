@@ -31,26 +31,11 @@ from axir.dialect.core.types import ManualAxisType
 from axir.runtime import Device
 
 __all__ = [
-    "AbstractDevice",
-    "AbstractMesh",
-    "AxisType",
-    "DuplicateSpecError",
-    "ManualAxisType",
-    "Mesh",
-    "NamedSharding",
-    "PartitionSpec",
-    "Sharding",
-    "SingleDeviceSharding",
-    "UnreducedKind",
-    "auto_axes",
-    "explicit_axes",
-    "get_abstract_mesh",
-    "get_mesh",
-    "make_single_device_sharding",
-    "reshard",
-    "set_mesh",
-    "use_abstract_mesh",
-]
+    "AbstractDevice", "AbstractMesh", "AxisType", "DuplicateSpecError", "ManualAxisType", "Mesh",
+    "NamedSharding", "PartitionSpec", "Sharding", "SingleDeviceSharding", "UnreducedKind",
+    "auto_axes", "explicit_axes", "get_abstract_mesh", "get_mesh", "make_single_device_sharding",
+    "reshard", "set_mesh", "use_abstract_mesh",
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:

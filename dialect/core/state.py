@@ -7,7 +7,7 @@ managers that restore them, and by `attributed`, which restores them when its lo
 from __future__ import annotations
 
 import threading
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
@@ -96,6 +96,8 @@ class State(threading.local):
         stand_ins: Values that replace tracers of ended traces in closures.
         keeps_origins: Whether computed arrays are kept with the ops that computed them, and traces
             hold them as they are.
+        presumed: Adds the constraints to an extent that hold in the code traced now, because it
+            would not run otherwise; None if there are none.
         shows_captures: Whether `keeps_origins` only serves traces that must distinguish arrays
             computed meanwhile from captured arrays.
     """
@@ -121,6 +123,7 @@ class State(threading.local):
         self.stand_ins: Mapping[object, object] = {}
         self.keeps_origins: bool = False
         self.shows_captures: bool = False
+        self.presumed: Callable[[Foreign], Foreign] | None = None
 
 
 state = State()
@@ -238,6 +241,11 @@ def vectorization(
 def standing_in(values: Mapping[Hashable, object]) -> Change:
     """Lets code use tracers of ended traces: these values replace them."""
     return Change(stand_ins={**state.stand_ins, **values})
+
+
+def presuming(presumed: Callable[[Foreign], Foreign]) -> Change:
+    """Lets extents have further constraints while code is traced; types do not get them."""
+    return Change(presumed=presumed)
 
 
 def chosen_along(axes: frozenset[Hashable]) -> Change:

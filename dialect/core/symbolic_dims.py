@@ -443,6 +443,20 @@ def operation(name: str, a: Extent, b: Extent, scope: Scope | None = None) -> Ex
     return _operations.simplified(name, a, b, scope)
 
 
+def smaller(a: Extent, b: Extent) -> Extent:
+    """Returns the smaller of two extents; an expression if sizes decide.
+
+    >>> smaller(2, 3), smaller(SymbolicDim("b"), 1), smaller(SymbolicDim("b"), 3)
+    (2, 1, min(b, 3))
+    """
+    return operation("min", a, b)
+
+
+def larger(a: Extent, b: Extent) -> Extent:
+    """Returns the larger of two extents; an expression if sizes decide."""
+    return operation("max", a, b)
+
+
 def names_of(extent: object) -> Iterator[str]:
     """Yields the names in an extent, perhaps repeatedly."""
     if isinstance(extent, SymbolicDim):

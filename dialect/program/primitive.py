@@ -174,7 +174,7 @@ class Primitive(Operation):
 
     def apply_to(self, types: tuple[ShapedArray, ...], params: Params) -> Application:
         """Returns the (memoized) outcome of `infer` for operand types and parameters."""
-        if not self.is_memoized:
+        if not self.is_memoized or state.presumed is not None:
             return Application(self._infer(types, params), missing=self._missing(types))
         key = (types, *params.items())
         try:

@@ -1,9 +1,7 @@
-"""MLIR bytecode, read and rewritten: without attributes of dialects that the wheel does not know.
+"""MLIR bytecode, its sections, numbers and texts, read and written.
 
-JAX marks calls of LAPACK with attributes of `sdy`, which say how to distribute them. axir does not
-need them, but bytecode with them is unreadable here: only their dialect knows their encoding. They
-are replaced by `unit`. MLIR's documentation describes the format: "MLIR Bytecode Format".
-Elsewhere: weights (`bytecode_weights.py`).
+MLIR's documentation describes the format: "MLIR Bytecode Format". Elsewhere: attributes of Shardy
+(`bytecode_shardings.py`), weights (`bytecode_weights.py`).
 """
 
 from __future__ import annotations
@@ -13,35 +11,17 @@ import mmap
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
-__all__ = ["BYTECODE", "Content", "embedded_bytecode", "without_foreign_attributes"]
-
 BYTECODE = b"ML\xefR"
 """What bytecode begins with."""
 
 Content: TypeAlias = bytes | mmap.mmap
 """The content of a file, read or mapped."""
 
-STRINGS, DIALECTS, VALUES, OFFSETS, BLOBS, BLOB_OFFSETS = 0, 1, 2, 3, 5, 6
+STRINGS, DIALECTS, VALUES, OFFSETS, BLOBS, BLOB_OFFSETS, PROPERTIES = 0, 1, 2, 3, 5, 6, 8
 """Kinds of sections: texts, names of dialects, attributes with types and where these begin,
-resources and where these begin."""
+resources and where these begin, attributes of operations."""
 _LENGTH_BYTES = 4
 _FILLING = b"\xcb"
-_FOREIGN = frozenset({b"sdy"})
-_UNIT = b"unit\0"
-
-
-def without_foreign_attributes(data: Content) -> Content:
-    """Returns bytecode without attributes of unknown dialects; returns damaged bytecode as it is.
-
-    >>> without_foreign_attributes(b"ML?")
-    b'ML?'
-    """
-    if not any(data.find(name + b"\0") >= 0 for name in _FOREIGN):
-        return data
-    try:
-        return _without_foreign(data)
-    except (IndexError, ValueError, KeyError):  # the reader reports the fault
-        return data
 
 
 def embedded_bytecode(data: Content) -> bytes | None:
@@ -133,19 +113,11 @@ def sections_of(data: Content) -> tuple[bytes, list[Section]]:
 
 
 def assembled(head: bytes, sections: Sequence[Section]) -> bytes:
+    """Returns bytecode of the bytes before its sections, and of these."""
     made = bytearray(head)
     for section in sections:
         _append(made, section)
     return bytes(made)
-
-
-def _without_foreign(data: Content) -> bytes:
-    head, sections = sections_of(data)
-    found = {section.kind: section for section in sections}
-    foreign = dialects_of(found[DIALECTS].data, texts_of(found[STRINGS].data), _FOREIGN)
-    offsets, values = _replaced(found[OFFSETS].data, found[VALUES].data, foreign)
-    found[OFFSETS].data, found[VALUES].data = offsets, values
-    return assembled(head, sections)
 
 
 def _append(made: bytearray, section: Section) -> None:
@@ -159,6 +131,7 @@ def _append(made: bytearray, section: Section) -> None:
 
 
 def texts_of(data: bytes | memoryview) -> list[bytes]:
+    """Returns the texts in the content of a section of texts."""
     reader = Reader(data)
     count = reader.number()
     sizes = [reader.number() for _ in range(count)][::-1]  # written from the last to the first
@@ -178,25 +151,6 @@ def dialects_of(
         if texts[name >> 1] in wanted:
             found.add(index)
     return found
-
-
-def _replaced(
-    offsets: bytes | memoryview, values: bytes | memoryview, foreign: set[int]
-) -> tuple[bytes, bytes]:
-    """Returns both sections with the attributes of foreign dialects replaced."""
-    reader, contents = Reader(offsets), Reader(values)
-    counts = [reader.number(), reader.number()]
-    made, kept = bytearray(b"".join(map(written, counts))), bytearray()
-    for count in counts:
-        for dialect, entries in groups_of(reader, count):
-            made += written(dialect) + written(len(entries))
-            for entry in entries:
-                content: bytes | memoryview = contents.taken(entry >> 1)
-                if dialect in foreign:
-                    content, entry = _UNIT, len(_UNIT) << 1
-                made += written(entry)
-                kept += content
-    return bytes(made), bytes(kept)
 
 
 def groups_of(reader: Reader, count: int) -> Iterator[tuple[int, list[int]]]:

@@ -19,7 +19,8 @@ from axir.dialect.core.context import context, describe_location
 from axir.dialect.core.errors import AxirError, ParseError, VerificationError
 from axir.dialect.core.quantized_types import quantization
 
-from .bytecode import BYTECODE, Content, embedded_bytecode, without_foreign_attributes
+from .bytecode import BYTECODE, Content, embedded_bytecode
+from .bytecode_shardings import without_foreign_attributes
 from .file_kinds import other_kind
 from .resources import remember_resources, split
 from .shardings import in_generic_form

@@ -18,6 +18,7 @@ from axir.dialect.core.context import context, describe_location
 from axir.dialect.core.errors import ParseError
 
 from .resources import remember_resources, resources_of
+from .shardings import NAMED
 
 __all__ = ["is_portable_artifact", "to_stablehlo"]
 
@@ -175,6 +176,8 @@ def _name_of(op: ir.Operation, in_function: bool) -> str:
 
 def _attributes(op: ir.Operation, name: str) -> Iterator[tuple[str, ir.Attribute]]:
     texts = {key: str(op.attributes[key]) for key in op.attributes}
+    if name.startswith("sdy."):  # which holds them where only a look-up finds them
+        texts.update({key: str(op.attributes[key]) for key in NAMED if key in op.attributes})
     if name in _NUMBERS:
         whole, beginning, parts = _NUMBERS[name]
         entries = ", ".join(f"{part} = {_dimensions(texts.pop(part))}" for part in parts)
@@ -249,14 +252,16 @@ def _type_text(text: str) -> str:
     'tensor<2xcomplex<f32>>'
     >>> _type_text("!vhlo.func_v1<(!vhlo.i32_v1) -> !vhlo.i32_v1, !vhlo.bool_v1>")
     '(i32) -> (i32, i1)'
+    >>> _type_text("!vhlo.func_v1<(()) -> ()>")
+    '() -> ()'
     """
     text = _GENERIC.sub(r"\1<", text)
     text = _ELEMENT.sub(lambda match: _ELEMENTS.get(match[1], match[1]), text)
     function = re.fullmatch(r"!vhlo\.func_v\d+<\((.*)\) -> (.*)>", text)
     if function is None:
         return text
-    results = function[2]
-    return f"({function[1]}) -> ({'' if results == '()' else results})"
+    inputs, results = ("" if types == "()" else types for types in function.groups())
+    return f"({inputs}) -> ({results})"
 
 
 def _unwrapped(text: str) -> str:

@@ -2,12 +2,15 @@
 
 MLIR does not know the operations of `sdy` here, so it reads only their generic form. JAX writes
 their custom form. Meshes and cuts of arrays become attributes with texts. Elsewhere: their meaning
-(`passes/raising/`), and bytecode, which only JAX can read (`bytecode.py`).
+(`passes/raising/`), and bytecode (`bytecode_shardings.py`).
 """
 
 from __future__ import annotations
 
 import re
+
+NAMED = ("axes", "in_shardings", "manual_axes", "out_shardings", "sizes", "sym_name")
+"""The names of the attributes."""
 
 _MESH = re.compile(
     rb'sdy\.mesh @(\w+|"[^"]*") = (?:#sdy\.mesh)?<\[([^\]]*)\]([^>]*)>.*?(?= loc\(|$)', re.MULTILINE
@@ -21,6 +24,8 @@ _MANUAL = re.compile(
     rb"manual_axes=\{([^}]*)\} \((.*)\) \{$",
     re.MULTILINE,
 )
+_CALL = re.compile(rb'\b(?:func\.)?call (@(?:[\w$.-]+|"[^"]*"))\((.*?)\)( \{)?')
+_COMPOSITE = re.compile(rb'\bstablehlo\.composite ("[^"]*")( [%\w#:, ]*)? \{')
 _RETURN = re.compile(rb"sdy\.return\b(?: (%.*?) : (.*?))?(?= loc\(|$)", re.MULTILINE)
 _INDENTATION = re.compile(rb" *")
 
@@ -57,6 +62,21 @@ def _return(match: re.Match[bytes]) -> bytes:
     return b'"sdy.return"(%s) : (%s) -> ()' % (match[1] or b"", match[2] or b"")
 
 
+def _without_symbols(text: bytes) -> bytes:
+    """Returns text in which operations of `sdy` call functions.
+
+    MLIR looks for a called function in the nearest operation that may be a table of symbols. It
+    takes a computation of an unknown dialect for one.
+    """
+    text = _CALL.sub(_call, text)
+    return _COMPOSITE.sub(rb'"sdy.composite"(\2) {name = \1, ', text)
+
+
+def _call(match: re.Match[bytes]) -> bytes:
+    attributes = b", " if match[3] else b"}"
+    return b'"sdy.call"(%s) {callee = %s%s' % (match[2], match[1], attributes)
+
+
 def _manual(text: bytes, match: re.Match[bytes]) -> bytes:
     """Returns text in which one computation has its generic form."""
     begin = text.rfind(b"\n", 0, match.start()) + 1
@@ -74,7 +94,7 @@ def _manual(text: bytes, match: re.Match[bytes]) -> bytes:
         (
             text[: match.start()],
             b'"sdy.manual_computation"(%s) ({ %s' % (match[1], block),
-            text[match.end() : closing],
+            _without_symbols(text[match.end() : closing]),
             b"}) {%s}" % said,
             text[closing + 1 :],
         )

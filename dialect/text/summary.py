@@ -16,7 +16,7 @@ from .resources import resource_name
 
 _CONTAINERS = ("builtin.module", "func.func")
 # Dialects that exporters write beside StableHLO, or only them if nothing else is left.
-_BESIDE = ("arith", "shape", "tensor")
+_BESIDE = ("arith", "builtin", "sdy", "shape", "tensor")
 # Compiled as axir's own operations: legalizations of StableHLO do not know them.
 _RAISED = ("arith.", "chlo.scan", "sdy.", "shape.", "stablehlo.composite", "tensor.")
 OF_DEVICES = frozenset(

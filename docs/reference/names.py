@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import Any, NamedTuple
 
+from axir._made_modules import MadeModule
+
 # Modules below `axir` that programs do not import.
 OTHERS = {"axir.as_jax", "axir.cli", "axir.dialect", "axir.passes", "axir.runtime"}
 
@@ -34,6 +36,9 @@ def modules(root: str = "axir") -> Iterator[ModuleType]:
         name = f"{root}.{found.name}"
         if not found.name.startswith("_") and name not in OTHERS:
             yield from modules(name)
+    for inside in vars(module).values():  # those that have no file
+        if isinstance(inside, MadeModule) and inside.__name__.rpartition(".")[0] == root:
+            yield from modules(inside.__name__)
 
 
 def names_of(module: ModuleType) -> list[Name]:

@@ -6,13 +6,13 @@ import os
 import sys
 
 from axir.dialect.core.config import config
+from axir.dialect.core.errors import AxirError, MissingRuleError
 from axir.dialect.core.options import OPTIONS
 
 from .errors import RealJaxLoadedError
 from .modules import JaxFinder, JaxModule
-from .naming import rename_arrays
-from .older.buffers import give_arrays_buffers
-from .plain_errors import raise_python_errors
+from .names import rename_arrays
+from .names_of_2020 import give_arrays_buffers
 
 # Defaults of today's JAX that differ from axir's.
 DEFAULTS = {"jax_threefry_partitionable": True}
@@ -48,3 +48,16 @@ def check_no_jax() -> None:
                 "process cannot have two.",
                 "Make `import axir.as_jax` its first import, or run it by `python -m axir.as_jax`.",
             )
+
+
+def raise_python_errors() -> None:
+    """Makes a missing rule raise a `NotImplementedError` itself from now on.
+
+    Documents of JAX's on primitives compare with `type(error) is NotImplementedError`. axir has a
+    separate class for missing rules, with the same meaning and texts.
+    """
+    setattr(MissingRuleError, "__new__", _plain)  # noqa: B010
+
+
+def _plain(cls: type[MissingRuleError], message: str, way_out: str | None = None) -> Exception:
+    return NotImplementedError(str(AxirError(message, way_out)))

@@ -8,21 +8,26 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from importlib.abc import Loader
 from importlib.machinery import ModuleSpec
 from importlib.metadata import Distribution, DistributionFinder
+from pathlib import Path
 from types import ModuleType
 
 import axir
 from axir.dialect.core.annotations import UserObject
 
-from . import older, src, version
-from .distributions import StandInDistribution
-from .errors import JaxModuleNotFoundError, JaxNameError
-from .missing import library_of, tell_what_is_missing
-from .naming import rename, rename_all
+from . import JAX_VERSION, __version__, __version_info__
+from .errors import (
+    JaxModuleNotFoundError,
+    JaxNameError,
+    library_of,
+    tell_what_is_missing,
+)
+from .names import ALIASES, HERE, MODULES_OF_2020, NAMES_OF_2020, rename, rename_all
 
 # Modules that axir has under another name: the longest matching prefix counts.
 PLACES = {
@@ -42,8 +47,8 @@ PLACES = {
             (".dialects.mhlo", "axir._as_jax.jaxlib.mlir.dialects.stablehlo"),
         )
     },
-    **older.MODULES,
-    **{f"jax._src.{name}": place for name, place in src.MODULES.items()},
+    **MODULES_OF_2020,
+    **{f"jax._src.{name}": place for name, place in ALIASES.items()},
 }
 
 EVERYTHING = DistributionFinder.Context()
@@ -73,8 +78,8 @@ class JaxModule(ModuleType):
             rename(value)
             if isinstance(value, ModuleType):
                 tell_what_is_missing(value, f"jax.{name}")
-        self.__version__ = version.__version__
-        self.__version_info__ = version.__version_info__
+        self.__version__ = __version__
+        self.__version_info__ = __version_info__
         self.__file__ = axir.__file__
         # Nothing is looked for in folders: the finder answers for all modules.
         self.__path__: list[str] = []
@@ -94,8 +99,8 @@ class JaxModule(ModuleType):
         # JAX imports these eagerly.
         if name in ("_src", "lib", "version"):
             return importlib.import_module(f"jax.{name}")
-        if name in older.NAMES:
-            return getattr(importlib.import_module(older.NAMES[name]), name)
+        if name in NAMES_OF_2020:
+            return getattr(importlib.import_module(f"{HERE}.names_of_2020"), name)
         raise JaxNameError("jax", name, library_of(sys._getframe(1)))
 
     def __dir__(self) -> list[str]:
@@ -103,12 +108,37 @@ class JaxModule(ModuleType):
 
 
 def _exists(module: str) -> bool:
-    if module in sys.modules:
-        return True
+    package = module.rpartition(".")[0]
     try:
-        return importlib.util.find_spec(module) is not None
+        if package:
+            importlib.import_module(package)  # which may make the module
+        return module in sys.modules or importlib.util.find_spec(module) is not None
     except ModuleNotFoundError:  # the module's package is missing, too
         return False
+
+
+class StandInDistribution(Distribution):
+    """A distribution that is not installed, for libraries that ask for its version.
+
+    >>> StandInDistribution("jaxlib").metadata["Name"]
+    'jaxlib'
+    """
+
+    def __init__(self, name: str):
+        self._name = name
+
+    def read_text(self, filename: str) -> str | None:
+        """Returns the text of a metadata file; only `METADATA` exists."""
+        if filename != "METADATA":
+            return None
+        return (
+            f"Metadata-Version: 2.1\nName: {self._name}\nVersion: {JAX_VERSION}\n"
+            "Summary: axir, under the names of JAX\n"
+        )
+
+    def locate_file(self, path: str | os.PathLike[str]) -> Path:
+        """Returns where a file of the distribution would be."""
+        return Path(__file__).parent / path
 
 
 class JaxFinder(DistributionFinder, Loader):

@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from axir._arguments.wrapping import wraps
+from axir._trees import text as tree_text
 from axir._trees import tree
 from axir.dialect.core.annotations import UserFunction, UserObject
 from axir.dialect.core.array import ConcreteArray, as_array
+from axir.dialect.program.function import Function
+from axir.dialect.text.signature import Argument, Signature
 
 
 class Bound(NamedTuple):
@@ -88,3 +91,39 @@ def parameter_names(fun: Callable[..., object]) -> tuple[list[str], str]:
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     rest = [p.name for p in parameters if p.kind is inspect.Parameter.VAR_POSITIONAL]
     return [p.name for p in parameters if p.kind in positional], rest[0] if rest else "args"
+
+
+# Signatures ---------------------------------------------------------------------------------------
+
+
+def trees_of(signature: Signature, where: str) -> tuple[tree.TreeDef, tree.TreeDef]:
+    """Returns the structures of arguments and results; flat ones if the signature has no notation.
+
+    Raises:
+        ParseError: if a notation is not a tree's.
+        VerificationError: if it has other leaves.
+    """
+    count, results = len(signature.arguments), len(signature.results)
+    in_tree = tree_text.structure(signature.in_tree, count, where)
+    out_tree = tree_text.structure(signature.out_tree, results, where)
+    # A tree without leaves counts as false.
+    if in_tree is None:
+        in_tree = tree.structure(((0,) * count, {}))
+    if out_tree is None:
+        out_tree = tree.structure(0 if results == 1 else (0,) * results)
+    return in_tree, out_tree
+
+
+def signature_of(
+    function: Function, in_tree: tree.TreeDef, out_tree: tree.TreeDef, names: Sequence[str]
+) -> Signature:
+    """Returns the signature of a traced function, with the given names of arguments."""
+    skeleton = out_tree.unflatten(range(out_tree.num_leaves))
+    results = [f"result{path}" for path in tree.paths(skeleton)]
+    return Signature(
+        tuple(map(Argument, names, function.input_types)),
+        tuple(map(Argument, results, function.output_types)),
+        tree_text.write(in_tree),
+        tree_text.write(out_tree),
+        True,
+    )

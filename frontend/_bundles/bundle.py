@@ -23,9 +23,11 @@ from axir.dialect.text.module_reader import parse_module, read_module
 from axir.runtime import Target
 
 from .archive import Archive, archive_bytes
+from .bound_arguments import trees_of
 from .captures import with_captures
-from .exported import Exported, trees_of
-from .manifest import FunctionEntry, ProgramEntry, read_manifest
+from .exported import Exported
+from .manifest import FunctionEntry, ProgramEntry
+from .manifest_reading import read_manifest
 from .open_sizes import combinations, for_sizes
 from .programs import Programs, compile_functions, target_of
 from .saving import MANIFEST, bundle_entries, check_names, save_bundle, shared_parameters

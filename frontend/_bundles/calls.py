@@ -1,4 +1,4 @@
-"""Calls of exported functions: for a number of rows, or for sizes of open dimensions.
+"""Calls of exported functions, for a number of rows or for sizes of open dimensions, and pullbacks.
 
 Elsewhere: exported functions (`exported.py`), the sizes in a call (`open_sizes.py`), padding rows
 (`batching.py`).
@@ -7,6 +7,7 @@ Elsewhere: exported functions (`exported.py`), the sizes in a call (`open_sizes.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from axir._trees import tree
 from axir.dialect.core.annotations import UserObject
@@ -17,14 +18,71 @@ from axir.dialect.program.tracer import Tracer
 from axir.dialect.text.signature import Argument
 from axir.passes.transforms.instantiate import instantiate_function
 from axir.runtime.calls.compiled_function import compiled
+from axir.runtime.compiler.target import BACKENDS
 from axir.runtime.spmd.placed_calls import device_of
 
 from .batching import of_rows, row_count, run_rows, type_of_rows
 from .captures import with_captures, without_parameters
-from .facts import Facts
-from .manifest import FunctionEntry, Key
+from .manifest import VERSION, FunctionEntry, Key
 from .open_sizes import in_sizes, sizes_of_call
 from .programs import Programs
+
+if TYPE_CHECKING:
+    from .saving import DisabledSafetyCheck
+from axir.dialect.core import dtypes
+from axir.dialect.core.symbolic_zeros import UndefinedPrimal, Zero
+from axir.dialect.ops.elementwise.family import instantiate
+from axir.dialect.program.module_writer import embed_captures
+from axir.dialect.program.rules import Cotangent, Value
+from axir.dialect.program.tracer import Trace
+from axir.dialect.text.signature import Signature
+from axir.passes.transforms.linearize import linearize
+from axir.passes.transforms.transpose import transpose
+
+
+class Facts:
+    """The attributes of `jax.export.Exported` that do not differ between functions.
+
+    Attributes:
+        platforms: The platforms that the function runs on.
+        nr_devices: The number of devices it uses.
+        ordered_effects: Effects of a call; saved functions have no effects.
+        unordered_effects: The same for unordered effects.
+        uses_global_constants: Whether its module refers to anything outside.
+        calling_convention_version: Version of the format in which it is saved.
+    """
+
+    platforms: tuple[str, ...] = BACKENDS
+    nr_devices: int = 1
+    ordered_effects: tuple[UserObject, ...] = ()
+    unordered_effects: tuple[UserObject, ...] = ()
+    disabled_safety_checks: Sequence[DisabledSafetyCheck] = ()
+    uses_global_constants: bool = False
+    calling_convention_version: int = VERSION
+    entry: FunctionEntry
+
+    @property
+    def module_kept_var_idx(self) -> tuple[int, ...]:
+        """Numbers of the arguments that the module takes: all."""
+        return tuple(range(len(self.entry.signature.arguments)))
+
+    @property
+    def in_shardings_hlo(self) -> tuple[None, ...]:
+        """Shardings of arguments: none."""
+        return (None,) * len(self.entry.signature.arguments)
+
+    @property
+    def out_shardings_hlo(self) -> tuple[None, ...]:
+        """Shardings of results: none."""
+        return (None,) * len(self.entry.signature.results)
+
+    def has_vjp(self) -> bool:
+        """Tells whether the function can be differentiated, which all can."""
+        return True
+
+
+# Calls --------------------------------------------------------------------------------------------
+
 
 # The most numbers of rows, or sizes, that functions are cached for.
 _MOST_KEYS = 64
@@ -162,3 +220,50 @@ def in_rows(
         Argument(v.name, type_of_rows(v.type, count)) if rows else v
         for v, rows in zip(values, is_open, strict=True)
     )
+
+
+# Pullbacks ----------------------------------------------------------------------------------------
+
+
+def pullback(function: Function, count: int) -> Function:
+    """Returns the function of the arguments, followed by cotangents of the inexact results.
+
+    Args:
+        function: Its first captures are so many parameters, which the new function captures as
+            well.
+        count: Their number.
+    """
+    whole = embed_captures(without_parameters(function, count))
+    split = len(whole.inputs) - count
+    with Trace(f"{function.name}_vjp", "Vjp") as trace:
+        arguments: list[Value] = [trace.add_input(v.type) for v in whole.inputs[:split]]
+        given = {
+            number: trace.add_input(v.type)
+            for number, v in enumerate(whole.outputs)
+            if dtypes.is_inexact(v.type.dtype)
+        }
+        parameters: list[Value] = [trace.add_input(v.type) for v in whole.inputs[split:]]
+        active = [dtypes.is_inexact(x.type.dtype) for x in arguments] + [False] * count
+        made = linearize(whole, [*arguments, *parameters], active)
+        cotangents: list[Cotangent] = [
+            given.get(number, Zero(whole.outputs[number].type))
+            for number, is_active in enumerate(made.active_outputs)
+            if is_active
+        ]
+        linear = [UndefinedPrimal(v.type) for v in made.linear.inputs]
+        pulled = transpose(made.linear, [*linear, *made.linear.captured], cotangents)
+        found = [instantiate(x) for x in pulled[: len(linear)] if x is not None]
+        traced = embed_captures(trace.finish(found))
+    return with_captures(traced, split + len(given), function.captured[:count])
+
+
+def pullback_signature(signature: Signature) -> Signature:
+    """Returns the signature of a function's pullback."""
+    inexact = [a for a in signature.results if dtypes.is_inexact(a.type.dtype)]
+    cotangents = tuple(Argument(f"ct_{a.name}", a.type) for a in inexact)
+    results = tuple(
+        Argument(f"ct_{a.name}", a.type)
+        for a in signature.arguments
+        if dtypes.is_inexact(a.type.dtype)
+    )
+    return Signature((*signature.arguments, *cotangents), results, is_named=True)

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from axir._programs.compiled_modules import conform
 from axir._programs.files import bytecode_of, write_module_file
-from axir._programs.saved_arguments import conform
 from axir._trees import text as tree_text
 from axir._trees import tree
 from axir.dialect.core.annotations import UserObject
@@ -29,10 +29,10 @@ from axir.passes.transforms.lower_to_stablehlo import lower_functions
 
 from .archive import archive_bytes
 from .batching import DependentRowsError, of_rows
-from .calls import Calls, in_rows
+from .bound_arguments import trees_of
+from .calls import Calls, in_rows, pullback, pullback_signature
 from .captures import with_captures
 from .manifest import Batch, FunctionEntry, Open, ProgramEntry, Sizes
-from .modules import module_of
 from .open_sizes import (
     check_names,
     checked_sizes,
@@ -42,8 +42,7 @@ from .open_sizes import (
     open_of,
 )
 from .programs import Programs
-from .pullbacks import pullback, pullback_signature
-from .saving import bundle_entries, is_function_name, save_bundle
+from .saving import bundle_entries, is_function_name, module_of, save_bundle
 
 # The types of arguments that are leaves without conversion.
 _ARRAYS = {ConcreteArray}
@@ -473,36 +472,3 @@ class Exported(Calls):
         )
         results = ", ".join(map(str, self.out_avals))
         return f"<Exported {self.fun_name}({arguments}) -> {results}>"
-
-
-def trees_of(signature: Signature, where: str) -> tuple[tree.TreeDef, tree.TreeDef]:
-    """Returns the structures of arguments and results; flat ones if the signature has no notation.
-
-    Raises:
-        ParseError: if a notation is not a tree's.
-        VerificationError: if it has other leaves.
-    """
-    count, results = len(signature.arguments), len(signature.results)
-    in_tree = tree_text.structure(signature.in_tree, count, where)
-    out_tree = tree_text.structure(signature.out_tree, results, where)
-    # A tree without leaves counts as false.
-    if in_tree is None:
-        in_tree = tree.structure(((0,) * count, {}))
-    if out_tree is None:
-        out_tree = tree.structure(0 if results == 1 else (0,) * results)
-    return in_tree, out_tree
-
-
-def signature_of(
-    function: Function, in_tree: tree.TreeDef, out_tree: tree.TreeDef, names: Sequence[str]
-) -> Signature:
-    """Returns the signature of a traced function, with the given names of arguments."""
-    skeleton = out_tree.unflatten(range(out_tree.num_leaves))
-    results = [f"result{path}" for path in tree.paths(skeleton)]
-    return Signature(
-        tuple(map(Argument, names, function.input_types)),
-        tuple(map(Argument, results, function.output_types)),
-        tree_text.write(in_tree),
-        tree_text.write(out_tree),
-        True,
-    )

@@ -18,12 +18,13 @@ from axir.passes.raising.raise_stablehlo import RaisedFunction, raise_functions
 from axir.runtime.cpp.emitting.names import identifier, unique_names
 from axir.runtime.device.buffers import read_parameter_archive
 
+from .bound_arguments import trees_of
 from .captures import parametrized, shared
-from .exported import Exported, trees_of
+from .exported import Exported
 from .manifest import FunctionEntry
 from .open_sizes import open_of
 from .saving import is_function_name
-from .weight_files import read_safetensors
+from .tensors import read_safetensors
 
 offer_archives(".safetensors", read_safetensors)
 offer_archives(".irpa", read_parameter_archive)

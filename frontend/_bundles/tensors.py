@@ -4,21 +4,23 @@ The format (https://huggingface.co/docs/safetensors): eight bytes for the length
 header as JSON, the arrays one after the other. The format's library reads files only whole or by
 their path, and decides the order itself; here arrays are views of mapped memory, and arrays with a
 size that is a multiple of 64 bytes come first, so that programs can use them where they lie.
-Elsewhere: the file around them (`archive.py`).
+A file of weights may accompany a module. Elsewhere: the file around them (`archive.py`).
 """
 
 from __future__ import annotations
 
 import json
 import math
+import mmap
 import struct
 from collections.abc import Mapping
+from pathlib import Path
 
 import ml_dtypes
 import numpy as np
 
 from axir.dialect.core.annotations import HostArray, UserObject
-from axir.dialect.core.errors import BundleError
+from axir.dialect.core.errors import BundleError, WeightsError
 
 from .archive import ALIGNMENT, Pieces
 
@@ -117,3 +119,24 @@ def _view(memory: memoryview, start: int, entry: Mapping[str, UserObject]) -> Ho
     view = view.reshape(shape)
     view.flags.writeable = False
     return view
+
+
+# Files of weights ---------------------------------------------------------------------------------
+
+
+def read_safetensors(path: Path) -> dict[str, HostArray]:
+    """Returns the arrays of a file by name, where it is mapped.
+
+    Raises:
+        WeightsError: if the file has another format.
+    """
+    try:
+        with path.open("rb") as file:
+            return views_of_tensors(memoryview(mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)))
+    except DAMAGES as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise WeightsError(
+            f"{path} is not a file of safetensors: {reason[:100]}.",
+            "Write the weights again, as safetensors or as .irpa.",
+            where="",
+        ) from None

@@ -30,9 +30,9 @@ from axir.dialect.text.signature import Signature
 from axir.passes.transforms.instantiate import computes_with_sizes
 
 from .batching import COUNTS, DependentRowsError, dependent, open_results
-from .bound_arguments import Bound, parameter_names, unbound
+from .bound_arguments import Bound, parameter_names, signature_of, unbound
 from .captures import Parametrized, names_in, parametrized
-from .exported import Exported, signature_of
+from .exported import Exported
 from .manifest import Batch, FunctionEntry
 from .open_sizes import open_of, under
 from .row_proof import check_rows, explained

@@ -26,9 +26,10 @@ from .manifest import (
     SavedArray,
     common_bounds,
     element_count,
+    from_stored,
     slices_within,
+    stored_type,
 )
-from .stored import from_stored, stored_type
 
 
 class Files:

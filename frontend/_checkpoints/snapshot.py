@@ -18,8 +18,7 @@ from axir.dialect.core.errors import NonArrayArgumentError
 from axir.dialect.core.types import ShapedArray
 
 from .errors import CheckpointLeafError
-from .manifest import Bounds, Number, Piece, is_number
-from .stored import to_stored
+from .manifest import Bounds, Number, Piece, is_number, to_stored
 
 Leaf: TypeAlias = "ShapedArray | Number"
 

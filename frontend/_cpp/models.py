@@ -20,9 +20,12 @@ from axir.dialect.core.context import describe_location
 from axir.dialect.core.errors import ParameterError
 from axir.dialect.core.extended_dtypes import words_of
 from axir.dialect.core.types import ShapedArray
+from axir.dialect.ops.calls.callbacks import Callback as UserCallback
+from axir.dialect.program.equation import Var
 from axir.dialect.program.function import Function
 from axir.dialect.program.function_rules import HostCall
 from axir.dialect.text.signature import Argument
+from axir.passes.fuse.fuse_programs import LARGE_BYTES
 from axir.runtime.cpp.emitting.names import argument_name, identifier, unique_names
 from axir.runtime.cpp.program.interface import (
     Callback,
@@ -34,7 +37,50 @@ from axir.runtime.cpp.program.interface import (
     Parameter,
 )
 
-from .in_place import updates_in_place
+# Operations that change some elements of their first operand, and keep the others.
+_PARTIAL = frozenset(
+    (
+        *("dynamic_update_slice", "scatter", "scatter_add", "scatter_mul"),
+        *("scatter_min", "scatter_max", "scatter_apply"),
+    )
+)
+_CONTROL_FLOW = frozenset(("cond", "scan", "while"))
+
+
+def updates_in_place(function: Function, result: int, argument: Var) -> bool:
+    """Tells whether a result is a large argument with some elements changed.
+
+    This is done only for functions that cannot fail half way, because a failed call must leave the
+    state as it was. A function that calls users' functions, or allocates memory as it runs, writes
+    to fresh memory.
+    """
+    if _may_fail(function):
+        return False
+    made_by = {y: equation for equation in function.equations for y in equation.results}
+    value = function.outputs[result]
+    if value.type.size * value.type.dtype.itemsize < LARGE_BYTES:
+        return False
+    is_changed = False
+    while value is not argument:
+        equation = made_by.get(value)
+        if equation is None or equation.primitive.name not in _PARTIAL:
+            return False
+        value = equation.operands[0]
+        is_changed = True
+    return is_changed
+
+
+def _may_fail(function: Function) -> bool:
+    """Tells whether a function has control flow, or calls users' functions."""
+    return any(
+        equation.primitive.name in _CONTROL_FLOW
+        or any(isinstance(value, UserCallback) for value in equation.params.values())
+        for equation in function.equations
+    ) or any(map(_may_fail, function.callees()))
+
+
+# Models -------------------------------------------------------------------------------------------
+
 
 # One step of a path into a tree: `['w']`, `[0]`, `.mean`.
 _STEP = re.compile(r"\[[^\]]*\]|\.\w+")

@@ -1,16 +1,21 @@
-"""Moving arrays between host and devices, and listing devices."""
+"""Moving arrays between host and devices, the argument `out_sharding`, and listing devices."""
 
 from __future__ import annotations
 
 import enum
 import gc
+import platform
+import sys
+from collections.abc import Callable
+from functools import wraps
 from types import SimpleNamespace
+from typing import ParamSpec, cast
 
 import numpy as np
 
 from axir._arguments.arguments import to_value
 from axir._trees import tree
-from axir.dialect.core.annotations import Foreign, T, UserObject
+from axir.dialect.core.annotations import Foreign, Options, T, UserObject
 from axir.dialect.core.array import Array, ConcreteArray
 from axir.dialect.core.dtypes import is_key
 from axir.dialect.core.errors import ParameterError
@@ -33,24 +38,10 @@ MemorySpace = enum.Enum("MemorySpace", ["Device", "Host", "Any"])
 memory = SimpleNamespace(Space=MemorySpace)
 
 __all__ = [
-    "Device",
-    "block_until_ready",
-    "copy_to_host_async",
-    "default_backend",
-    "device_count",
-    "device_get",
-    "device_put",
-    "devices",
-    "host_count",
-    "host_id",
-    "host_ids",
-    "live_arrays",
-    "local_device_count",
-    "local_devices",
-    "process_count",
-    "process_index",
-    "process_indices",
-]
+    "Device", "block_until_ready", "copy_to_host_async", "default_backend", "device_count",
+    "device_get", "device_put", "devices", "host_count", "host_id", "host_ids", "live_arrays",
+    "local_device_count", "local_devices", "process_count", "process_index", "process_indices",
+]  # fmt: skip
 
 
 def default_backend() -> str:
@@ -304,3 +295,65 @@ def block_until_ready(x: T) -> T:
         if isinstance(leaf, ConcreteArray):
             leaf.block_until_ready()
     return x
+
+
+# The environment ----------------------------------------------------------------------------------
+
+
+_PACKAGES = ("axir", "iree-base-compiler", "iree-base-runtime", "numpy", "ml_dtypes", "optree")
+
+
+def versions() -> dict[str, str]:
+    """Returns the versions of Python and of the packages that axir needs, by name."""
+    from importlib import metadata  # late: loads the email package
+
+    found = {"python": platform.python_version(), "platform": sys.platform}
+    for package in _PACKAGES:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            found[package] = "not installed"
+    return found
+
+
+def print_environment_info(return_string: bool = False) -> str | None:
+    """Prints the facts for a report of a problem: versions and devices.
+
+    Args:
+        return_string: Whether to return the text instead.
+
+    >>> import axir
+    >>> "numpy" in axir.print_environment_info(return_string=True)
+    True
+    """
+    facts = {**versions(), "devices": ", ".join(map(str, devices()))}
+    width = max(map(len, facts))
+    text = "\n".join(f"{name:<{width}}  {value}" for name, value in facts.items())
+    if return_string:
+        return text
+    print(text)
+    return None
+
+
+P = ParamSpec("P")
+
+
+def lies_where_told(function: Callable[P, Value]) -> Callable[P, Value]:
+    """Adds the argument `out_sharding` to a function: the sharding of its result.
+
+    The function has the argument only in its signature, and is called without it. The argument is a
+    sharding, or a `PartitionSpec` for the mesh in use.
+
+    Raises:
+        MissingMeshError: by a call with a specification if no mesh is in use.
+        AxisTypeError: by a call with axes that are not of type `Explicit`.
+        ParameterError: by a call with another kind of value.
+        ShapeError: by a call if the result cannot be cut so.
+    """
+
+    @wraps(function)
+    def placed(*args: Options, out_sharding: object = None, **options: Options) -> Value:
+        result = function(*args, **options)
+        return result if out_sharding is None else laid_out(result, placed.__name__, out_sharding)
+
+    return cast(Callable[P, Value], placed)

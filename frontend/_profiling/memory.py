@@ -10,6 +10,7 @@ import gc
 import gzip
 import time
 from collections import Counter
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -20,7 +21,41 @@ from axir.runtime.calls.native_executable import NativeExecutable
 from axir.runtime.device.buffers import Buffer, BufferDevice
 from axir.runtime.device.devices import default_device
 
-from .protocol_buffers import message, number, numbers
+_NUMBER, _BYTES = 0, 2
+
+
+def number(field: int, value: int) -> bytes:
+    """Returns a field that holds an integer, negative ones as 64 bits.
+
+    >>> number(1, 300).hex()
+    '08ac02'
+    """
+    return _varint(field << 3 | _NUMBER) + _varint(value & (1 << 64) - 1)
+
+
+def message(field: int, content: bytes | str) -> bytes:
+    """Returns a field that holds a message, or text."""
+    encoded = content.encode() if isinstance(content, str) else content
+    return _varint(field << 3 | _BYTES) + _varint(len(encoded)) + encoded
+
+
+def numbers(field: int, values: Iterable[int]) -> bytes:
+    """Returns a field that holds several integers, packed."""
+    return message(field, b"".join(_varint(value & (1 << 64) - 1) for value in values))
+
+
+def _varint(value: int) -> bytes:
+    """Returns seven bits for each byte, the lowest first; the eighth says that more follow."""
+    encoded = bytearray()
+    while value > 0x7F:
+        encoded.append(value & 0x7F | 0x80)
+        value >>= 7
+    encoded.append(value)
+    return bytes(encoded)
+
+
+# Protocol buffers ---------------------------------------------------------------------------------
+
 
 # Fields of `Profile` and of the messages in it (github.com/google/pprof, profile.proto).
 _SAMPLE_TYPE, _SAMPLE, _LOCATION, _FUNCTION, _STRINGS, _TIME = 1, 2, 4, 5, 6, 9

@@ -10,10 +10,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
+from axir._arguments.arguments import to_value
 from axir._trees import text as tree_text
+from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import UserObject
 from axir.dialect.core.array import ConcreteArray
-from axir.dialect.core.errors import ParameterError, ParseError
+from axir.dialect.core.errors import DTypeError, ParameterError, ParseError, ShapeError
+from axir.dialect.core.types import ShapedArray
+from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.program.rules import Value
 from axir.dialect.text.file_kinds import is_program
 from axir.dialect.text.module_reader import parse_module, read_file, read_module
@@ -21,6 +27,7 @@ from axir.dialect.text.parsing import refuse_other_kinds, verify_operations
 from axir.dialect.text.portable_artifacts import is_portable_artifact, to_stablehlo
 from axir.dialect.text.resources import write_out
 from axir.dialect.text.signature import (
+    Argument,
     Signature,
     attach_reflection,
     reflected_signature,
@@ -44,7 +51,45 @@ from axir.runtime import Program as LoadedProgram
 from axir.runtime.calls.arguments import buffer_of
 from axir.runtime.compiler.function_compilation import prepare_for_target
 
-from .saved_arguments import conform
+
+def conform(value: object, argument: Argument) -> UserObject:
+    """Returns a value as an array or tracer of the type that a saved function takes.
+
+    Python scalars take the required dtype; other values must have it.
+
+    Raises:
+        ShapeError, DTypeError: if the value has another shape or dtype.
+    """
+    wanted = argument.type
+    if isinstance(value, (np.ndarray, np.generic)) and value.dtype == wanted.dtype:
+        value = ConcreteArray(ShapedArray(value.shape, value.dtype), np.asarray(value))
+    else:
+        value = to_value(value, lambda: f"Argument {argument.name!r}")
+    if value.type.shape != wanted.shape:
+        raise ShapeError(
+            f"Argument {argument.name!r} must have shape {wanted.shape}, not {value.type.shape}.",
+            "A saved function takes the shapes it was exported for: export it again for others, "
+            "or vectorize it with vmap.",
+        )
+    if value.type.dtype == wanted.dtype:
+        return value
+    if (
+        value.type.weak_type
+        and dtypes.promote([(value.type.dtype, True), (wanted.dtype, False)])[0] == wanted.dtype
+    ):
+        return convert_element_type(value, wanted.dtype)
+    is_narrowed = dtypes.canonicalize_dtype(wanted.dtype) != wanted.dtype
+    raise DTypeError(
+        f"Argument {argument.name!r} must have dtype {wanted.dtype}, not {value.type.dtype}.",
+        "Arrays of 64 bits need the option jax_enable_x64: JAX_ENABLE_X64=1, or "
+        "axir.config.update('jax_enable_x64', True) at the beginning."
+        if is_narrowed
+        else f"Convert it: {argument.name}.astype({str(wanted.dtype)!r}).",
+    )
+
+
+# Arguments ----------------------------------------------------------------------------------------
+
 
 # The devices that programs for other targets run on.
 RUNS_ON = {"vmvx": "cpu"}

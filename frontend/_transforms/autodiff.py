@@ -1,4 +1,4 @@
-"""Differentiation: `jvp`, `linearize`, `vjp`, `value_and_grad`, `grad`.
+"""Differentiation: `jvp`, `linearize`, `vjp`, `value_and_grad`, `grad`, `fwd_and_bwd`.
 
 Each traces the function to a separate jaxpr function and runs a pass on it (`axir.passes`). On
 concrete arguments the trace knows the values: Python control flow works, and values computed during
@@ -20,11 +20,10 @@ from axir._arguments.arguments import (
     to_values,
     trace_known,
 )
-from axir._arguments.tracebacks import boundary
-from axir._arguments.wrapping import wraps_as
+from axir._arguments.wrapping import boundary, wraps_as
 from axir._trees import tree
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import Options, P, PyTree, R, UserFunction, UserObject
+from axir.dialect.core.annotations import Options, P, PyTree, R, Tree, UserFunction, UserObject
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import GradientError, ParameterError, TreeError
 from axir.dialect.core.symbolic_zeros import Zero
@@ -39,6 +38,7 @@ from axir.passes.transforms.linearize import linearize as linearize_traced
 
 from .carried_refs import differentiated
 from .gradient_refs import is_ref, vjp_in_refs
+from .jit import jit
 from .linearization import (
     LinearFunction,
     Linearization,
@@ -412,3 +412,61 @@ def grad(
         return (result, value[1]) if has_aux else result
 
     return gradient
+
+
+# Forward and backward pass ------------------------------------------------------------------------
+
+
+def fwd_and_bwd(
+    fun: Callable[..., object],
+    argnums: int | Sequence[int],
+    has_aux: bool = False,
+    jitted: bool = True,
+) -> tuple[UserFunction, UserFunction]:
+    """Returns the forward and the backward pass of a function.
+
+    `vjp` returns a new function for each call; these two functions compile once. The forward pass
+    returns its residuals as a tree of arrays: a pullback of `vjp`. The backward pass takes this
+    tree.
+
+    Args:
+        fun: Function of arrays or trees of arrays.
+        argnums: Which positional arguments to differentiate in.
+        has_aux: Whether `fun` returns a pair; only its first element is differentiated.
+        jitted: Whether to compile both. A backward pass that is compiled apart from its forward
+            pass compiles anew for each call of that.
+
+    Returns:
+        `forward(*args)`, which returns `(outputs, residuals)`, and with `has_aux` the auxiliary
+        result third; and `backward(residuals, cotangent)`, which returns the cotangent of the
+        argument `argnums`, or a tuple of them if that is a sequence.
+
+    Raises:
+        GradientError: by `backward`, if a cotangent has another shape or dtype than its output.
+        TreeError: by `backward`, if the cotangent has another structure than the outputs.
+
+    >>> import axir
+    >>> forward, backward = axir.fwd_and_bwd(lambda x, y: x * y, argnums=(0, 1))
+    >>> out, residuals = forward(2.0, 3.0)
+    >>> float(out), [float(ct) for ct in backward(residuals, 1.0)]
+    (6.0, [3.0, 2.0])
+    """
+    check_callable(fun, "fwd_and_bwd")
+
+    def forward(*args: object, **kwargs: object) -> UserObject:
+        chosen, _ = normalize_argnums(argnums, len(args), "fwd_and_bwd")
+        partial = select_arguments(fun, args, kwargs, chosen)
+        selected = tuple(args[number] for number in chosen)
+        point = flat_arguments(selected, function_name(partial))
+        derivative = Derivative(partial, point, has_aux, "Vjp")
+        residuals = Pullback(derivative.linearization(), derivative.residuals)
+        outputs = derivative.flat.out_tree.unflatten(derivative.outs)
+        if has_aux:
+            return outputs, residuals, derivative.auxiliary_result()
+        return outputs, residuals
+
+    def backward(residuals: Pullback, cotangent: Tree) -> UserObject:
+        results = residuals(cotangent)
+        return results[0] if isinstance(argnums, int) else results
+
+    return (jit(forward), jit(backward)) if jitted else (forward, backward)

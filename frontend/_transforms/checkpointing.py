@@ -15,8 +15,7 @@ from axir._arguments.arguments import (
     to_values,
     trace_abstract,
 )
-from axir._arguments.tracebacks import boundary
-from axir._arguments.wrapping import wraps
+from axir._arguments.wrapping import boundary, wraps
 from axir._trees import tree
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import P, Param, R, UserObject

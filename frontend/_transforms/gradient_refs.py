@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from axir._arguments.tracebacks import boundary
+from axir._arguments.wrapping import boundary
 from axir._trees import tree
 from axir._trees.registration import register_pytree_node
 from axir.dialect.core.annotations import Options, Tree, UserFunction, UserObject

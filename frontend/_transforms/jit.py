@@ -25,7 +25,7 @@ from axir._arguments.arguments import (
     trace_abstract,
     type_of,
 )
-from axir._arguments.tracebacks import boundary, leave_out_own_frames
+from axir._arguments.wrapping import boundary, leave_out_own_frames
 from axir._later import later
 from axir._trees import tree
 from axir._trees.registration import compared
@@ -58,12 +58,10 @@ from axir.runtime.spmd.partitioned import Place, device_for
 from axir.runtime.spmd.placed_calls import committed, placed
 from axir.runtime.spmd.program import MeshProgram
 
-from .caches import clear_tables, cleared_with_caches
 from .carried_refs import call_with_refs
-from .compiler_choices import Inline
-from .signatures import AsNumber, kept_number, signature
+from .signatures import AsNumber, clear_tables, cleared_with_caches, kept_number, signature
 from .stages import Lowered, Lying, Traced, described_place
-from .static_arguments import StaticArguments, chosen
+from .static_arguments import Inline, StaticArguments, chosen
 
 _LOGGER = logging.getLogger(__name__)
 # Signatures that a message lists.

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from axir._arguments.arguments import to_values
-from axir._arguments.tracebacks import boundary
+from axir._arguments.wrapping import boundary
 from axir._trees import tree
 from axir._trees.registration import register_pytree_node
 from axir.dialect.core import dtypes

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 
 from axir._arguments.arguments import check_callable
-from axir._arguments.tracebacks import boundary
-from axir._arguments.wrapping import wraps
+from axir._arguments.wrapping import boundary, wraps
 from axir._trees import tree
 from axir.dialect.core.annotations import Options, PyTree, Tree, UserFunction, UserObject
 from axir.dialect.core.errors import TreeError

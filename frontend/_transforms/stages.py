@@ -19,7 +19,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from axir._arguments.arguments import to_values
-from axir._arguments.tracebacks import boundary
+from axir._arguments.wrapping import boundary
 from axir._devices.partitions import place_of, sharding_of
 from axir._devices.shape_dtype_struct import ShapeDtypeStruct
 from axir._devices.sharding import Sharding, SingleDeviceSharding

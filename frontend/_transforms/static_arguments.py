@@ -1,4 +1,4 @@
-"""Arguments of `jit` selected by number or name, and static arguments as a part of the key.
+"""Options of `jit`: arguments by number or name, static ones in the key, options of XLA's compiler.
 
 Elsewhere: the tables that the keys lead into (`jit.py`).
 """
@@ -6,6 +6,7 @@ Elsewhere: the tables that the keys lead into (`jit.py`).
 from __future__ import annotations
 
 import dataclasses
+import enum
 import functools
 import inspect
 from collections.abc import Callable, Sequence
@@ -188,3 +189,33 @@ def _complete(
     all_numbers = {*numbers, *(parameters.index(n) for n in names if n in parameters)}
     all_names = {*names, *(parameters[n] for n in numbers)}
     return tuple(sorted(all_numbers)), tuple(sorted(all_names))
+
+
+# Options of XLA's compiler ------------------------------------------------------------------------
+
+
+class CompilerEffortLevel(enum.Enum):
+    """The effort of a compiler: exists for imports only; no function takes it.
+
+    axir's compiler has the option `axir_opt_level`.
+    """
+
+    UNKNOWN = 0
+    O0 = 9
+    O1 = 19
+    O2 = 29
+    O3 = 39
+
+
+class Inline(enum.Enum):
+    """The stage at which a jitted function is inlined into its caller.
+
+    With `JAX_EARLY` its operations become part of the caller's program. With any other value it is
+    a function in that program until axir's compiler inlines it.
+    """
+
+    JAX_EARLY = "jax_early"
+    JAX_LATE = "jax_late"
+    XLA_EARLY = "xla_early"
+    XLA_LATE = "xla_late"
+    AUTO = "auto"

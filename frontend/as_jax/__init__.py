@@ -11,9 +11,9 @@ Raises:
 
 from __future__ import annotations
 
+from axir._as_jax import JAX_VERSION
 from axir._as_jax.errors import JaxModuleNotFoundError, JaxNameError, RealJaxLoadedError
 from axir._as_jax.installation import install
-from axir._as_jax.version import JAX_VERSION
 
 __all__ = ["JAX_VERSION", "JaxModuleNotFoundError", "JaxNameError", "RealJaxLoadedError"]
 

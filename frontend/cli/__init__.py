@@ -17,7 +17,7 @@ __all__ = ["cli", "main"]
 VERBS = {
     "inspect": "inspect.inspect",
     "diff": "diff.diff",
-    "import": "import_.import_",
+    "import": "learning.import_",
     "opt": "opt.opt",
     "grad": "transforms.grad",
     "vmap": "transforms.vmap",
@@ -27,7 +27,7 @@ VERBS = {
     "info": "info.info",
     "cache": "info.cache",
     "passes": "info.passes",
-    "completion": "completion.completion",
+    "completion": "info.completion",
 }
 """The verbs, and where in this folder they are defined."""
 

@@ -19,10 +19,9 @@ from axir._bundles.captures import reordered, with_captures, without_parameters
 from axir._bundles.exported import Exported
 from axir._bundles.manifest import FunctionEntry, Key
 from axir._bundles.module_functions import functions_of_module
-from axir._bundles.modules import module_of
 from axir._bundles.open_sizes import for_sizes, in_sizes, open_of
 from axir._bundles.programs import flat_signature, instances
-from axir._bundles.saving import is_function_name
+from axir._bundles.saving import is_function_name, module_of
 from axir.dialect.core.annotations import UserObject
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import ParameterError

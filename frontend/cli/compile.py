@@ -1,4 +1,4 @@
-"""`axir compile`: from a saved module to a program that runs without axir's compiler."""
+"""`axir compile`: from a saved module to a program that runs without axir's compiler, or to C++."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
 
 from axir._bundles.bundle import open_bundle
 from axir._bundles.open_sizes import for_sizes
-from axir._cpp.writing import CppOptions
+from axir._cpp.writing import CppOptions, write_cpp
 from axir._programs.compiled_modules import TargetWithFlags, compile_saved
 from axir._programs.files import write_file
 from axir.dialect.text.file_kinds import is_bundle
@@ -24,16 +25,46 @@ from axir.runtime.cpp.emitting.names import identifier
 
 from .bundles import (
     BUNDLE,
+    open_functions,
     raised_if_open,
     read_filled,
     refuse_shapes,
     shape_option,
     size_option,
 )
-from .emit_cpp import emit_cpp
 from .group import JobError, Verb, module_argument, note, verbose_option
-from .outputs import is_stream, write_stream
-from .progress import progress, timed_steps
+from .outputs import is_stream, progress, timed_steps, write_stream
+
+
+def emit_cpp(
+    file: Path,
+    directory: Path,
+    rows: Sequence[int],
+    shapes: Mapping[str, tuple[int | str, ...]],
+    sizes: Sequence[Mapping[str, int]],
+    options: CppOptions,
+) -> None:
+    """Writes functions as the methods of a C++ model: all of a bundle, the public ones of a module.
+
+    Args:
+        file: A bundle, or a module of jaxpr or StableHLO.
+        directory: The folder to write.
+        rows: Sizes of the leading dimension, where it is open.
+        shapes: Shapes of arguments that StableHLO leaves open.
+        sizes: Combinations of sizes of open dimensions.
+        options: As for `axir.export.to_cpp`.
+    """
+    start = time.perf_counter()
+    functions = for_sizes(open_functions(file, shapes), rows, sizes)
+    with progress(f"compiling {', '.join(functions)} as C++"):
+        files = write_cpp(functions, directory, options)
+    size = sum(path.stat().st_size for path in files)
+    seconds = time.perf_counter() - start
+    note(f"wrote {directory}: {len(files)} files of {size:,} bytes, {seconds:.2f} s")
+
+
+# C++ ----------------------------------------------------------------------------------------------
+
 
 # The compiler does not survive the name of a machine that it does not know.
 _PROBE = """

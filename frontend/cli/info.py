@@ -1,4 +1,4 @@
-"""`axir info`, `axir cache`, `axir passes`: show the machine's and axir's properties."""
+"""`axir info`, `cache`, `passes` and `completion`: properties of the machine and of axir."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import inspect
 import json
 
 import click
+from click.shell_completion import get_completion_class
 
-from axir._devices.environment import versions
+from axir._devices.placement import versions
 from axir.dialect.core.annotations import Options, UserObject
 from axir.dialect.core.config import config
 from axir.dialect.core.options import OPTIONS
@@ -16,7 +17,7 @@ from axir.passes.framework.base import Pass
 from axir.passes.framework.registry import find_pass, pass_names
 from axir.runtime import DeviceNotFoundError, cache_directory, devices
 
-from .group import Verb, verbose_option
+from .group import JobError, Verb, verbose_option
 
 _PLATFORMS = ("cpu", "vulkan", "cuda")
 
@@ -145,3 +146,24 @@ def _options(found: type[Pass]) -> list[str]:
 
 def _text(value: object) -> str:
     return str(value).lower() if value is None or isinstance(value, bool) else str(value)
+
+
+# Completion ---------------------------------------------------------------------------------------
+
+
+@click.command(cls=Verb)
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.pass_context
+@verbose_option
+def completion(context: click.Context, shell: str) -> None:
+    """Print a script that makes a shell complete verbs, options and files.
+
+    Examples:
+      axir completion bash >> ~/.bashrc
+      axir completion zsh >> ~/.zshrc
+      axir completion fish > ~/.config/fish/completions/axir.fish
+    """
+    found = get_completion_class(shell)
+    if found is None:
+        raise JobError(f"There is no completion for {shell}.")
+    click.echo(found(context.find_root().command, {}, "axir", "_AXIR_COMPLETE").source())

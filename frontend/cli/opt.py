@@ -9,7 +9,7 @@ from typing import ClassVar
 import click
 
 from axir._bundles.bundle import Bundle
-from axir._bundles.modules import module_of
+from axir._bundles.saving import module_of
 from axir._programs.compiled_modules import verify_module
 from axir._programs.files import write_file, write_module_file
 from axir.dialect.core.annotations import UserObject

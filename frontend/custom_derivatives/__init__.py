@@ -25,16 +25,7 @@ from ._reverse import custom_vjp
 from ._zeros import CustomVJPPrimal, SymbolicZero, custom_vjp_primal_tree_values, zero_from_primal
 
 __all__ = [
-    "CustomVJPPrimal",
-    "SymbolicZero",
-    "closure_convert",
-    "custom_gradient",
-    "custom_jvp",
-    "custom_jvp_call_p",
-    "custom_vjp",
-    "custom_vjp_call_p",
-    "custom_vjp_primal_tree_values",
-    "linear_call",
-    "linear_transpose",
-    "zero_from_primal",
-]
+    "CustomVJPPrimal", "SymbolicZero", "closure_convert", "custom_gradient", "custom_jvp",
+    "custom_jvp_call_p", "custom_vjp", "custom_vjp_call_p", "custom_vjp_primal_tree_values",
+    "linear_call", "linear_transpose", "zero_from_primal",
+]  # fmt: skip

@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import ClassVar, NamedTuple
 
 from axir._arguments.arguments import to_value, to_values
-from axir._arguments.tracebacks import boundary
+from axir._arguments.wrapping import boundary
 from axir._transforms.gradient_refs import is_ref
 from axir._trees import tree
 from axir.dialect.core.annotations import Options, Tree, UserFunction, UserObject

@@ -11,7 +11,7 @@ from axir._arguments.arguments import (
     trace_abstract,
     type_of,
 )
-from axir._arguments.tracebacks import boundary
+from axir._arguments.wrapping import boundary
 from axir._trees import tree
 from axir.dialect.core.annotations import Tree, UserObject
 from axir.dialect.core.errors import GradientError, TreeError, UnsupportedRuleError

@@ -51,38 +51,12 @@ from ._schedules import (
 )
 
 __all__ = [
-    "Array",
-    "InitFn",
-    "JoinPoint",
-    "Optimizer",
-    "OptimizerState",
-    "Params",
-    "ParamsFn",
-    "Schedule",
-    "Step",
-    "UpdateFn",
-    "Updates",
-    "adagrad",
-    "adam",
-    "adamax",
-    "clip_grads",
-    "constant",
-    "exponential_decay",
-    "inverse_time_decay",
-    "l2_norm",
-    "make_schedule",
-    "momentum",
-    "nesterov",
-    "optimizer",
-    "pack_optimizer_state",
-    "piecewise_constant",
-    "polynomial_decay",
-    "rmsprop",
-    "rmsprop_momentum",
-    "sgd",
-    "sm3",
-    "unpack_optimizer_state",
-]
+    "Array", "InitFn", "JoinPoint", "Optimizer", "OptimizerState", "Params", "ParamsFn", "Schedule",
+    "Step", "UpdateFn", "Updates", "adagrad", "adam", "adamax", "clip_grads", "constant",
+    "exponential_decay", "inverse_time_decay", "l2_norm", "make_schedule", "momentum", "nesterov",
+    "optimizer", "pack_optimizer_state", "piecewise_constant", "polynomial_decay", "rmsprop",
+    "rmsprop_momentum", "sgd", "sm3", "unpack_optimizer_state",
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:

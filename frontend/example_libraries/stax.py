@@ -50,60 +50,17 @@ from axir.nn import (
 )
 from axir.nn.initializers import glorot_normal, normal, ones, zeros
 
-from ._layers import Layer, Layers, Shape, output_shape
-from ._pooling import AvgPool, MaxPool, SumPool
+from ._pooling import AvgPool, Layer, Layers, MaxPool, Shape, SumPool, output_shape
 
 __all__ = [
-    "AvgPool",
-    "BatchNorm",
-    "Conv",
-    "Conv1DTranspose",
-    "ConvTranspose",
-    "Dense",
-    "Dropout",
-    "Elu",
-    "Exp",
-    "FanInConcat",
-    "FanInSum",
-    "FanOut",
-    "Flatten",
-    "Gelu",
-    "GeneralConv",
-    "GeneralConvTranspose",
-    "Identity",
-    "Layer",
-    "LeakyRelu",
-    "LogSoftmax",
-    "MaxPool",
-    "Relu",
-    "Selu",
-    "Sigmoid",
-    "Softmax",
-    "Softplus",
-    "SumPool",
-    "Tanh",
-    "elementwise",
-    "elu",
-    "gelu",
-    "glorot",
-    "glorot_normal",
-    "leaky_relu",
-    "log_softmax",
-    "logsoftmax",
-    "normal",
-    "ones",
-    "parallel",
-    "randn",
-    "relu",
-    "selu",
-    "serial",
-    "shape_dependent",
-    "sigmoid",
-    "softmax",
-    "softplus",
-    "standardize",
-    "zeros",
-]
+    "AvgPool", "BatchNorm", "Conv", "Conv1DTranspose", "ConvTranspose", "Dense", "Dropout", "Elu",
+    "Exp", "FanInConcat", "FanInSum", "FanOut", "Flatten", "Gelu", "GeneralConv",
+    "GeneralConvTranspose", "Identity", "Layer", "LeakyRelu", "LogSoftmax", "MaxPool", "Relu",
+    "Selu", "Sigmoid", "Softmax", "Softplus", "SumPool", "Tanh", "elementwise", "elu", "gelu",
+    "glorot", "glorot_normal", "leaky_relu", "log_softmax", "logsoftmax", "normal", "ones",
+    "parallel", "randn", "relu", "selu", "serial", "shape_dependent", "sigmoid", "softmax",
+    "softplus", "standardize", "zeros",
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:

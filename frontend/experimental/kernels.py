@@ -65,32 +65,10 @@ from .pallas import GridSpec, program_id, when
 from .pallas._call import call_of
 
 __all__ = [
-    "Ref",
-    "cos",
-    "ds",
-    "exp",
-    "expm1",
-    "floor",
-    "fori_loop",
-    "is_nan",
-    "kernel_call",
-    "log",
-    "log1p",
-    "max",
-    "maximum",
-    "min",
-    "minimum",
-    "power",
-    "program_id",
-    "scratch",
-    "select",
-    "sin",
-    "sqrt",
-    "sum",
-    "tanh",
-    "when",
-    "while_loop",
-]
+    "Ref", "cos", "ds", "exp", "expm1", "floor", "fori_loop", "is_nan", "kernel_call", "log",
+    "log1p", "max", "maximum", "min", "minimum", "power", "program_id", "scratch", "select", "sin",
+    "sqrt", "sum", "tanh", "when", "while_loop",
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:

@@ -21,15 +21,10 @@ from axir.runtime.processes.group import current
 from axir.sharding import Mesh
 
 __all__ = [
-    "assert_equal",
-    "broadcast_one_to_all",
-    "global_array_to_host_local_array",
-    "host_local_array_to_global_array",
-    "live_devices",
-    "process_allgather",
-    "reached_preemption_sync_point",
-    "sync_global_devices",
-]
+    "assert_equal", "broadcast_one_to_all", "global_array_to_host_local_array",
+    "host_local_array_to_global_array", "live_devices", "process_allgather",
+    "reached_preemption_sync_point", "sync_global_devices",
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:

@@ -24,37 +24,13 @@ from axir._trees import tree
 from axir.dialect.core.annotations import PyTree, Tree, UserFunction, UserObject
 
 __all__ = [
-    "AddNoiseState",
-    "ApplyEvery",
-    "ClipByGlobalNormState",
-    "ClipState",
-    "GradientTransformation",
-    "InitUpdate",
-    "OptState",
-    "ScaleByAdamState",
-    "ScaleByRStdDevState",
-    "ScaleByRmsState",
-    "ScaleByScheduleState",
-    "ScaleState",
-    "TraceState",
-    "adam",
-    "add_noise",
-    "apply_every",
-    "apply_updates",
-    "chain",
-    "clip",
-    "clip_by_global_norm",
-    "global_norm",
-    "noisy_sgd",
-    "rmsprop",
-    "scale",
-    "scale_by_adam",
-    "scale_by_rms",
-    "scale_by_schedule",
-    "scale_by_stddev",
-    "sgd",
+    "AddNoiseState", "ApplyEvery", "ClipByGlobalNormState", "ClipState", "GradientTransformation",
+    "InitUpdate", "OptState", "ScaleByAdamState", "ScaleByRStdDevState", "ScaleByRmsState",
+    "ScaleByScheduleState", "ScaleState", "TraceState", "adam", "add_noise", "apply_every",
+    "apply_updates", "chain", "clip", "clip_by_global_norm", "global_norm", "noisy_sgd", "rmsprop",
+    "scale", "scale_by_adam", "scale_by_rms", "scale_by_schedule", "scale_by_stddev", "sgd",
     "trace",
-]
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:

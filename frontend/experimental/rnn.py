@@ -21,13 +21,9 @@ from axir.dialect.core.array import Array, ArrayLike
 from axir.dialect.core.errors import AxirError, ParameterError
 
 __all__ = [
-    "get_num_params_in_lstm",
-    "init_lstm_weight",
-    "lstm",
-    "lstm_ref",
-    "swap_lstm_gates",
+    "get_num_params_in_lstm", "init_lstm_weight", "lstm", "lstm_ref", "swap_lstm_gates",
     "unpack_lstm_weights",
-]
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:

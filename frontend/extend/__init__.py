@@ -4,6 +4,17 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
+from axir._made_modules import MadeModule
+
 from . import backend, core, linear_util, random, source_info_util
 
 __all__ = ["backend", "core", "linear_util", "random", "source_info_util"]
+
+# Programs for IFRT, a runtime that is not used here.
+MadeModule(f"{__name__}.ifrt_programs", "No names.", {"ifrt_programs": SimpleNamespace()})
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -14,14 +14,9 @@ from axir.runtime.device.devices import Client, known_devices
 from axir.runtime.errors import DeviceNotFoundError
 
 __all__ = [
-    "backend_xla_version",
-    "backends",
-    "clear_backends",
-    "clear_in_memory_compilation_cache",
-    "get_backend",
-    "get_default_device",
-    "wait_for_compilers",
-]
+    "backend_xla_version", "backends", "clear_backends", "clear_in_memory_compilation_cache",
+    "get_backend", "get_default_device", "wait_for_compilers",
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:

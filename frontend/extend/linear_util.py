@@ -22,16 +22,9 @@ from axir.dialect.core.annotations import Options, UserFunction, UserObject
 from axir.dialect.core.errors import AxirError
 
 __all__ = [
-    "StoreException",
-    "WrappedFun",
-    "cache",
-    "merge_linear_aux",
-    "transformation",
-    "transformation2",
-    "transformation_with_aux",
-    "transformation_with_aux2",
-    "wrap_init",
-]
+    "StoreException", "WrappedFun", "cache", "merge_linear_aux", "transformation",
+    "transformation2", "transformation_with_aux", "transformation_with_aux2", "wrap_init",
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:

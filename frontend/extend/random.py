@@ -18,15 +18,9 @@ from axir.dialect.ops.random.threefry import THREEFRY as threefry_prng_impl
 from axir.random import key
 
 __all__ = [
-    "PRNGImpl",
-    "define_prng_impl",
-    "random_seed",
-    "rbg_prng_impl",
-    "seed_with_impl",
-    "threefry2x32_p",
-    "threefry_prng_impl",
-    "unsafe_rbg_prng_impl",
-]
+    "PRNGImpl", "define_prng_impl", "random_seed", "rbg_prng_impl", "seed_with_impl",
+    "threefry2x32_p", "threefry_prng_impl", "unsafe_rbg_prng_impl",
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:

@@ -18,20 +18,10 @@ from axir.dialect.core.errors import user_line
 from axir.dialect.core.state import Change, state, within_scope
 
 __all__ = [
-    "NameStack",
-    "SourceInfo",
-    "current",
-    "current_name_stack",
-    "extend_name_stack",
-    "new_name_stack",
-    "new_source_info",
-    "register_exclusion",
-    "reset_name_stack",
-    "set_name_stack",
-    "summarize",
-    "transform_name_stack",
-    "user_context",
-]
+    "NameStack", "SourceInfo", "current", "current_name_stack", "extend_name_stack",
+    "new_name_stack", "new_source_info", "register_exclusion", "reset_name_stack", "set_name_stack",
+    "summarize", "transform_name_stack", "user_context",
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:

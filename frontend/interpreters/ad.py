@@ -21,28 +21,14 @@ from axir.dialect.program.primitive import Primitive
 from axir.dialect.program.tracer import Tracer
 from axir.passes.transforms.tangent_walk import differentiate
 
-from ._rules import Rule, RuleTable
+from .batching import Rule, RuleTable
 
 __all__ = [
-    "JVPTracer",
-    "UndefinedPrimal",
-    "Zero",
-    "add_jaxvals",
-    "add_jaxvals_p",
-    "add_tangents",
-    "defbilinear",
-    "defjvp",
-    "defjvp2",
-    "deflinear",
-    "deflinear2",
-    "get_primitive_transpose",
-    "instantiate_zeros",
-    "is_undefined_primal",
-    "primitive_jvps",
-    "primitive_transposes",
-    "zero",
+    "JVPTracer", "UndefinedPrimal", "Zero", "add_jaxvals", "add_jaxvals_p", "add_tangents",
+    "defbilinear", "defjvp", "defjvp2", "deflinear", "deflinear2", "get_primitive_transpose",
+    "instantiate_zeros", "is_undefined_primal", "primitive_jvps", "primitive_transposes", "zero",
     "zeros_like_aval",
-]
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:

@@ -36,29 +36,12 @@ from axir.dialect.program.function_tracing import trace_function
 from axir.dialect.program.primitive import Primitive
 
 __all__ = [
-    "LoweringContext",
-    "LoweringRule",
-    "LoweringRuleContext",
-    "Value",
-    "aval_to_ir_type",
-    "aval_to_ir_types",
-    "dense_int_array",
-    "dense_int_elements",
-    "dtype_to_ir_type",
-    "emit_python_callback",
-    "flatten_ir_values",
-    "hlo",
-    "i32_attr",
-    "i64_attr",
-    "ir_attribute",
-    "ir_constant",
-    "ir_constants",
-    "lower_fun",
-    "make_ir_context",
-    "module_to_bytecode",
-    "module_to_string",
-    "register_lowering",
-]
+    "LoweringContext", "LoweringRule", "LoweringRuleContext", "Value", "aval_to_ir_type",
+    "aval_to_ir_types", "dense_int_array", "dense_int_elements", "dtype_to_ir_type",
+    "emit_python_callback", "flatten_ir_values", "hlo", "i32_attr", "i64_attr", "ir_attribute",
+    "ir_constant", "ir_constants", "lower_fun", "make_ir_context", "module_to_bytecode",
+    "module_to_string", "register_lowering",
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:

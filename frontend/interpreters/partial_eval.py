@@ -34,19 +34,10 @@ from axir.dialect.program.walk import backward_slice
 from axir.extend.linear_util import WrappedFun
 
 __all__ = [
-    "DynamicJaxprTracer",
-    "JaxprTracer",
-    "PartialVal",
-    "Val",
-    "custom_partial_eval_rules",
-    "dce_jaxpr",
-    "dce_jaxpr_consts",
-    "dce_rules",
-    "partial_eval_jaxpr_custom_rules",
-    "trace_to_jaxpr",
-    "trace_to_jaxpr_dynamic",
-    "trace_to_jaxpr_nounits",
-]
+    "DynamicJaxprTracer", "JaxprTracer", "PartialVal", "Val", "custom_partial_eval_rules",
+    "dce_jaxpr", "dce_jaxpr_consts", "dce_rules", "partial_eval_jaxpr_custom_rules",
+    "trace_to_jaxpr", "trace_to_jaxpr_dynamic", "trace_to_jaxpr_nounits",
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:

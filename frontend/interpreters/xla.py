@@ -27,12 +27,9 @@ from ._xla_ops import XlaBuilder
 from .mlir import LoweringContext, register_lowering
 
 __all__ = [
-    "apply_primitive",
-    "backend_specific_translations",
-    "canonicalize_dtype_handlers",
-    "pytype_aval_mappings",
-    "translations",
-]
+    "apply_primitive", "backend_specific_translations", "canonicalize_dtype_handlers",
+    "pytype_aval_mappings", "translations",
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:

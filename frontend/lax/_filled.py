@@ -1,15 +1,17 @@
-"""Filled arrays of `axir.lax`, which say where they lie."""
+"""Functions of `axir.lax` with an argument `out_sharding`: filled arrays, and operations."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from axir._devices.placement import device_put, place_like
-from axir._devices.result_layouts import lies_where_told
+from axir._devices.placement import device_put, lies_where_told, place_like
 from axir.dialect.core.annotations import DTypeLike
 from axir.dialect.core.array import ArrayLike
+from axir.dialect.ops.contraction import dot_general as contraction
+from axir.dialect.ops.convolution import conv_general_dilated as convolution
 from axir.dialect.ops.elementwise.family import as_value
-from axir.dialect.ops.shape import constants
+from axir.dialect.ops.reductions import reduce
+from axir.dialect.ops.shape import broadcasting, constants, rearranging
 from axir.dialect.program.rules import Value
 
 
@@ -86,3 +88,14 @@ def broadcasted_iota(
            [0, 1]], dtype=int32)
     """
     return constants.broadcasted_iota(dtype, shape, dimension)
+
+
+broadcast = lies_where_told(broadcasting.broadcast)
+broadcast_in_dim = lies_where_told(broadcasting.broadcast_in_dim)
+conv_general_dilated = lies_where_told(convolution.conv_general_dilated)
+dot = lies_where_told(contraction.dot)
+dot_general = lies_where_told(contraction.dot_general)
+reduce_max = lies_where_told(reduce.reduce_max)
+reduce_min = lies_where_told(reduce.reduce_min)
+reduce_sum = lies_where_told(reduce.reduce_sum)
+reshape = lies_where_told(rearranging.reshape)

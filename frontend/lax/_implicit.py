@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from axir._arguments.arguments import check_callable, to_values
-from axir._arguments.tracebacks import boundary
-from axir._arguments.wrapping import wraps
+from axir._arguments.wrapping import boundary, wraps
 from axir._transforms.autodiff import jvp, linearize
 from axir._trees import tree
 from axir.custom_derivatives._closures import hoist

@@ -1,15 +1,17 @@
-"""Operators of `axir.lax` that are made of others, or take trees of arrays."""
+"""Operators of `axir.lax` that are made of others or take trees, and options for their accuracy."""
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from axir._trees import tree
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import Tree, UserObject
+from axir.dialect.core.annotations import Options, Tree, UserFunction, UserObject
 from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import ParameterError, ShapeError
 from axir.dialect.core.extended_dtypes import KeyDtype
@@ -19,9 +21,11 @@ from axir.dialect.ops.elementwise.comparison import lt, select_n
 from axir.dialect.ops.elementwise.conversion import stop_gradient as _stop_gradient
 from axir.dialect.ops.elementwise.family import as_value
 from axir.dialect.ops.indexing.gather import GatherDimensionNumbers, gather
+from axir.dialect.ops.reductions import variadic_reduce
 from axir.dialect.ops.shape.broadcasting import expand_dims
 from axir.dialect.ops.shape.concatenation import concatenate
 from axir.dialect.ops.shape.constants import full
+from axir.dialect.ops.windows import reduce_window_by_function
 from axir.dialect.program.rules import Value
 
 
@@ -146,3 +150,92 @@ def stop_gradient(x: ArrayLike) -> UserObject:
     3.0
     """
     return tree.map(_stop_gradient, x)
+
+
+# Accuracy -----------------------------------------------------------------------------------------
+
+
+class AccuracyMode(enum.Enum):
+    """The required accuracy of a function. There is one way to compute each: the exact one."""
+
+    HIGHEST = 1
+    DEFAULT = 2
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """By how much results of a function may differ from the exact ones.
+
+    Attributes:
+        atol: Absolute tolerance.
+        rtol: Relative tolerance.
+        ulps: Tolerance in units of the last place.
+
+    Raises:
+        ParameterError: for negative tolerances, or relative ones beside units of the last place.
+    """
+
+    atol: float = 0.0
+    rtol: float = 0.0
+    ulps: int = 0
+
+    def __post_init__(self) -> None:
+        if min(self.atol, self.rtol, self.ulps) < 0:
+            raise ParameterError(f"{self}: tolerances are not negative.")
+        if self.rtol and self.ulps:
+            raise ParameterError(f"{self}: rtol and ulps both say how exact relative errors are.")
+
+
+# Reductions of trees ------------------------------------------------------------------------------
+
+
+def _by_leaves(
+    reduction: UserFunction,
+    operands: UserObject,
+    init_values: object,
+    computation: Callable[[object, object], object],
+    *args: Options,
+) -> object:
+    """Applies a reduction of arrays, or of lists of them, to a tree."""
+    leaves, structure = tree.flatten(operands)
+    is_list = type(operands) in (list, tuple) and len(leaves) == len(operands)
+    if structure.is_leaf() or is_list:
+        return reduction(operands, init_values, computation, *args)
+
+    @functools.wraps(computation)
+    def flat(accumulators: list[object], elements: list[object]) -> list[UserObject]:
+        result = computation(structure.unflatten(accumulators), structure.unflatten(elements))
+        return tree.flatten_like(structure, result, "Result of the computation of a reduction")
+
+    inits = tree.flatten_like(structure, init_values, "Initial values of a reduction")
+    return structure.unflatten(reduction(leaves, inits, flat, *args))
+
+
+@functools.wraps(variadic_reduce.reduce)
+def reduce(
+    operands: object,
+    init_values: object,
+    computation: Callable[[UserObject, UserObject], UserObject],
+    dimensions: Sequence[int],
+    out_sharding: None = None,
+) -> UserObject:
+    """Reduces a tree of arrays along axes by a function of two trees of scalars."""
+    reduction = variadic_reduce.reduce
+    return _by_leaves(reduction, operands, init_values, computation, dimensions, out_sharding)
+
+
+@functools.wraps(reduce_window_by_function.reduce_window)
+def reduce_window(
+    operand: ArrayLike,
+    init_value: object,
+    computation: Callable[[UserObject, UserObject], UserObject],
+    window_dimensions: Sequence[int],
+    window_strides: Sequence[int] | None = None,
+    padding: str | Sequence[tuple[int, int]] = "VALID",
+    base_dilation: Sequence[int] | None = None,
+    window_dilation: Sequence[int] | None = None,
+) -> UserObject:
+    """Reduces sliding windows of a tree of arrays by a function of two trees of scalars."""
+    window = (window_dimensions, window_strides, padding, base_dilation, window_dilation)
+    reduction = reduce_window_by_function.reduce_window
+    return _by_leaves(reduction, operand, init_value, computation, *window)

@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from axir._devices.placement import default_backend
-from axir._devices.result_layouts import lies_where_told
+from axir._devices.placement import default_backend, lies_where_told
 from axir._devices.shape_dtype_struct import ShapeDtypeStruct
 from axir._later import later
 from axir._transforms.callbacks import io_callback

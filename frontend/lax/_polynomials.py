@@ -19,7 +19,7 @@ from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.elementwise.family import as_value
 from axir.dialect.program.rules import Value
 
-from ._accuracy import AccuracyMode, Tolerance
+from ._operators import AccuracyMode, Tolerance
 from .control_flow import scan
 
 _UNROLLED = 8  # so many terms are written out by default

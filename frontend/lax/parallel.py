@@ -36,21 +36,9 @@ from axir.dialect.program.rules import Value
 from axir.dialect.program.tracer import Tracer
 
 __all__ = [
-    "all_gather",
-    "all_to_all",
-    "axis_index",
-    "axis_size",
-    "pbroadcast",
-    "pcast",
-    "pmax",
-    "pmean",
-    "pmin",
-    "ppermute",
-    "pshuffle",
-    "psum",
-    "psum_scatter",
-    "pswapaxes",
-]
+    "all_gather", "all_to_all", "axis_index", "axis_size", "pbroadcast", "pcast", "pmax", "pmean",
+    "pmin", "ppermute", "pshuffle", "psum", "psum_scatter", "pswapaxes",
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:

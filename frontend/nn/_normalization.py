@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from axir._devices.result_layouts import lies_where_told
+from axir._devices.placement import lies_where_told
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import Axes, DTypeLike, UserObject
 from axir.dialect.core.array import ArrayLike, ConcreteArray

@@ -27,27 +27,11 @@ from axir.numpy._indexing.index_update import update
 from axir.numpy._shape.manipulation import moveaxis, reshape
 
 __all__ = [
-    "Initializer",
-    "constant",
-    "delta_orthogonal",
-    "glorot_normal",
-    "glorot_uniform",
-    "he_normal",
-    "he_uniform",
-    "kaiming_normal",
-    "kaiming_uniform",
-    "lecun_normal",
-    "lecun_uniform",
-    "normal",
-    "ones",
-    "orthogonal",
-    "truncated_normal",
-    "uniform",
-    "variance_scaling",
-    "xavier_normal",
-    "xavier_uniform",
-    "zeros",
-]
+    "Initializer", "constant", "delta_orthogonal", "glorot_normal", "glorot_uniform", "he_normal",
+    "he_uniform", "kaiming_normal", "kaiming_uniform", "lecun_normal", "lecun_uniform", "normal",
+    "ones", "orthogonal", "truncated_normal", "uniform", "variance_scaling", "xavier_normal",
+    "xavier_uniform", "zeros",
+]  # fmt: skip
 
 Initializer = Callable[..., Value]
 Axes = int | Sequence[int]

@@ -22,9 +22,11 @@ from . import fft
 from . import linalg
 from ._functions.applied_functions import *
 from ._elementwise.arithmetic import *
+from ._elementwise.rounding import *
 from ._arrays.comparisons import *
 from ._products.convolutions import *
 from ._arrays.creation import *
+from ._arrays.filled import *
 from ._reductions.cumulative import *
 from ._shape.diagonals import *
 from ._reductions.differences import *
@@ -38,11 +40,12 @@ from ._arrays.grids import *
 from ._statistics.histograms import *
 from ._arrays.index_grids import *
 from ._arrays.index_notation import *
-from ._indexing.indexing import *
+from ._indexing.taking import *
 from ._shape.joining import *
 from ._products.products import *
 from ._elementwise.logic import *
 from ._shape.manipulation import *
+from ._shape.reordering import *
 from ._arrays.matrices import *
 from ._reductions.moments import *
 from ._reductions.nan_reductions import *

@@ -1,8 +1,7 @@
 """`axir.numpy.fft`: discrete Fourier transforms, with NumPy's norms, padding and axes.
 
-Elsewhere: the transform itself (`axir.lax.fft`), the handling of arguments
-(`frontend/numpy/_fft/transforms.py`), and frequencies (`frontend/numpy/_fft/frequencies.py`), which
-are found here nevertheless.
+Elsewhere: the transform itself (`axir.lax.fft`), the handling of arguments and the frequencies
+(`_fourier.py`).
 
 >>> import axir.numpy as jnp
 >>> jnp.fft.rfft(jnp.array([1.0, 2.0, 3.0, 4.0])).real
@@ -19,29 +18,22 @@ from axir.dialect.ops.elementwise.conversion import conj
 from axir.dialect.program.rules import Value
 
 from ._arguments.promotion import array_argument
-from ._fft.frequencies import fftfreq, fftshift, ifftshift, rfftfreq
-from ._fft.transforms import OTHER_WAY, check_norm, one_axis, several_axes, two_axes
+from ._fourier import (
+    OTHER_WAY,
+    check_norm,
+    fftfreq,
+    fftshift,
+    ifftshift,
+    one_axis,
+    rfftfreq,
+    several_axes,
+    two_axes,
+)
 
 __all__ = [
-    "fft",
-    "fft2",
-    "fftfreq",
-    "fftn",
-    "fftshift",
-    "hfft",
-    "ifft",
-    "ifft2",
-    "ifftn",
-    "ifftshift",
-    "ihfft",
-    "irfft",
-    "irfft2",
-    "irfftn",
-    "rfft",
-    "rfft2",
-    "rfftfreq",
-    "rfftn",
-]
+    "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifft2", "ifftn", "ifftshift",
+    "ihfft", "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn",
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:

@@ -36,7 +36,7 @@ from axir.dialect.ops.sorting.sort import sort
 from axir.dialect.program.rules import Value
 
 from ._arguments.promotion import promote_arguments, promote_inexact
-from ._indexing.indexing import take_along_axis
+from ._indexing.taking import take_along_axis
 from ._products import outer_products
 from ._products import products as linear_algebra
 from ._products.determinants import SlogdetResult, det, slogdet

@@ -24,7 +24,6 @@ from axir.dialect.core.annotations import UserObject
 from axir.dialect.core.array import Array
 
 from ._binomial import binomial, multinomial
-from ._bits import bits
 from ._discrete import bernoulli, categorical, geometric, rademacher
 from ._gamma import ball, beta, chisquare, dirichlet, f, gamma, generalized_normal, loggamma, t
 from ._gaussian import double_sided_maxwell, lognormal, maxwell, normal, truncated_normal, wald
@@ -42,62 +41,20 @@ from ._inversion import (
 from ._keys import PRNGKey, clone, fold_in, key, key_data, key_dtype, key_impl, split, wrap_key_data
 from ._matrices import multivariate_normal, orthogonal
 from ._poisson import poisson
-from ._ranges import randint, uniform
+from ._ranges import bits, randint, uniform
 from ._shuffling import choice, permutation, shuffle
 
 Key = NewType("Key", Array)  # for annotations: an array that is one key
 
 __all__ = [
-    "Key",
-    "PRNGKey",
-    "ball",
-    "bernoulli",
-    "beta",
-    "binomial",
-    "bits",
-    "categorical",
-    "cauchy",
-    "chisquare",
-    "choice",
-    "clone",
-    "dirichlet",
-    "double_sided_maxwell",
-    "exponential",
-    "f",
-    "fold_in",
-    "gamma",
-    "generalized_normal",
-    "geometric",
-    "gumbel",
-    "key",
-    "key_data",
-    "key_dtype",
-    "key_impl",
-    "laplace",
-    "loggamma",
-    "logistic",
-    "lognormal",
-    "maxwell",
-    "multinomial",
-    "multivariate_normal",
-    "normal",
-    "orthogonal",
-    "pareto",
-    "permutation",
-    "poisson",
-    "rademacher",
-    "randint",
-    "rayleigh",
-    "shuffle",
-    "split",
-    "t",
-    "triangular",
-    "truncated_normal",
-    "uniform",
-    "wald",
-    "weibull_min",
-    "wrap_key_data",
-]
+    "Key", "PRNGKey", "ball", "bernoulli", "beta", "binomial", "bits", "categorical", "cauchy",
+    "chisquare", "choice", "clone", "dirichlet", "double_sided_maxwell", "exponential", "f",
+    "fold_in", "gamma", "generalized_normal", "geometric", "gumbel", "key", "key_data", "key_dtype",
+    "key_impl", "laplace", "loggamma", "logistic", "lognormal", "maxwell", "multinomial",
+    "multivariate_normal", "normal", "orthogonal", "pareto", "permutation", "poisson", "rademacher",
+    "randint", "rayleigh", "shuffle", "split", "t", "triangular", "truncated_normal", "uniform",
+    "wald", "weibull_min", "wrap_key_data",
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:

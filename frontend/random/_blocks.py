@@ -16,6 +16,7 @@ from axir.dialect.core.config import config
 from axir.dialect.core.symbolic_dims import is_symbolic_dim
 from axir.dialect.ops.indexing.static_slicing import slice_in_dim
 from axir.dialect.ops.shape.concatenation import concatenate
+from axir.dialect.ops.shape.rearranging import moveaxis, reshape
 from axir.dialect.program.rules import Value
 from axir.dialect.program.tracer import Tracer, is_compiled_later
 from axir.lax.control_flow import map as map_one_by_one
@@ -41,8 +42,19 @@ def draw_in_blocks(draw: UserFunction, keys: Value, *others: Value) -> Value:
     missing = -count % _AT_ONCE
     if missing:
         arrays = tuple(concatenate([x, slice_in_dim(x, 0, missing)], 0) for x in arrays)
-    drawn = map_one_by_one(lambda each: draw(*each), arrays, batch_size=_AT_ONCE)
+    blocks = tuple(map(_in_blocks, arrays))
+    drawn = moveaxis(map_one_by_one(lambda block: vmap(draw)(*block), blocks), 1, 0)
+    drawn = reshape(drawn, (count + missing,))
     return slice_in_dim(drawn, 0, count) if missing else drawn
+
+
+def _in_blocks(x: Value) -> Value:
+    """Returns an array of blocks.
+
+    A block takes its numbers from all parts of the array, so that devices that have a part each
+    draw their own numbers of it.
+    """
+    return moveaxis(reshape(x, (_AT_ONCE, x.shape[0] // _AT_ONCE)), 1, 0)
 
 
 def _draws_by_key(keys: Value) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from axir._devices.result_layouts import lies_where_told
+from axir._devices.placement import lies_where_told
 from axir.custom_derivatives import custom_jvp
 from axir.dialect.core.annotations import DTypeLike, PyTree, UserObject
 from axir.dialect.core.array import ArrayLike

@@ -12,7 +12,7 @@ from functools import cache, lru_cache
 
 import numpy as np
 
-from axir._devices.result_layouts import lies_where_told
+from axir._devices.placement import lies_where_told
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import DTypeLike, UserObject
 from axir.dialect.core.array import ArrayLike

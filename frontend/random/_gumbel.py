@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import ml_dtypes
 import numpy as np
 
-from axir._devices.result_layouts import lies_where_told
+from axir._devices.placement import lies_where_told
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import DTypeLike
 from axir.dialect.core.array import ArrayLike
@@ -31,9 +31,8 @@ from axir.dialect.ops.elementwise.transcendental import log, log1p
 from axir.dialect.ops.indexing.static_slicing import index_in_dim
 from axir.dialect.program.rules import Value
 
-from ._bits import random_bits
 from ._parameters import constant, standard
-from ._ranges import draw_uniform
+from ._ranges import draw_uniform, random_bits
 
 
 @lies_where_told

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from operator import index
 
 import axir.numpy as jnp
-from axir._devices.result_layouts import lies_where_told
+from axir._devices.placement import lies_where_told
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import DTypeLike, UserObject
 from axir.dialect.core.array import ArrayLike

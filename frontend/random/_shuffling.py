@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from axir._devices.result_layouts import lies_where_told
+from axir._devices.placement import lies_where_told
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import UserObject
 from axir.dialect.core.array import Array, ArrayLike, ConcreteArray
@@ -25,11 +25,10 @@ from axir.dialect.ops.shape.rearranging import reshape
 from axir.dialect.ops.sorting.sort import sort_key_val, top_k
 from axir.dialect.program.rules import Value
 
-from ._bits import random_bits
 from ._gumbel import draw_gumbel
 from ._keys import split_pair
 from ._parameters import check_key, check_shape, constant, to_value
-from ._ranges import draw_uniform, randint
+from ._ranges import draw_uniform, randint, random_bits
 
 
 @lies_where_told

@@ -7,6 +7,7 @@ from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import UserObject
 from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import MatrixShapeError, ParameterError
+from axir.dialect.core.symbolic_dims import smaller
 from axir.dialect.ops.elementwise.arithmetic import mul
 from axir.dialect.ops.elementwise.comparison import eq, select_n
 from axir.dialect.ops.linalg import matrices
@@ -360,7 +361,7 @@ def lu(
     factors, _, permutation = packed_lu(a)
     height, width = a.shape[-2:]
     left = unit_lower(factors)
-    right = matrices.upper_part(matrices.part(factors, (0, min(height, width)), (0, width)))
+    right = matrices.upper_part(matrices.part(factors, (0, smaller(height, width)), (0, width)))
     p = _permutation_matrix(permutation, a)
     return (matrices.matmul(p, left), right) if permute_l else (p, left, right)
 

@@ -27,8 +27,9 @@ from axir.numpy._arguments.promotion import (
     promote_arguments,
     promote_inexact,
 )
-from axir.numpy._indexing.indexing import take
-from axir.numpy._shape.manipulation import broadcast_to, flip
+from axir.numpy._indexing.taking import take
+from axir.numpy._shape.manipulation import broadcast_to
+from axir.numpy._shape.reordering import flip
 
 __all__ = [
     "block_diag", "circulant", "companion", "convolution_matrix", "dft", "fiedler",

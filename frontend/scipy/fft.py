@@ -31,7 +31,7 @@ from axir.dialect.ops.shape.rearranging import moveaxis, reshape, rev
 from axir.dialect.program.rules import Value
 from axir.numpy._arguments.checks import canonical_axes, canonical_axis, spread
 from axir.numpy._arguments.promotion import array_argument, promote_inexact
-from axir.numpy._fft.transforms import resized
+from axir.numpy._fourier import resized
 
 __all__ = ["dct", "dctn", "idct", "idctn"]
 

@@ -26,17 +26,9 @@ from axir.numpy._shape.padding import pad
 from ._spectra import csd, detrend, istft, stft, welch
 
 __all__ = [
-    "convolve",
-    "convolve2d",
-    "correlate",
-    "correlate2d",
-    "csd",
-    "detrend",
-    "fftconvolve",
-    "istft",
-    "stft",
-    "welch",
-]
+    "convolve", "convolve2d", "correlate", "correlate2d", "csd", "detrend", "fftconvolve", "istft",
+    "stft", "welch",
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:

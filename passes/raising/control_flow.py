@@ -1,4 +1,4 @@
-"""Control flow of StableHLO: branches, loops, calls. Counting loops become `scan` (`loops.py`)."""
+"""Control flow of StableHLO: branches, loops. Counting loops become `scan` (`loops.py`)."""
 
 from __future__ import annotations
 
@@ -13,15 +13,10 @@ from axir.dialect.ops.control_flow.while_loop import bind_while
 from axir.dialect.ops.elementwise.comparison import lt, select_n
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.program.rules import Value
-from axir.passes.raising.dimensions.attributes import text
 
-from .loops import counted_loop, varying_places
+from .counters import varying_places
+from .loops import counted_loop
 from .table import RaisingContext, raises
-
-
-@raises("func.call")
-def _call(context: RaisingContext, operation: ir.Operation, *values: Value) -> Sequence[Value]:
-    return context.call(text(operation, "callee"), values)
 
 
 @raises("stablehlo.if")

@@ -14,9 +14,10 @@ from iree.compiler import ir
 from axir.dialect.ops.random.bit_generators import RandomAlgorithm, rng_bit_generator
 from axir.dialect.ops.random.random_bits import threefry2x32
 from axir.dialect.program.rules import Value
-from axir.passes.raising.dimensions.attributes import text, word
+from axir.passes.raising.dimensions.attributes import optional_integers, text, word
 
 from .chlo import COMPOSITES
+from .shapes import known
 from .table import (
     CUSTOM_CALLS,
     Raised,
@@ -24,9 +25,12 @@ from .table import (
     raises,
     raises_calls_of,
     refusal,
+    result_dtype,
     result_type,
 )
 
+# Operands with the shapes of results, which follow from those of the other operands.
+_SHAPES = "indices_of_shape_operands"
 _PREFIXES = ("chlo.", "mhlo.")
 
 
@@ -35,7 +39,9 @@ def _custom_call(context: RaisingContext, operation: ir.Operation, *values: Valu
     target = text(operation, "call_target_name")
     rule = CUSTOM_CALLS.get(target)
     if rule is not None:
-        return rule(context, operation, *values)
+        shapes = optional_integers(operation, _SHAPES) or ()
+        given = (value for number, value in enumerate(values) if number not in shapes)
+        return rule(context, operation, *given)
     composite = _composite_of(target)
     if composite is not None and "mhlo.attributes" in operation.attributes:
         return COMPOSITES[composite](operation.attributes["mhlo.attributes"], *values)
@@ -69,7 +75,7 @@ def _composite_of(name: str) -> str | None:
     return None
 
 
-@raises("stablehlo.composite")
+@raises("stablehlo.composite", "sdy.composite")
 def _composite(context: RaisingContext, operation: ir.Operation, *values: Value) -> Raised:
     known = _composite_of(text(operation, "name"))
     if known is not None:
@@ -81,8 +87,6 @@ def _composite(context: RaisingContext, operation: ir.Operation, *values: Value)
 
 @raises_calls_of(
     "Sharding",
-    "SPMDFullToShardShape",
-    "SPMDShardToFullShape",
     "annotate_device_placement",
     "xla.sdy.FuncResultSharding",
     "LayoutConstraint",
@@ -111,6 +115,15 @@ def _bits(context: RaisingContext, operation: ir.Operation, state: Value) -> Seq
     algorithm = _ALGORITHMS[word(operation.attributes["rng_algorithm"])]
     wanted = result_type(operation, 1)
     return rng_bit_generator(state, wanted.shape, wanted.dtype, algorithm)
+
+
+@raises_calls_of("stablehlo.dynamic_rng_bit_generator")
+def _open_bits(
+    context: RaisingContext, operation: ir.Operation, state: Value, shape: Value
+) -> Sequence[Value]:
+    algorithm = _ALGORITHMS[word(operation.attributes["rng_algorithm"])]
+    extents = known(context, operation, 1).reshape(-1).tolist()
+    return rng_bit_generator(state, extents, result_dtype(operation, 1), algorithm)
 
 
 @raises("stablehlo.rng")

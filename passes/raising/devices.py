@@ -8,7 +8,6 @@ its value only.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
@@ -28,9 +27,9 @@ from axir.dialect.ops.shape.concatenation import concatenate
 from axir.dialect.ops.shape.rearranging import reshape
 from axir.dialect.ops.shape.stacking import stack
 from axir.dialect.program.rules import Value
-from axir.passes.raising.dimensions.attributes import dense, integer, text
+from axir.passes.raising.dimensions.attributes import dense, integer
 
-from .grid import Grid, computed_on_parts, computed_together, layouts_of, programs_of
+from .grid import Grid, computed_together, programs_of
 from .reductions import elementwise
 from .table import RaisingContext, raises, refusal
 
@@ -327,40 +326,6 @@ def _run_parallel(
 
     made = context.on_grid(grid, lambda: computed_together(run, name, grid, whole))
     return [index_in_dim(x, n, keepdims=False) for n in range(grid.size) for x in made]
-
-
-@raises("sdy.manual_computation")
-def _manual_computation(
-    context: RaisingContext, operation: ir.Operation, *values: Value
-) -> Sequence[Value]:
-    """Computes what each device of a mesh does with its parts of arrays: JAX's `shard_map`."""
-    inputs, outputs, manual = (
-        text(operation, name) for name in ("in_shardings", "out_shardings", "manual_axes")
-    )
-    if not manual:
-        raise refusal(
-            f"{operation.name} does not say how arrays are cut: bytecode has it in a form that its "
-            "own program knows.",
-            "Save the text, exported.mlir_module() of jax.export.",
-        )
-    if context.grid.size > 1:
-        raise refusal(f"{operation.name} stands in another one.", "Cut arrays once, for all axes.")
-    (names, in_layouts), (more, out_layouts) = layouts_of(inputs), layouts_of(outputs)
-    axes = context.mesh(min(names | more, default=""))
-    left_out = [name for name, size in axes if size > 1 and f'"{name}"' not in manual]
-    if left_out or len(names | more) > 1:
-        raise refusal(
-            f"{operation.name} leaves out the axis {left_out[0]!r} of its mesh."
-            if left_out else f"{operation.name} names several meshes.",
-            "Export a program that is one of parts along all axes of a mesh.",
-        )  # fmt: skip
-    grid = Grid(1, math.prod(size for _, size in axes), axes)
-    body = context.body(operation)
-
-    def run() -> list[Value]:
-        return computed_on_parts(body, "manual", grid, values, in_layouts, out_layouts)
-
-    return context.on_grid(grid, run)
 
 
 @raises("stablehlo.infeed", "stablehlo.outfeed", "stablehlo.recv", "stablehlo.send")

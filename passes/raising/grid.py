@@ -19,6 +19,7 @@ from axir.dialect.program.meshes.layouts import Layout, MeshAxes, local_shape
 from axir.dialect.program.rules import Value
 from axir.dialect.program.tracer import Trace
 from axir.dialect.text.summary import OF_DEVICES
+from axir.passes.framework.errors import RaisingError
 
 AXIS = "device"
 """The axis along which devices are computed together."""
@@ -52,6 +53,9 @@ class Grid(NamedTuple):
         return replica * self.partitions + partition
 
 
+# Operations and custom calls of computations of parts of arrays.
+_OF_PARTS = frozenset({"sdy.manual_computation", "SPMDFullToShardShape", "SPMDShardToFullShape"})
+
 ALONE = Grid()
 """One device."""
 
@@ -74,11 +78,12 @@ def is_of_one_device(ops: Iterable[ir.Operation]) -> bool:
     names = set[str]()
     for op in ops:
         op.walk(lambda inner: _add_name(names, inner))
-    return "sdy.manual_computation" not in names and not OF_DEVICES.isdisjoint(names)
+    return _OF_PARTS.isdisjoint(names) and not OF_DEVICES.isdisjoint(names)
 
 
 def _add_name(names: set[str], op: ir.Operation) -> ir.WalkResult:
-    names.add(op.name)
+    is_call = op.name == "stablehlo.custom_call"
+    names.add(ir.StringAttr(op.attributes["call_target_name"]).value if is_call else op.name)
     return ir.WalkResult.ADVANCE
 
 
@@ -101,15 +106,25 @@ def mesh_of(op: ir.Operation) -> dict[str, MeshAxes]:
 
 _SHARDING = re.compile(r'<@(\w+|"[^"]*"), \[([^\]]*)\][^<>]*>')
 _CUT = re.compile(r"\{([^}]*)\}")
+_SUB_AXIS = re.compile(r'":[(p]')
 _NAME = re.compile(r'"([^"]*)"')
 
 
 def layouts_of(shardings: str) -> tuple[set[str], list[Layout]]:
     """Returns the meshes that shardings name, and how they cut arrays.
 
+    Raises:
+        RaisingError: if they cut along a part of an axis.
+
     >>> layouts_of('<@mesh, [{"x", "y"}, {}]>, <@mesh, []>')
     ({'mesh'}, [(('x', 'y'), ()), ()])
     """
+    if _SUB_AXIS.search(shardings):
+        raise RaisingError(
+            f"The shardings {shardings} cut arrays along parts of an axis.",
+            "Export a program for a mesh with these parts as axes.",
+            where="",
+        )
     found = _SHARDING.findall(shardings)
     layouts = [
         tuple(tuple(_NAME.findall(names)) for names in _CUT.findall(cuts)) for _, cuts in found

@@ -1,135 +1,51 @@
-"""The values of a module that is raised: constants, extents of open dimensions, and weights.
+"""Values of a module that is raised, and what is known of them: constants and weights.
 
-Elsewhere: the walk over the module, which uses these (`module.py`).
+Elsewhere: the extents that values hold (`known_extents.py`).
 """
 
 from __future__ import annotations
 
-import abc
 from collections.abc import Sequence
 
 import numpy as np
 from iree.compiler import ir
 
-from axir.dialect.core.annotations import Dtype, Extent, HostArray, Param
+from axir.dialect.core.annotations import HostArray, Param
 from axir.dialect.core.array import ConcreteArray
-from axir.dialect.core.symbolic_dims import is_extent
+from axir.dialect.core.state import outside_traces
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.rules import Value
-from axir.dialect.program.tracer import Tracer, state
-from axir.passes.raising.dimensions.extents import (
-    Comparison,
-    as_value,
-    computes_extents,
-    extents_array,
-    followed,
-)
-from axir.passes.raising.dimensions.open_dimensions import (
-    DimensionArgument,
-)
+from axir.dialect.program.tracer import state
+from axir.dialect.text.summary import OF_DEVICES
 
-from .table import Raised, result_dtype
+from .grid import ALONE, Grid
+from .quantized_operations import rule_of
+from .shapes import elements
+from .table import raised_type
 
-# Operations that combine known extents with others.
-_PUT_TOGETHER = ("stablehlo.clamp", "stablehlo.concatenate")
+_DIALECTS = ("stablehlo", "chlo", "arith", "shape", "tensor")
 # How many bytes of arrays are compared before all bytes are.
 _COMPARED_FIRST = 64
 
 
-class KnownValues(abc.ABC):
-    """The raised values of a module, and what is known about them.
+class KnownValues:
+    """The part of a `RaisingContext` that knows values.
 
     Attributes:
-        assumed: Constraints of open dimensions that operations have added.
+        module: The module that is raised.
+        grid: The devices that run the program that is being raised.
         weight_names: Names of weights, by the identities of the arrays.
     """
 
-    def __init__(self) -> None:
-        self.assumed: set[str] = set()
+    def __init__(self, module: ir.Module):
+        self.module = module
+        self.grid: Grid = ALONE
         self.weight_names: dict[int, str] = {}
+        self._weights: list[ConcreteArray] = []
         self._values: dict[ir.Value, Value] = {}
+        self._replaced: dict[ir.Operation, Sequence[Value]] = {}
         # The results of `constant` for results of operations.
         self._constants: dict[ir.Value, HostArray | None] = {}
-        # The extents that values of the trace hold.
-        self._extents: dict[Value, HostArray] = {}
-        # The names of integer arguments, by their raised values.
-        self._numbers: dict[Value, str] = {}
-        self._replaced: dict[ir.Operation, Sequence[Value]] = {}
-        self._weights: list[ConcreteArray] = []
-
-    @abc.abstractmethod
-    def _computed(self, op: ir.Operation, value: ir.OpResult) -> HostArray | None:
-        """Returns the elements of a result that depends only on constants; None for others."""
-
-    # Extents ------------------------------------------------------------------------------------
-
-    def _follow(self, op: ir.Operation, results: list[Raised]) -> list[Raised]:
-        """Records the extents that an operation's result holds, if an operand holds extents.
-
-        Returns:
-            The results; extents that are computed from others become expressions.
-        """
-        if len(results) != 1 or type(results[0]) is not Tracer or results[0] in self._extents:
-            return results
-        held = [self._values.get(v) for v in op.operands]
-        if not any(type(x) is Tracer and x in self._extents for x in held):
-            return results
-        found = followed(op, self._whole_extents)
-        if found is None:
-            return results
-        [result] = results
-        if all(map(is_extent, found.reshape(-1).tolist())):
-            result = as_value(found, result_dtype(op, 0))
-        if type(result) is Tracer:
-            self._extents[result] = found
-        return [result]
-
-    def extents(self, value: ir.Value) -> HostArray | None:
-        """Returns the extents that a value holds, of known and open dimensions; else None.
-
-        In a concatenation of known and unknown extents, the unknown ones are None.
-        """
-        found = self._whole_extents(value)
-        op = _owner(value)
-        if found is not None or op is None or op.name not in _PUT_TOGETHER:
-            return found
-        return followed(op, self.extents)
-
-    def _whole_extents(self, value: ir.Value) -> HostArray | None:
-        held = self._values.get(value)
-        if type(held) is Tracer and held in self._extents:
-            return self._extents[held]
-        known = self.constant(value)
-        return None if known is None else known.astype(object)
-
-    def want_extents(self, value: ir.Value) -> None:
-        """Raises `DimensionArgument` if a shape is computed from an integer argument."""
-        pending, seen = [value], set()
-        while pending:
-            current = pending.pop()
-            held = self._values.get(current)
-            if type(held) is Tracer and held in self._numbers and held not in self._extents:
-                raise DimensionArgument(self._numbers[held])
-            op = _owner(current)
-            if op is not None and op not in seen and computes_extents(op):
-                seen.add(op)
-                pending += op.operands
-
-    def extents_value(self, extents: Sequence[Extent], shape: Sequence[int], dtype: Dtype) -> Value:
-        """Returns extents as a value, from which `extents` returns them later."""
-        array = extents_array(extents, shape)
-        made = as_value(array, dtype)
-        if type(made) is Tracer:
-            self._extents[made] = array
-        return made
-
-    def assume(self, condition: ir.Value) -> None:
-        """Records that a comparison of extents holds in all calls."""
-        found = self.extents(condition)
-        if found is not None and isinstance(found.item(), Comparison) and found.item().text:
-            self.assumed.add(found.item().text)
-
-    # Values -------------------------------------------------------------------------------------
 
     def weights(self, array: HostArray, name: str | None) -> Value:
         """Returns weights as a value; shares weights of one name, and equal ones without a name.
@@ -166,15 +82,36 @@ class KnownValues(abc.ABC):
         known = self._values.get(value)
         if type(known) is ConcreteArray:
             return known.host()
-        op = _owner(value)
+        op = owner_of(value)
         if op is None:
             return None
         if value not in self._constants:
             self._constants[value] = self._computed(op, value)
         return self._constants[value]
 
+    def _computed(self, op: ir.Operation, value: ir.OpResult) -> HostArray | None:
+        if op.name in ("stablehlo.constant", "arith.constant"):
+            return elements(op)
+        rule = rule_of(op)
+        if rule is None or len(op.regions) or not op.name.startswith(_DIALECTS):
+            return None
+        if op.name in OF_DEVICES and self.grid.size > 1:
+            return None  # each device has another value
+        operands = [self.constant(v) for v in op.operands]
+        if any(x is None for x in operands) or op.name.startswith("stablehlo.custom"):
+            return None
+        arrays = [
+            ConcreteArray(raised_type(v.type), x)
+            for v, x in zip(op.operands, operands, strict=True)
+        ]
+        context: Param = self  # its subclass is one
+        with outside_traces():
+            raised: Param = rule(context, op, *arrays)
+        results = raised if isinstance(raised, (list, tuple)) else [raised]
+        return results[value.result_number].host()
 
-def _owner(value: ir.Value) -> ir.Operation | None:
+
+def owner_of(value: ir.Value) -> ir.Operation | None:
     """Returns the operation that a value is a result of; None for arguments."""
     if not isinstance(value, ir.OpResult):
         return None

@@ -1,20 +1,22 @@
-"""Loops of StableHLO that count to a known number, as `scan`, which supports reverse mode.
+"""Loops of StableHLO that count to a known number or an extent, as `scan`.
 
-A counter that starts, ends and advances by known integers is not carried. A value that no iteration
-changes is a constant of the loop. If iteration `i` reads only slice `i` of an array, the scan
-slices the array. If iteration `i` writes only slice `i`, the scan stacks it. This undoes the
-lowering of `scan`.
+`scan` supports reverse mode. A counter that starts and advances by known integers is not carried. A
+value that no iteration changes is a constant of the loop. If iteration `i` reads only slice `i` of
+an array, the scan slices the array. If iteration `i` writes only slice `i`, the scan stacks it.
+This undoes the lowering of `scan`. Elsewhere: counters (`counters.py`), indices of slices
+(`loop_places.py`).
 """
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
 from iree.compiler import ir
 
+from axir.dialect.core.annotations import Extent
 from axir.dialect.core.array import from_numpy
+from axir.dialect.core.symbolic_dims import are_same, is_same
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.control_flow.closed_bodies import Body, trace_body
 from axir.dialect.ops.control_flow.scan import bind_scan
@@ -24,126 +26,30 @@ from axir.dialect.program.equation import Equation, Literal, Var
 from axir.dialect.program.op_table import OPS
 from axir.dialect.program.rules import Results, Value
 from axir.dialect.program.walk import Environment, apply_equations, backward_slice
-from axir.passes.raising.dimensions.attributes import word
 
+from .counters import Counter, counter_of, varying_places
+from .loop_places import Places
 from .table import RaisingContext, Region, recorded
-
-_TURNED = {"LT": "GT", "LE": "GE", "GT": "LT", "GE": "LE", "NE": "NE"}
-
-
-def varying_places(operation: ir.Operation) -> list[int]:
-    """Returns the carried values of a loop that an iteration may change."""
-    block = operation.regions[1].blocks[0]
-    results = list(block.operations)[-1].operands
-    return [
-        place
-        for place, (argument, result) in enumerate(zip(block.arguments, results, strict=True))
-        if argument != result
-    ]
-
-
-@dataclasses.dataclass(frozen=True)
-class _Counter:
-    """The counter of a loop: `length` iterations, from `start` by `step`, in a carried value."""
-
-    place: int
-    start: int
-    step: int
-    length: int
 
 
 def counted_loop(
     context: RaisingContext, operation: ir.Operation, init: Sequence[Value]
 ) -> Sequence[Value] | None:
     """Returns the results of a loop that counts to a known number; None for others."""
-    counter = _counter_of(context, operation)
+    counter = counter_of(context, operation)
     if counter is None:
         return None
     varying = [place for place in varying_places(operation) if place != counter.place]
-    body = _body_of(context, operation, init, counter, varying)
-    results = _Parts(body, counter, len(varying)).bind([init[place] for place in varying])
+    with context.presuming(f"1 <= {counter.length}" if counter.may_not_run else None):
+        body = _body_of(context, operation, init, counter, varying)
+        parts = _Parts(context, body, counter)
+    results = parts.bind([init[place] for place in varying])
     whole = list(init)
     for place, value in zip(varying, results, strict=True):
         whole[place] = value
-    dtype = np.dtype(init[counter.place].dtype)
     end = counter.start + counter.step * counter.length
-    whole[counter.place] = from_numpy(np.array(end, dtype))
+    whole[counter.place] = context.extents_value([end], (), init[counter.place].dtype)
     return whole
-
-
-# Counters ---------------------------------------------------------------------------------------
-
-
-def _counter_of(context: RaisingContext, operation: ir.Operation) -> _Counter | None:
-    condition, body = (region.blocks[0] for region in operation.regions)
-    truth = list(condition.operations)[-1].operands[0]
-    if isinstance(truth, ir.BlockArgument) or truth.owner.name != "stablehlo.compare":
-        return None
-    lhs, rhs = truth.owner.operands
-    direction = word(truth.owner.attributes["comparison_direction"])
-    arguments = list(condition.arguments)
-    if rhs in arguments:
-        lhs, rhs, direction = rhs, lhs, _TURNED.get(direction, direction)
-    if lhs not in arguments:
-        return None
-    place = arguments.index(lhs)
-    limit = _number(context, rhs, operation, condition)
-    start = _number(context, operation.operands[place], operation)
-    step = _step_of(context, operation, body, place)
-    if limit is None or start is None or not step:
-        return None
-    length = _passes(direction, start, limit, step)
-    return None if length is None else _Counter(place, start, step, length)
-
-
-def _number(
-    context: RaisingContext,
-    value: ir.Value,
-    operation: ir.Operation,
-    block: ir.Block | None = None,
-) -> int | None:
-    """Returns a known integer; an unchanged carried value is known if its initial value is."""
-    if block is not None and value in list(block.arguments):
-        place = list(block.arguments).index(value)
-        if place in varying_places(operation):
-            return None
-        value = operation.operands[place]
-    found = context.constant(value)
-    if found is None or found.shape or found.dtype.kind not in "iu":
-        return None
-    return int(found)
-
-
-def _step_of(
-    context: RaisingContext, operation: ir.Operation, body: ir.Block, place: int
-) -> int | None:
-    result, argument = list(body.operations)[-1].operands[place], body.arguments[place]
-    if isinstance(result, ir.BlockArgument):
-        return None
-    owner = result.owner
-    if owner.name not in ("stablehlo.add", "stablehlo.subtract"):
-        return None
-    lhs, rhs = owner.operands
-    if owner.name == "stablehlo.add" and rhs == argument:
-        lhs, rhs = rhs, lhs
-    if lhs != argument:
-        return None
-    step = _number(context, rhs, operation, body)
-    return -step if step is not None and owner.name == "stablehlo.subtract" else step
-
-
-def _passes(direction: str, start: int, limit: int, step: int) -> int | None:
-    """Returns the number of iterations; None if the counter would overflow first."""
-    if direction == "NE":
-        distance = limit - start
-        return distance // step if distance % step == 0 and distance // step >= 0 else None
-    if direction in ("LE", "GE"):
-        limit += 1 if direction == "LE" else -1
-    if direction in ("LT", "LE"):
-        return None if step < 0 and start < limit else max(0, -((start - limit) // step))
-    if direction in ("GT", "GE"):
-        return None if step > 0 and start > limit else max(0, -((start - limit) // step))
-    return None
 
 
 # Bodies -----------------------------------------------------------------------------------------
@@ -153,7 +59,7 @@ def _body_of(
     context: RaisingContext,
     operation: ir.Operation,
     init: Sequence[Value],
-    counter: _Counter,
+    counter: Counter,
     varying: Sequence[int],
 ) -> Body:
     """Traces an iteration as a function of the values that vary, then the counter."""
@@ -179,12 +85,15 @@ class _Parts:
         stacked: The slices that iterations write to stacked carried values, by their place.
     """
 
-    def __init__(self, body: Body, counter: _Counter, count: int):
+    def __init__(self, context: RaisingContext, body: Body, counter: Counter):
         self.function, self.captured, self.counter = body.function, body.captured, counter
         split = len(body.captured)
         inputs = list(self.function.inputs)
         self.consts, self.carry, self.index = inputs[:split], inputs[split:-1], inputs[-1]
         self.makers = {v: e for e in self.function.equations for v in e.results}
+        held = zip(self.consts, map(context.held, self.captured), strict=True)
+        known = {variable: extents for variable, extents in held if extents is not None}
+        self.places = Places(self.function.equations, self.index, counter, known)
         self.uses: dict[Var, list[Equation]] = {}
         for equation in self.function.equations:
             for variable in equation.operands:
@@ -235,7 +144,7 @@ class _Parts:
         return (
             source is variable
             and not any(v is variable for v in starts)
-            and equation.params["slice_sizes"] == (1, *shape[1:])
+            and are_same(equation.params["slice_sizes"], (1, *shape[1:]))
             and self._is_own_place(starts, shape[0], is_reversed)
         )
 
@@ -249,7 +158,7 @@ class _Parts:
             return None
         if sum(v is out or v is variable for v in self.function.outputs) != 1:
             return None
-        if update.type.shape != (1, *shape[1:]) or shape[0] != self.counter.length:
+        if not are_same(update.type.shape, (1, *shape[1:])):
             return None
         if not self._is_own_place(starts, shape[0], is_reversed):
             return None
@@ -258,49 +167,18 @@ class _Parts:
         if maker is not None and maker.primitive.name in ("reshape", "broadcast_in_dim"):
             (source,) = maker.operands
             keeps_order = maker.params.get("broadcast_dimensions", behind) == behind
-            return source if keeps_order and source.type.shape == shape[1:] else update
+            return source if keeps_order and are_same(source.type.shape, shape[1:]) else update
         return update
 
-    def _is_own_place(self, starts: Sequence[Var], extent: int, is_reversed: bool) -> bool:
+    def _is_own_place(self, starts: Sequence[Var], extent: Extent, is_reversed: bool) -> bool:
         """Tells whether a slice starts at the iteration's number, from the front or the end."""
-        if extent != self.counter.length or any(_known(v) != 0 for v in starts[1:]):
+        if not is_same(extent, self.counter.length):
             return False
-        place = self._place_of(starts[0])
-        wanted = (extent - 1, -1) if is_reversed else (0, 1)
-        return place == wanted
-
-    def _place_of(self, variable: Var) -> tuple[int, int] | None:
-        """Returns (a, b) for an index that is a + b * number of the iteration."""
-        if variable is self.index:
-            return self.counter.start, self.counter.step
-        number = _known(variable)
-        if number is not None:
-            return number, 0
-        equation = self.makers.get(variable)
-        if equation is None or variable.type.shape:
-            return None
-        name, operands = equation.primitive.name, equation.operands
-        if name == "convert_element_type":
-            return self._place_of(operands[0])
-        if name == "select_n" and len(operands) == 3:
-            return self._not_negative(*operands)
-        if name in ("add", "sub"):
-            sides = [self._place_of(v) for v in operands]
-            if None in sides:
-                return None
-            (a, b), (c, d) = sides  # type: ignore[misc]
-            return (a + c, b + d) if name == "add" else (a - c, b - d)
-        return None
-
-    def _not_negative(self, which: Var, chosen: Var, other: Var) -> tuple[int, int] | None:
-        """Reads `i < 0 ? i + n : i` for an index that is never negative."""
-        test = self.makers.get(which)
-        place = self._place_of(chosen)
-        if test is None or place is None or test.primitive.name != "lt":
-            return None
-        is_test = test.operands[0] is chosen and _known(test.operands[1]) == 0
-        last = place[0] + place[1] * max(0, self.counter.length - 1)
-        return place if is_test and min(place[0], last) >= 0 else None
+        if any(self.places.of(v) != (0, 0) for v in starts[1:]):
+            return False
+        place = self.places.of(starts[0])
+        first, step = (extent - 1, -1) if is_reversed else (0, 1)
+        return place is not None and is_same(place[0], first) and place[1] == step
 
     # The scan -----------------------------------------------------------------------------------
 
@@ -399,11 +277,3 @@ def _again(equation: Equation, environment: Environment) -> Results:
     name, params = equation.primitive.name, equation.params
     made = recorded(name, operands, **params) if OPS.get(name) is equation.primitive else None
     return equation.primitive.bind(*operands, **params) if made is None else made
-
-
-def _known(variable: Var) -> int | None:
-    """Returns the integer of a literal; None for other variables."""
-    if type(variable) is not Literal or variable.type.shape:
-        return None
-    host = variable.array.host()
-    return int(host) if host.dtype.kind in "iu" else None

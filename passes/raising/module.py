@@ -8,106 +8,50 @@ patterns may extend beyond them; others stay functions.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from types import MappingProxyType
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from iree.compiler import ir
 
-from axir.dialect.core.annotations import Extent, HostArray, Param, Returning
-from axir.dialect.core.array import ConcreteArray
+from axir.dialect.core.annotations import Param, Returning
 from axir.dialect.core.config import config
-from axir.dialect.core.context import context, describe_location
-from axir.dialect.core.errors import AxirError, ShapeError, WeightsError
-from axir.dialect.core.quantized_types import is_quantized
+from axir.dialect.core.context import context
+from axir.dialect.core.errors import AxirError, WeightsError
 from axir.dialect.core.state import attributed, outside_traces
-from axir.dialect.core.symbolic_dims import SymbolicDim, names_of
-from axir.dialect.core.types import ShapedArray, numpy_dtype
 from axir.dialect.ops.calls.jit_call import call
 from axir.dialect.program.function import Function
 from axir.dialect.program.meshes.layouts import MeshAxes
 from axir.dialect.program.rules import Value
 from axir.dialect.program.tracer import Trace, Tracer
 from axir.dialect.text.foreign_signatures import argument_names
-from axir.dialect.text.summary import OF_DEVICES, summarize
-from axir.dialect.text.text_positions import place_in_text
-from axir.passes.framework.errors import QuantizationError, RaisingError
-from axir.passes.raising.dimensions.extents import (
-    extents_array,
-)
+from axir.passes.framework.errors import RaisingError
+from axir.passes.raising.dimensions.extents import extents_array
 from axir.passes.raising.dimensions.open_dimensions import (
     Discovery,
     Learned,
     check_name,
-    filled,
     given_constraints,
     global_names,
-    open_shape,
-    plain_name,
-    written_shape,
 )
 from axir.passes.raising.dimensions.wanted_dimensions import check_dimensions, wanted_bounds
 from axir.passes.transforms.simplify import prune_function
 
-from . import (
-    arith,
-    chlo,
-    contractions,
-    control_flow,
-    custom_calls,
-    devices,
-    elementwise,
-    indexing,
-    linear_algebra,
-    quantized_products,
-    reductions,
-    shape_arithmetic,
-    shapes,
-    sorting,
-    windows,
-)
-from .grid import (
-    ALONE,
-    Grid,
-    computed_together,
-    grid_of,
-    is_of_one_device,
-    mesh_of,
-    programs_of,
-)
-from .known_values import KnownValues
-from .quantized_operations import rule_of, touches_quantized
-from .shapes import elements
-from .table import Region, check_results, raised_type, refusal
+from . import families as _families  # noqa: F401, fills the table
+from .arguments import Arguments, Shapes
+from .grid import ALONE, Grid, computed_together, grid_of, is_of_one_device, mesh_of, programs_of
+from .known_extents import KnownExtents
+from .quantized_operations import rule_of
+from .refusals import refusal_at, way_out_of
+from .table import Region, check_results, refusal
 
 __all__ = ["RaisedModule", "raise_module"]
 
-_FAMILIES = (
-    arith,
-    chlo,
-    contractions,
-    control_flow,
-    custom_calls,
-    devices,
-    elementwise,
-    indexing,
-    linear_algebra,
-    quantized_products,
-    reductions,
-    shape_arithmetic,
-    shapes,
-    sorting,
-    windows,
-)
-"""Importing these fills the table."""
-
-Shapes: TypeAlias = Mapping[str, Sequence[Extent]]
-"""Shapes of arguments by name: of numbers, and of names of dimensions that stay open."""
-
 _RETURNS = ("func.return", "sdy.return", "shape.assuming_yield", "stablehlo.return")
-_DIALECTS = ("stablehlo", "chlo", "arith", "shape", "tensor")
 # Functions of up to so many operations are inlined.
 _SMALL = 8
+# The first region of an operation that may not run.
+_CONDITIONAL = {"stablehlo.case": 0, "stablehlo.if": 0, "stablehlo.while": 1, "chlo.scan": 0}
 # How often raising may begin again because it learned about open dimensions.
 _MOST_ATTEMPTS = 32
 
@@ -138,22 +82,23 @@ def raise_module(module: ir.Module, shapes: Shapes = MappingProxyType({})) -> Ra
     """
     learned = Learned({}, given_constraints(shapes.values()))
     for _ in range(_MOST_ATTEMPTS):
-        raising = _Raising(module, shapes, learned)
-        raising.check_shapes()
+        raising = _Raising(module, Arguments(module, shapes, learned))
         # The types of the module are kept: nothing is narrowed.
         with context(), ir.Location.unknown(), config(jax_enable_x64=True), outside_traces():
             try:
-                functions = {symbol: raising.function(symbol) for symbol in raising.public}
+                functions = raising.public_functions()
             except Discovery as found:
                 learned = found.added_to(learned)
                 continue
             except RaisingError:
-                if raising.assumed <= set(learned.constraints):
+                # Constraints may help, also in parts that may not run.
+                wanted = raising.assumed | raising.presumed
+                if wanted <= set(learned.constraints):
                     raise
-                learned = learned.with_constraints(raising.assumed)
+                learned = learned.with_constraints(wanted)
                 continue
         if raising.assumed <= set(learned.constraints):
-            raising.check_dimension_arguments()
+            raising.check_dimensions()
             return RaisedModule(functions, raising.weight_names)
         learned = learned.with_constraints(raising.assumed)
     raise RaisingError(
@@ -163,23 +108,23 @@ def raise_module(module: ir.Module, shapes: Shapes = MappingProxyType({})) -> Ra
     )
 
 
-class _Raising(KnownValues):
+class _Raising(KnownExtents):
     """Raises the functions of a module, each once; a `RaisingContext` of the operations in it."""
 
-    def __init__(self, module: ir.Module, shapes: Shapes, learned: Learned):
-        super().__init__()
-        self._learned = learned
-        self._module = module
-        self._shapes = shapes
+    def __init__(self, module: ir.Module, arguments: Arguments):
+        super().__init__(module)
+        self._arguments = arguments
         self._ops: dict[str, ir.Operation] = {}
         self._meshes: dict[str, MeshAxes] = {}
-        self.public: list[str] = []
+        self._public: list[str] = []
         for view in module.body.operations:
             self._add(view.operation)
         self._leave_out_parts()
         self._functions: dict[tuple[str, Grid], Function] = {}
-        self.grid = ALONE
         self._in_progress: set[tuple[str, Grid]] = set()
+        # How many bodies around the operation may not run.
+        self._conditions = 0
+        arguments.check_shapes(self._ops[symbol] for symbol in self._public)
 
     def _add(self, op: ir.Operation) -> None:
         if op.name == "sdy.mesh":
@@ -189,22 +134,31 @@ class _Raising(KnownValues):
             raise self._refusal(
                 op,
                 f"{op.name} stands beside the functions of the module.",
-                _way_out(op.name, self._module),
+                way_out_of(op.name, self.module),
             )
         symbol = ir.StringAttr(op.attributes["sym_name"]).value
         self._ops[symbol] = op
         visibility = op.attributes["sym_visibility"] if "sym_visibility" in op.attributes else None
         if visibility is None or ir.StringAttr(visibility).value == "public":
-            self.public.append(symbol)
+            self._public.append(symbol)
 
     def _leave_out_parts(self) -> None:
         """Makes functions private that another one runs on devices."""
         blocks = [block for op in self._ops.values() for block in op.regions[0].blocks]
         found = [programs_of(view.operation) for block in blocks for view in block.operations]
         parts = {name for rows in found for row in rows for name in row}
-        self.public = [symbol for symbol in self.public if symbol not in parts]
+        self._public = [symbol for symbol in self._public if symbol not in parts]
 
     # Functions ----------------------------------------------------------------------------------
+
+    def public_functions(self) -> dict[str, Function]:
+        """Returns the public functions of the module, raised."""
+        return {symbol: self.function(symbol) for symbol in self._public}
+
+    def check_dimensions(self) -> None:
+        """Raises if no array of a public function has a dimension that it takes as an argument."""
+        for symbol in self._public:
+            self._arguments.check_dimensions(self._ops[symbol])
 
     def function(self, symbol: str) -> Function:
         """Returns a function of the module, raised."""
@@ -223,19 +177,15 @@ class _Raising(KnownValues):
     def _raise_function(self, symbol: str) -> Function:
         op = self._ops[symbol]
         block = self._block_of(op, 0)
-        names = argument_names(op)
-        types = [
-            self._argument_type(op, argument, name)
-            for argument, name in zip(block.arguments, names, strict=True)
-        ]
+        types = self._arguments.types(op)
         grid = self._grid_of(symbol)
         if grid.size > 1:
             types = [t.update(shape=(grid.size, *t.shape)) for t in types]
         for _ in attributed([op]):
             with Trace(symbol, writes_descriptions=True) as trace:
                 inputs = [trace.add_input(t) for t in types]
-                if symbol in self.public:
-                    self._note_numbers(inputs, names)
+                if symbol in self._public:
+                    self._note_numbers(inputs, argument_names(op))
                 alone = grid.size == 1
                 raised = trace.finish(
                     self._run(block, inputs)
@@ -249,9 +199,9 @@ class _Raising(KnownValues):
 
     def _grid_of(self, symbol: str) -> Grid:
         """Returns the devices of a public function that distinguishes them."""
-        if symbol not in self.public or self.grid.size > 1:
+        if symbol not in self._public or self.grid.size > 1:
             return ALONE
-        grid = grid_of(self._module)
+        grid = grid_of(self.module)
         return grid if grid.size > 1 and is_of_one_device(self._ops.values()) else ALONE
 
     def on_grid(self, grid: Grid, function: Returning[list[Value]]) -> list[Value]:
@@ -285,68 +235,9 @@ class _Raising(KnownValues):
             if x.ndim or x.dtype.kind != "i":
                 continue
             self._numbers[x] = name
-            if name in self._learned.arguments:
-                extent = self._learned.extent(SymbolicDim(plain_name(name)))
+            extent = self._arguments.dimension(name)
+            if extent is not None:
                 self._extents[x] = extents_array([extent], ())
-
-    def _argument_type(self, op: ir.Operation, argument: ir.Value, name: str) -> ShapedArray:
-        kind = argument.type
-        if isinstance(kind, ir.RankedTensorType) and not kind.has_static_shape:
-            given = self._shapes.get(name)
-            if given is not None:
-                wanted = filled(kind, given, name)
-            else:
-                wanted = written_shape(op, argument) or open_shape(kind, name)
-            extents = [self._learned.extent(extent) for extent in wanted]
-            return ShapedArray(extents, numpy_dtype(kind.element_type))
-        if str(kind) == "!stablehlo.token":
-            raise self._refusal(
-                op,
-                f"The argument {name!r} is a token, which orders infeeds, outfeeds, sends and "
-                "receives of several programs.",
-                "Functions of axir take arrays: export the program without these.",
-            )
-        try:
-            return raised_type(kind)
-        except AxirError as error:
-            number = argument.arg_number
-            message = f"Argument {number}: {error.message}"
-            raise self._refusal(op, message, error.way_out, is_quantized(kind)) from None
-
-    def check_shapes(self) -> None:
-        """Raises if a shape was given for a name that is no argument."""
-        names = [
-            name
-            for symbol in self.public
-            if self._ops[symbol].regions[0].blocks
-            for name in argument_names(self._ops[symbol])
-        ]
-        unknown = [name for name in self._shapes if name not in names]
-        if unknown:
-            raise ShapeError(
-                f"There is no argument {unknown[0]!r}, whose shape is given.",
-                f"The arguments are {', '.join(names)}.",
-            )
-
-    def check_dimension_arguments(self) -> None:
-        """Raises if no array of a function has a dimension that it takes as an argument."""
-        for symbol in self.public:
-            op = self._ops[symbol]
-            names = argument_names(op)
-            types = [
-                self._argument_type(op, argument, name)
-                for argument, name in zip(self._block_of(op, 0).arguments, names, strict=True)
-            ]
-            known = {name for kind in types for extent in kind.shape for name in names_of(extent)}
-            for name in self._learned.arguments.intersection(names):
-                extent = self._learned.extent(SymbolicDim(plain_name(name)))
-                if not known.issuperset(names_of(extent)):
-                    raise self._refusal(
-                        op,
-                        f"The argument {name!r} is a dimension, and nothing says which one of the "
-                        "arrays has it.",
-                        f"Say so: --shape x={name}x3, load(path, shapes={{'x': ({name!r}, 3)}}).",
-                    )
 
     def call(self, symbol: str, values: Sequence[Value]) -> list[Value]:
         """Calls a function of the module; a small one is inlined."""
@@ -384,9 +275,14 @@ class _Raising(KnownValues):
     def body(self, operation: ir.Operation, number: int = 0) -> Region:
         """Returns a region of an operation as a function of its arguments."""
         block = self._block_of(operation, number)
+        may_not_run = number >= _CONDITIONAL.get(operation.name, number + 1)
 
         def region(*values: Value) -> list[Value]:
-            return self._run(block, values)
+            self._conditions += may_not_run
+            try:
+                return self._run(block, values)
+            finally:
+                self._conditions -= may_not_run
 
         region.__name__ = operation.name.partition(".")[2]
         return region
@@ -410,12 +306,13 @@ class _Raising(KnownValues):
             return unused
         if rule is None:
             raise self._refusal(
-                op, f"{op.name} has no counterpart.", _way_out(op.name, self._module)
+                op, f"{op.name} has no counterpart.", way_out_of(op.name, self.module)
             )
         try:
             operands = [self._values[v] for v in op.operands]
             check_dimensions(op, operands, self.extents)
-            self.assumed.update(wanted_bounds(op, operands, self.extents))
+            wanted = self.presumed if self._conditions else self.assumed
+            wanted.update(wanted_bounds(op, operands, self.extents))
             raised = rule(self, op, *operands)
             results = list(raised) if isinstance(raised, (list, tuple)) else [raised]
             check_results(op, results)
@@ -438,48 +335,9 @@ class _Raising(KnownValues):
             ) from error
         return results
 
-    def _refusal(
-        self, op: ir.Operation, message: str, way_out: str | None, of_quantized: bool = False
-    ) -> RaisingError:
-        place = describe_location(op.location)
-        in_text = place_in_text(self._module, op)
-        if in_text is not None:
-            place = f"{in_text}, which comes from {place}" if place else in_text
-        of_quantized = of_quantized or touches_quantized(op)
-        kind = QuantizationError if of_quantized else RaisingError
-        return kind(message, way_out, place or f"op {op.name!r}")
-
-    def _computed(self, op: ir.Operation, value: ir.OpResult) -> HostArray | None:
-        if op.name in ("stablehlo.constant", "arith.constant"):
-            return elements(op)
-        rule = rule_of(op)
-        if rule is None or len(op.regions) or not op.name.startswith(_DIALECTS):
-            return None
-        if op.name in OF_DEVICES and self.grid.size > 1:
-            return None  # each device has another value
-        operands = [self.constant(v) for v in op.operands]
-        if any(x is None for x in operands) or op.name.startswith("stablehlo.custom"):
-            return None
-        arrays = [
-            ConcreteArray(raised_type(v.type), x)
-            for v, x in zip(op.operands, operands, strict=True)
-        ]
-        with outside_traces():
-            raised: Param = rule(self, op, *arrays)
-        results = raised if isinstance(raised, (list, tuple)) else [raised]
-        return results[value.result_number].host()
+    def _refusal(self, op: ir.Operation, message: str, way_out: str | None) -> RaisingError:
+        return refusal_at(self.module, op, message, way_out)
 
 
 def _is_static(value: ir.Value) -> bool:
     return not isinstance(value.type, ir.RankedTensorType) or value.type.has_static_shape
-
-
-def _way_out(name: str, module: ir.Module) -> str:
-    dialect = name.partition(".")[0]
-    if dialect == "jaxpr":
-        return "The module is of the jaxpr dialect already, at least in part."
-    if dialect not in ("stablehlo", "chlo"):
-        return "Lower it to StableHLO with the program that wrote it."
-    if summarize(module).needs_raising:
-        return "Export the program without it."
-    return "It can still be compiled: axir compile, axir.export.load(path, compiled=True)."

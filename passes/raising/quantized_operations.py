@@ -83,7 +83,9 @@ def rounded(scaled: Value, q: Quantization) -> Value:
     kind, shape = scaled.dtype, scaled.aval.shape
     if any(q.zero_points):
         scaled = add(scaled, along(np.array(q.zero_points), q.axis, kind, shape))
-    return convert_element_type(round(_limited(scaled, q), _TO_EVEN), q.storage)
+    found = convert_element_type(round(_limited(scaled, q), _TO_EVEN), q.storage)
+    # A nan becomes 0, which may be outside of the bounds.
+    return found if q.low <= 0 <= q.high else _limited(found, q)
 
 
 def requantized(x: Value, given: Quantization, wanted: Quantization) -> Value:

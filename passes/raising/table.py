@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Protocol, TypeAlias
 
 from iree.compiler import ir
@@ -31,6 +32,11 @@ Region: TypeAlias = Returning[list[Value]]
 
 class RaisingContext(Protocol):
     """The context of a rule, in addition to its operation and the values of the operands."""
+
+    @property
+    def module(self) -> ir.Module:
+        """The module that is raised."""
+        ...
 
     @property
     def grid(self) -> Grid:
@@ -71,6 +77,14 @@ class RaisingContext(Protocol):
 
     def assume(self, condition: ir.Value) -> None:
         """Records that a comparison of extents holds in all calls."""
+        ...
+
+    def presuming(self, condition: str | None) -> AbstractContextManager[None]:
+        """Lets a condition on extents hold while a body is traced that would not run otherwise."""
+        ...
+
+    def held(self, value: Value) -> HostArray | None:
+        """Returns the few integers or extents that a raised value holds; None if unknown."""
         ...
 
     def weights(self, array: HostArray, name: str | None) -> Value:

@@ -11,10 +11,9 @@ from typing import Any
 import jax
 import pytest
 
-from axir._as_jax.distributions import StandInDistribution
+from axir._as_jax import JAX_VERSION
 from axir._as_jax.installation import install
-from axir._as_jax.modules import JaxFinder, own_name
-from axir._as_jax.version import JAX_VERSION
+from axir._as_jax.modules import JaxFinder, StandInDistribution, own_name
 
 # Everything that holds in one process, as a table of expressions and their values.
 EXPRESSIONS: dict[str, Any] = {

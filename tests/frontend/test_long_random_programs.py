@@ -34,7 +34,7 @@ _LENGTHS = [int(n) for n in os.environ.get("RANDOM_LENGTHS", "60,60,80,120,300")
 _LOG = os.environ.get("RANDOM_LOG")
 _FAILURES = os.environ.get("RANDOM_FAILURES")
 _COMPILER = os.environ.get("RANDOM_COMPILER", "auto")
-_SLOW = ".slow_compilations"
+_SLOW = ".compiler.waiting"
 _AGAIN = "is compiled again with a copy"
 # Seed, length and kind. The first three were wrong once, and the last two did not compile.
 FIXED = [

@@ -14,7 +14,8 @@ from support.source_imports import statements
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("frontend", "runtime", "passes", "dialect", "docs")
 SECTION = re.compile(r"(Args|Attributes|Examples?|Raises|Returns|Yields):")
-# A function's summary describes its action, not its result.
+# A function's summary describes its action, not its result. Some decorators make another thing.
+OF_THINGS = ("property", "continuous", "discrete", "of_vectors")
 NO_VERB = re.compile(r"(An?|How|The|True|What|Where|Whether) ")
 
 
@@ -40,7 +41,7 @@ def faults(tree: ast.Module) -> Iterator[str]:
     """Yields the faults of the docstrings of a module."""
     for node, text in documented(tree):
         line = getattr(node, "lineno", 1)
-        is_function = isinstance(node, ast.FunctionDef) and not is_decorated(node, "property")
+        is_function = isinstance(node, ast.FunctionDef) and not is_decorated(node, *OF_THINGS)
         if is_function and NO_VERB.match(text):
             yield f"line {line}: {text.splitlines()[0]!r} begins with no verb"
         lines = text.splitlines()

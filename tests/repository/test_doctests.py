@@ -17,6 +17,8 @@ from pathlib import Path
 
 import pytest
 
+from axir._made_modules import MadeModule
+
 ROOT = Path(__file__).parents[2]
 PACKAGES = {
     "frontend": "axir",
@@ -45,8 +47,12 @@ def documents_with_examples() -> Iterator[Path]:
 
 
 def examples_of_module(name: str) -> list[doctest.DocTest]:
+    """Returns the examples of a module, and of those that it makes without a file."""
     module = importlib.import_module(name)
-    return [test for test in doctest.DocTestFinder().find(module, name) if test.examples]
+    made = [value for value in vars(module).values() if isinstance(value, MadeModule)]
+    finder = doctest.DocTestFinder()
+    found = [test for each in (module, *made) for test in finder.find(each, each.__name__)]
+    return [test for test in found if test.examples]
 
 
 def examples_of_document(path: Path) -> doctest.DocTest:

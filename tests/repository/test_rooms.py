@@ -90,7 +90,6 @@ ORDER = (
     "frontend/numpy/_products",
     "frontend/numpy/_statistics",
     "frontend/numpy/_functions",
-    "frontend/numpy/_fft",
     "frontend/numpy/_methods",
     "frontend/numpy",
     "frontend/_programs",

@@ -348,6 +348,14 @@ def normalized(m, x):
     return scaled, jnp.outer(x[:, 0], x[:, 1]), jnp.maximum(x, jnp.median(x[:, 0] * 0))
 
 
+@case("b, 3")
+def words_of_rbg(m, x):
+    key = m.random.key(3, impl="rbg")
+    keys = m.random.split(m.random.key(4, impl="unsafe_rbg"), x.shape[0])
+    drawn = m.random.normal(key, x.shape) + x
+    return drawn, m.random.bits(key, x.shape, "uint8"), m.random.key_data(keys)
+
+
 SIZES = ((1, 1), (2, 3), (3, 2), (7, 7), (64, 5), (5, 64), (1000, 2), (2, 1000))
 """Pairs of sizes, for the first names of a function and for the others, turn by turn."""
 

@@ -251,8 +251,16 @@ def rng_bit_generator(
 ) -> list[ir.Value]:
     """Returns the next state (`ui64`) and random bits; `algorithm` is DEFAULT, THREE_FRY or
     PHILOX.
+
+    For a shape with symbolic extents it is the custom call that JAX writes and refines.
     """
     attributes = {"rng_algorithm": attribute(f"#stablehlo<rng_algorithm {algorithm}>")}
     result_types = [state.type, tensor_type(shape, element)]
     name = "rng_bit_generator"
+    if is_open(shape):
+        attributes["call_target_name"] = ir.StringAttr.get(f"stablehlo.dynamic_{name}")
+        attributes["api_version"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 2)
+        operands = (state, extents(shape))
+        made = build(name, "stablehlo.custom_call", operands, result_types, attributes)
+        return list(made.results)
     return list(build(name, f"stablehlo.{name}", (state,), result_types, attributes).results)

@@ -16,6 +16,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 
 from axir.dialect.core.annotations import Extent
+from axir.dialect.core.state import state
 from axir.dialect.core.symbolic_dims import SymbolicDim, terms_of
 
 from .terms import OPERATIONS, Applied, Atom, Product, Terms, multiplied
@@ -124,6 +125,8 @@ def bounds(extent: SymbolicDim) -> Bounds:
         5. Constraints, added with a factor that cancels a term, may give better bounds.
         6. The periods of quotients of a single number may, too (`periodic_bounds`).
     """
+    if state.presumed is not None:
+        extent = state.presumed(extent)
     return _bounds_of(extent, extent.constraints)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from axir.dialect.core.symbolic_dims import smaller
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.family import as_value
 from axir.dialect.program.dimensions import stack_of
@@ -45,7 +46,7 @@ def geqrf(x: Operand) -> tuple[Value, Value]:
 
 def _infer(x: ShapedArray) -> list[ShapedArray]:
     check_matrix("geqrf", x)
-    taus = (*x.shape[:-2], min(x.shape[-2:]))
+    taus = (*x.shape[:-2], smaller(*x.shape[-2:]))
     return [ShapedArray(x.shape, x.dtype), ShapedArray(taus, x.dtype)]
 
 

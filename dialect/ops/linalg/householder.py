@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from axir.dialect.core import dtypes
+from axir.dialect.core.symbolic_dims import smaller
 from axir.dialect.ops.elementwise.arithmetic import div, mul, neg, sub
 from axir.dialect.ops.elementwise.comparison import and_, eq, ge, gt, lt
 from axir.dialect.ops.elementwise.conversion import complex_, imag, real
@@ -39,7 +40,7 @@ from .stacks import (
 def factor_qr(x: Value, is_pivoting: bool = False) -> list[Value]:
     """Returns r with the packed reflections below it, their factors tau, and column pivots."""
     batch, (height, width) = x.shape[:-2], x.shape[-2:]
-    size = min(height, width)
+    size = smaller(height, width)
     a = stacked(x)
     taus = filled(a, (a.shape[0], 1, size), 0)
     order = positions(a, (a.shape[0], 1, width), 2)
@@ -132,7 +133,7 @@ def orthonormal_and_triangle(
 ) -> list[Value]:
     """Returns q and r as the op `qr` does, and the pivots if requested."""
     height, width = x.shape[-2:]
-    size = min(height, width)
+    size = smaller(height, width)
     packed, taus, order = factor_qr(x, pivoting)
     columns = height if full_matrices else size
     q = multiply_reflections(packed, taus, columns)

@@ -9,6 +9,7 @@ import numpy as np
 
 from axir.dialect.core import dtypes
 from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError
+from axir.dialect.core.symbolic_dims import smaller
 from axir.dialect.core.symbolic_zeros import Zero
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.arithmetic import add, sub
@@ -69,7 +70,7 @@ def permuted_rows(x: Value, permutation: Value) -> Value:
 def unit_lower(packed: Value) -> Value:
     """Returns the factor l (..., m, min(m, n)) from packed factors."""
     height, width = packed.shape[-2:]
-    left = part(packed, (0, height), (0, min(height, width)))
+    left = part(packed, (0, height), (0, smaller(height, width)))
     return add(lower_part(left, -1), identity(left, left.shape))
 
 
@@ -78,7 +79,7 @@ def _infer(x: ShapedArray) -> tuple[ShapedArray, ShapedArray, ShapedArray]:
     batch, (height, width) = x.shape[:-2], x.shape[-2:]
     return (
         ShapedArray(x.shape, x.dtype),
-        ShapedArray((*batch, min(height, width)), np.int32),
+        ShapedArray((*batch, smaller(height, width)), np.int32),
         ShapedArray((*batch, height), np.int32),
     )
 
@@ -135,7 +136,7 @@ def _jvp(primals: Sequence[Value], tangents: OperandTangents, outs: Results) -> 
     if zeros is not None:
         return zeros
     height, width = packed.shape[-2:]
-    size = min(height, width)
+    size = smaller(height, width)
     square = (0, size)
     tangent = permuted_rows(tangents[0], permutation)
     corner = part(packed, square, square)

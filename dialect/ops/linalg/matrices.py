@@ -11,6 +11,7 @@ import numpy as np
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import AnyDtype
 from axir.dialect.core.array import as_array, scalar
+from axir.dialect.core.symbolic_dims import smaller
 from axir.dialect.ops.contraction.dot_general import dot_general
 from axir.dialect.ops.elementwise.arithmetic import add, div, mul, sub
 from axir.dialect.ops.elementwise.comparison import eq, ge, select_n
@@ -118,7 +119,7 @@ def matmul(lhs: Value, rhs: Value) -> Value:
 
 def diagonal(x: Value) -> Value:
     """Returns the main diagonals."""
-    size = min(x.shape[-2:])
+    size = smaller(*x.shape[-2:])
     x = part(x, (0, size), (0, size))
     return reduce_sum(select_n(diagonal_mask(x, x.shape), 0, x), (x.ndim - 1,))
 

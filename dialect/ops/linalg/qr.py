@@ -12,6 +12,7 @@ from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.core import dtypes
 from axir.dialect.core.errors import ShapeError
 from axir.dialect.core.late_modules import scipy_linalg
+from axir.dialect.core.symbolic_dims import smaller
 from axir.dialect.core.symbolic_zeros import Zero
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.arithmetic import add, sub
@@ -85,7 +86,7 @@ def qr(
 def _infer(x: ShapedArray, *, pivoting: bool, full_matrices: bool) -> list[ShapedArray]:
     check_matrix("qr", x)
     batch, (height, width) = x.shape[:-2], x.shape[-2:]
-    inner = height if full_matrices else min(height, width)
+    inner = height if full_matrices else smaller(height, width)
     types = [
         ShapedArray((*batch, height, inner), x.dtype),
         ShapedArray((*batch, inner, width), x.dtype),
@@ -135,7 +136,7 @@ def _jvp(
     height, width = x.shape[-2:]
     if order:
         x, tangent = (_permuted_columns(value, order[0]) for value in (x, tangent))
-    size = min(height, width)
+    size = smaller(height, width)
     rows, square, rest = (0, height), (0, size), (size, width)
     corner, all_q = part(r, square, square), q
     q = part(q, rows, square)

@@ -9,6 +9,7 @@ import numpy as np
 
 from axir.dialect.core import dtypes
 from axir.dialect.core.errors import UnsupportedRuleError
+from axir.dialect.core.symbolic_dims import smaller
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.arithmetic import add, div, mul, sub
 from axir.dialect.ops.elementwise.comparison import eq, select_n
@@ -74,7 +75,7 @@ def svd(
     """
     x = as_value(x)
     check_matrix("svd", x.type)
-    check_subset("svd", subset_by_index, min(x.shape[-2:]))
+    check_subset("svd", subset_by_index, smaller(*x.shape[-2:]))
     results = _svd.bind(x, full_matrices=bool(full_matrices), compute_uv=bool(compute_uv))
     if not compute_uv:
         return results[0]
@@ -85,7 +86,7 @@ def svd(
 def _infer(x: ShapedArray, *, full_matrices: bool, compute_uv: bool) -> list[ShapedArray]:
     check_matrix("svd", x)
     batch, (height, width) = x.shape[:-2], x.shape[-2:]
-    size = min(height, width)
+    size = smaller(height, width)
     values = ShapedArray((*batch, size), dtypes.real_dtype(x.dtype))
     if not compute_uv:
         return [values]
@@ -146,7 +147,7 @@ def _jvp(
     if dtypes.is_complex(x.dtype):
         left_turn = add(left_turn, div(imaginary_only(on_diagonal(mixed)), scaled[0]))
     left_tangent, right_tangent = matmul(left, left_turn), matmul(right, right_turn)
-    size = min(height, width)
+    size = smaller(height, width)
     if height > size:
         left_tangent = add(left_tangent, _outside(left, moved, values))
     if width > size:

@@ -19,11 +19,14 @@ from collections.abc import Sequence
 import numpy as np
 from iree.compiler import ir
 
+from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import DTypeLike, Param, UserObject
+from axir.dialect.core.annotations import DTypeLike, Extent, Param, UserObject
 from axir.dialect.core.array import from_numpy
+from axir.dialect.core.config import config
 from axir.dialect.core.errors import DTypeError, ParameterError, ShapeError, one_layout
 from axir.dialect.core.extended_dtypes import PRNGImpl
+from axir.dialect.core.symbolic_dims import is_open
 from axir.dialect.core.symbolic_zeros import Zero
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.elementwise.arithmetic import add, mul
@@ -65,6 +68,8 @@ _WORD = dtypes.uint32
 _MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
 _KEY_STEPS = (0x9E3779B9, 0xBB67AE85)
 _ROUNDS = 10
+# StableHLO's names of the algorithms.
+_NAMES = ("DEFAULT", "THREE_FRY", "PHILOX")
 # dtypes and shapes of states.
 _STATES = ((dtypes.uint32, (4,)), (dtypes.uint64, (2,)))
 
@@ -133,11 +138,12 @@ def rng_bit_generator(
 def _generate(
     key: Value, shape: tuple[int, ...], dtype: np.dtype, algorithm: int
 ) -> tuple[Value, Value]:
-    state = _words(key)
-    generate = _threefry if algorithm == RandomAlgorithm.RNG_THREE_FRY else _philox
-    bits, count = generate(state, shape, dtype)
-    low, high = _advanced(state[2], state[3], full((), count & 0xFFFFFFFF, _WORD))
-    return _state_like(key, [*state[:2], low, high]), bits
+    with config(jax_enable_x64=True):  # words of 64 bits stay as they are
+        state = _words(key)
+        generate = _threefry if algorithm == RandomAlgorithm.RNG_THREE_FRY else _philox
+        bits, count = generate(state, shape, dtype)
+        low, high = _advanced(state[2], state[3], full((), count & 0xFFFFFFFF, _WORD))
+        return _state_like(key, [*state[:2], low, high]), bits
 
 
 def _counts(state: Sequence[Value], count: int) -> Value:
@@ -188,8 +194,25 @@ def _batch(
 
 
 def _lower(context: LoweringContext, key: ir.Value, **params: Param) -> list[ir.Value]:
+    if is_open(params["shape"]):
+        return _lower_open(key, **params)
     generate = trace_function(lambda x: _generate(x, **params), context.types_in)
     return context.inline(embed_captures(generate), key)
+
+
+def _lower_open(
+    key: ir.Value, *, shape: tuple[Extent, ...], dtype: np.dtype, algorithm: int
+) -> list[ir.Value]:
+    """Writes StableHLO's operation, because the extents determine which word is where."""
+    is_short = key.type.shape[0] == 4
+    state = key
+    if is_short:
+        state = hlo.bitcast_convert(hlo.reshape(key, (2, 2)), dtypes.uint64, (2,))
+    drawn = dtype if dtype.itemsize >= 4 else _WORD
+    state, bits = hlo.rng_bit_generator(state, shape, drawn, _NAMES[algorithm])
+    if is_short:
+        state = hlo.reshape(hlo.bitcast_convert(state, _WORD, (2, 2)), (4,))
+    return [state, hlo.convert(bits, dtype)]
 
 
 def _jvp(

@@ -172,7 +172,7 @@ def check_window(name: str, rank: int, window: Window) -> None:
                 f"{name}: {what}={values} must have one entry for each of the {rank} dimensions of "
                 "the operand."
             )
-        if what != "padding" and min(values, default=1) < 1:
+        if what != "padding" and any(value < 1 for value in values):
             raise ShapeError(f"{name}: the entries of {what}={values} must be positive.")
 
 

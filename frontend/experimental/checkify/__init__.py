@@ -59,22 +59,10 @@ from ._interpreter import Run, all_signatures
 from ._state import error_of, no_error
 
 __all__ = [
-    "Error",
-    "ErrorCategory",
-    "JaxRuntimeError",
-    "all_checks",
-    "automatic_checks",
-    "check",
-    "check_error",
-    "checkify",
-    "debug_check",
-    "div_checks",
-    "float_checks",
-    "index_checks",
-    "init_error",
-    "nan_checks",
-    "user_checks",
-]
+    "Error", "ErrorCategory", "JaxRuntimeError", "all_checks", "automatic_checks", "check",
+    "check_error", "checkify", "debug_check", "div_checks", "float_checks", "index_checks",
+    "init_error", "nan_checks", "user_checks",
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:

@@ -28,22 +28,8 @@ from ._types import (
 )
 
 __all__ = [
-    "AbstractRef",
-    "AbstractValue",
-    "AvalMutableQDD",
-    "AvalQDD",
-    "HiPrimitive",
-    "HiPspec",
-    "HiType",
-    "MutableHiType",
-    "ShapedArray",
-    "TransformedRef",
-    "VJPHiPrimitive",
-    "Zero",
-    "aval_method",
-    "aval_property",
-    "control_flow_allowed_effects",
-    "instantiate_zeros",
-    "is_undefined_primal",
+    "AbstractRef", "AbstractValue", "AvalMutableQDD", "AvalQDD", "HiPrimitive", "HiPspec", "HiType",
+    "MutableHiType", "ShapedArray", "TransformedRef", "VJPHiPrimitive", "Zero", "aval_method",
+    "aval_property", "control_flow_allowed_effects", "instantiate_zeros", "is_undefined_primal",
     "register_hitype",
-]
+]  # fmt: skip

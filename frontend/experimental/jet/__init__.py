@@ -37,8 +37,8 @@ from axir.dialect.program.primitive import Primitive
 from axir.dialect.program.rules import Value
 
 from ._interpreter import run
+from ._rules import deflinear, defzero, jet_rules
 from ._series import Polynomial, Series
-from ._user_rules import deflinear, defzero, jet_rules
 
 __all__ = [
     "def_comp", "def_deriv", "deflinear", "defzero", "fact", "jet", "jet2", "jet_rules",

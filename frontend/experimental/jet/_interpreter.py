@@ -28,9 +28,8 @@ from axir.dialect.program.primitive import primitive_of
 from axir.dialect.program.rules import Value
 from axir.dialect.program.walk import Environment
 
-from ._rules import RULES
+from ._rules import RULES, apply_user_rule, jet_rules
 from ._series import Series
-from ._user_rules import apply_user_rule, jet_rules
 
 Marks: TypeAlias = tuple[bool, ...]
 Outcome: TypeAlias = tuple[list[Value], list[Series]]

@@ -6,8 +6,10 @@ annotations and `isinstance` work with them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import ModuleType
 
+from axir._made_modules import MadeModule
 from axir.dialect.core.annotations import UserObject
 from axir.dialect.core.errors import AxirError
 
@@ -47,12 +49,44 @@ def only_on(
         names: The names, separated by blanks.
         instead: What to use here.
     """
-    known = names.split()
+    known = _elsewhere(device, module, names, instead)
 
     def find(name: str) -> object:
         if name not in known:
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
-        space = {"__module__": module, "device": device, "instead": instead}
-        return _Elsewhere(name, (), space)
+        return known[name]
 
-    return find, lambda: known, known
+    return find, lambda: list(known), list(known)
+
+
+def _elsewhere(device: str, module: str, names: str, instead: str) -> dict[str, object]:
+    space = {"__module__": module, "device": device, "instead": instead}
+    return {name: _Elsewhere(name, (), space) for name in names.split()}
+
+
+def modules_only_on(device: str, package: str, modules: Mapping[str, tuple[str, str]]) -> None:
+    """Makes modules of a package that have only names for other devices.
+
+    Args:
+        device: The kind of device.
+        package: The name of the package.
+        modules: By module, what to use here, and the names, separated by blanks.
+    """
+    for name, (instead, names) in modules.items():
+        path = f"{package}.{name}"
+        doc = f"Names of `{path.replace('axir', 'jax', 1)}`, which exist only for {device}."
+        MadeModule(path, doc, _elsewhere(device, path, names, instead))
+
+
+def modules_here(package: str, functions: ModuleType, modules: Mapping[str, str]) -> None:
+    """Makes modules of a package from functions that compile for the CPU.
+
+    Args:
+        package: The name of the package.
+        functions: The module that has the functions.
+        modules: By module, names of functions, separated by blanks.
+    """
+    for name, names in modules.items():
+        path = f"{package}.{name}"
+        doc = f"Names of `{path.replace('axir', 'jax', 1)}`, which compile for the CPU."
+        MadeModule(path, doc, {each: getattr(functions, each) for each in names.split()})

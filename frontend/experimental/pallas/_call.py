@@ -16,8 +16,7 @@ from axir import lax
 from axir._transforms.callbacks import callback_name
 from axir._transforms.jit import jit
 from axir._transforms.refs import Ref
-from axir._transforms.scopes import named_scope
-from axir._transforms.staging import make_jaxpr
+from axir._transforms.staging import make_jaxpr, named_scope
 from axir._trees import tree
 from axir.dialect.core.annotations import AnyDtype, PyTree, Tree, UserFunction, UserObject
 from axir.dialect.core.errors import AxirError, NonArrayArgumentError, TreeError

@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable
 
 from axir import lax
-from axir._as_jax.src.config import State
-from axir._devices.result_layouts import lies_where_told
+from axir._as_jax.programs import State
+from axir._devices.placement import lies_where_told
 from axir._transforms.jit import jit
 from axir._transforms.refs import Ref, freeze, new_ref
 from axir._trees import tree

@@ -38,25 +38,10 @@ __getattr__, _, _names = only_on(
 )
 
 __all__ = [
-    "GMEM",
-    "REGS",
-    "SMEM",
-    "TMEM",
-    "BlockSpec",
-    "CompilerParams",
-    "MemorySpace",
-    "ShapeDtypeStruct",
-    "atomic_add",
-    "atomic_and",
-    "atomic_max",
-    "atomic_min",
-    "atomic_or",
-    "atomic_xor",
-    "load",
-    "semaphore_signal",
-    "semaphore_wait",
-    *_names,
-]
+    "GMEM", "REGS", "SMEM", "TMEM", "BlockSpec", "CompilerParams", "MemorySpace",
+    "ShapeDtypeStruct", "atomic_add", "atomic_and", "atomic_max", "atomic_min", "atomic_or",
+    "atomic_xor", "load", "semaphore_signal", "semaphore_wait", *_names,
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:

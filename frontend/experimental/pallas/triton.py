@@ -35,8 +35,7 @@ from ._access import (
     load,
     store,
 )
-from ._inside import max_contiguous
-from ._products import dot
+from ._inside import dot, max_contiguous
 
 __getattr__, _, _names = only_on(
     "Triton's compiler for GPUs",
@@ -47,23 +46,10 @@ __getattr__, _, _names = only_on(
 )
 
 __all__ = [
-    "CompilerParams",
-    "approx_tanh",
-    "atomic_add",
-    "atomic_and",
-    "atomic_cas",
-    "atomic_max",
-    "atomic_min",
-    "atomic_or",
-    "atomic_xchg",
-    "atomic_xor",
-    "debug_barrier",
-    "dot",
-    "load",
-    "max_contiguous",
-    "store",
-    *_names,
-]
+    "CompilerParams", "approx_tanh", "atomic_add", "atomic_and", "atomic_cas", "atomic_max",
+    "atomic_min", "atomic_or", "atomic_xchg", "atomic_xor", "debug_barrier", "dot", "load",
+    "max_contiguous", "store", *_names,
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:

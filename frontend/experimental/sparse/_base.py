@@ -42,7 +42,7 @@ class SparseRuleError(UnsupportedRuleError):
 
 
 OPERATIONS: dict[str, UserFunction] = {}
-"""What operators and methods do, by name; `_methods.py` fills it."""
+"""What operators and methods do, by name; `_transform.py` fills it."""
 
 
 class JAXSparse(abc.ABC):

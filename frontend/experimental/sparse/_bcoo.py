@@ -416,3 +416,8 @@ def lexical_order(indices: Value) -> Value:
     if not indices.shape[1]:
         return jnp.arange(indices.shape[0])
     return jnp.lexsort(indices.T[::-1])
+
+
+def to_bcoo(x: UserObject) -> BCOO:
+    """Returns a sparse array of any format as a `BCOO`."""
+    return x if isinstance(x, BCOO) else x.to_bcoo()

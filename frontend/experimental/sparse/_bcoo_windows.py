@@ -14,9 +14,8 @@ from axir.dialect.core.array import ArrayLike
 from axir.dialect.program.rules import Value
 
 from ._base import SparseLayoutError, SparseRuleError, is_sparse
-from ._bcoo import BCOO, full_batches, is_inside
+from ._bcoo import BCOO, full_batches, is_inside, to_bcoo
 from ._bcoo_shape import bcoo_dynamic_slice, bcoo_reshape, bcoo_squeeze, bcoo_transpose
-from ._conversion import to_bcoo
 
 
 def bcoo_gather(

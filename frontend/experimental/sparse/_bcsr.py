@@ -26,10 +26,10 @@ from ._bcoo import (
     full_batches,
     is_inside,
     over_batches,
+    to_bcoo,
 )
 from ._bcoo_layout import bcoo_eliminate_zeros, bcoo_sort_indices, bcoo_sum_duplicates
 from ._bcoo_products import DotNumbers, bcoo_dot_general
-from ._conversion import to_bcoo
 
 
 @register_pytree_node_class

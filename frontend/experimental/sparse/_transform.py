@@ -12,7 +12,7 @@ from axir._devices.shape_dtype_struct import ShapeDtypeStruct
 from axir._transforms.staging import make_jaxpr
 from axir._trees import tree
 from axir.dialect.core import dtypes
-from axir.dialect.core.annotations import Dtype, Param, UserFunction, UserObject
+from axir.dialect.core.annotations import Axes, Dtype, DTypeLike, Param, UserFunction, UserObject
 from axir.dialect.core.array import Array
 from axir.dialect.program.jaxprs.jaxpr import Jaxpr
 from axir.dialect.program.primitive import primitive_of
@@ -20,10 +20,10 @@ from axir.dialect.program.rules import Value
 
 from . import _bcoo_products as products
 from . import _bcoo_shape as shapes
-from ._base import JAXSparse, SparseRuleError, dense_shape, is_sparse
-from ._bcoo import BCOO, full_batches, with_data
-from ._bcoo_layout import bcoo_sum_duplicates, bcoo_update_layout
-from ._conversion import to_bcoo
+from ._base import OPERATIONS, JAXSparse, SparseRuleError, dense_shape, is_sparse
+from ._bcoo import BCOO, full_batches, to_bcoo, with_data
+from ._bcoo_layout import bcoo_sort_indices, bcoo_sum_duplicates, bcoo_update_layout, sum_duplicates
+from ._bcoo_shape import getitem
 
 Rule = Callable[..., UserObject]
 
@@ -347,3 +347,52 @@ def todense(arr: object) -> UserObject:
            [0., 1.]], dtype=float32)
     """
     return arr.todense() if isinstance(arr, JAXSparse) else arr
+
+
+# Operators and methods of sparse arrays -----------------------------------------------------------
+
+
+def _transposed(x: object, axes: Axes) -> BCOO:
+    return sparsify(lambda x: jnp.transpose(x, axes))(x)
+
+
+def _indexed(x: object, key: object) -> BCOO:
+    return getitem(to_bcoo(x), key)
+
+
+def _converted(x: object, dtype: DTypeLike) -> UserObject:
+    return sparsify(lambda x: x.astype(dtype))(x)
+
+
+def _dense(x: UserObject) -> object:
+    """Returns NumPy's arrays as arrays, which are traced; other things as they are."""
+    return jnp.asarray(x) if hasattr(x, "__array__") and not isinstance(x, Array) else x
+
+
+def _binary(function: UserObject) -> UserObject:
+    apply = sparsify(function)
+    return lambda x, y: apply(_dense(x), _dense(y))
+
+
+OPERATIONS.update(
+    {
+        "abs": sparsify(jnp.abs),
+        "add": _binary(jnp.add),
+        "astype": _converted,
+        "div": _binary(jnp.divide),
+        "getitem": _indexed,
+        "matmul": _binary(jnp.matmul),
+        "mul": _binary(jnp.multiply),
+        "neg": sparsify(jnp.negative),
+        "pow": _binary(jnp.power),
+        "reshape": lambda x, shape, order: sparsify(lambda x: jnp.reshape(x, shape, order=order))(
+            x
+        ),
+        "sort_indices": bcoo_sort_indices,
+        "sub": _binary(jnp.subtract),
+        "sum": lambda x, **options: sparsify(lambda x: jnp.sum(x, **options))(x),
+        "sum_duplicates": sum_duplicates,
+        "transpose": _transposed,
+        "update_layout": bcoo_update_layout,
+    }
+)

@@ -1,4 +1,4 @@
-"""`axir.experimental.sparse.linalg`: equations with sparse matrices, solved by factoring them."""
+"""`axir.experimental.sparse.linalg`: sparse equations, eigenvalues of large matrices."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ from axir import lax
 from axir._composite_primitives import CompositePrimitive
 from axir._devices.shape_dtype_struct import ShapeDtypeStruct
 from axir._transforms.callbacks import pure_callback
-from axir.dialect.core.annotations import HostArray
+from axir.dialect.core.annotations import HostArray, UserFunction, UserObject
 from axir.dialect.core.array import ArrayLike
-from axir.dialect.core.errors import MatrixShapeError
+from axir.dialect.core.errors import DTypeError, MatrixShapeError, ParameterError, ShapeError
 from axir.dialect.core.late_modules import scipy_sparse, scipy_sparse_linalg
 from axir.dialect.program.rules import Value
 from axir.numpy._arguments.promotion import promote_inexact
 
-from ._eigenvectors import lobpcg_standard
 from ._matrices import CSR
 
 __all__ = ["lobpcg_standard", "spsolve", "spsolve_p"]
@@ -96,3 +95,98 @@ def _solved(
 
 
 spsolve_p = CompositePrimitive("spsolve", spsolve)
+
+
+# Eigenvalues --------------------------------------------------------------------------------------
+
+
+# A block method spans three blocks, and needs room for them.
+_BLOCKS = 5
+
+
+def lobpcg_standard(
+    A: ArrayLike | UserFunction, X: ArrayLike, m: int = 100, tol: ArrayLike | None = None
+) -> tuple[Value, Value, Value]:
+    """Returns the k greatest eigenvalues of a symmetric matrix, with eigenvectors.
+
+    The locally optimal block method of conjugate gradients (Knyazev, SIAM J. Sci. Comput. 23,
+    2001), without a preconditioner: each step takes the best vectors from the space spanned by the
+    current vectors, their residuals and the last changes, after orthonormalizing these.
+
+    Args:
+        A: The matrix of shape (n, n), symmetric or Hermitian, an array or a sparse one; or a
+            function that multiplies it by arrays of shape (n, k).
+        X: Vectors to begin with, of shape (n, k), linearly independent; 0 < 5 k < n.
+        m: How many steps to make at most.
+        tol: An eigenpair is good once its residual |A v - l v| is below 10 n (|l| + |A v|) tol; by
+            default the distance of 1 to the next number.
+
+    Returns:
+        The eigenvalues, of shape (k,), the greatest first; eigenvectors, of shape (n, k); how many
+        steps were made.
+
+    Raises:
+        ShapeError: if the shapes do not fit. DTypeError: if the dtypes differ.
+        ParameterError: for too many vectors, or none.
+
+    >>> import axir.numpy as jnp
+    >>> values, vectors, steps = lobpcg_standard(jnp.diag(jnp.arange(20.0)), jnp.eye(20, 2) + 0.1)
+    >>> values.round(3)
+    Array([19., 18.], dtype=float32)
+    """
+    X = jnp.asarray(X)
+    if X.ndim != 2:
+        raise ShapeError(f"lobpcg_standard: X must be a matrix, but has shape {X.shape}.")
+    n, count = X.shape
+    if not 0 < _BLOCKS * count < n:
+        raise ParameterError(
+            f"lobpcg_standard: X has {count} vectors of {n} elements, but the method takes from 1 "
+            f"to {max(0, (n - 1) // _BLOCKS)} of them.",
+            "Use axir.numpy.linalg.eigh for small matrices.",
+        )
+    multiply = A if callable(A) else lambda x: A @ x
+    product = multiply(X)
+    if product.shape != X.shape:
+        raise ShapeError(
+            f"lobpcg_standard: A is not square: of {X.shape} it makes {product.shape}."
+        )
+    if product.dtype != X.dtype:
+        raise DTypeError(
+            f"lobpcg_standard: A @ X has dtype {product.dtype}, X has {X.dtype}.", "Convert one."
+        )
+    limit = jnp.finfo(X.dtype).eps if tol is None else tol
+    found = _iterate(multiply, X, m, 10 * n * jnp.asarray(limit, jnp.finfo(X.dtype).dtype))
+    values, vectors, iterations = found
+    return values, vectors, iterations
+
+
+def _iterate(multiply: UserFunction, X: Value, most: int, limit: Value) -> tuple[Value, ...]:
+    def best(basis: Value, count: int) -> tuple[Value, Value]:
+        """Returns the best vectors in a space (Rayleigh-Ritz), their eigenvalues falling."""
+        small = basis.conj().T @ multiply(basis)
+        values, coefficients = jnp.linalg.eigh((small + small.conj().T) / 2)
+        return values[::-1][:count], basis @ coefficients[:, ::-1][:, :count]
+
+    def residual(values: Value, vectors: Value) -> tuple[Value, Value]:
+        product = multiply(vectors)
+        difference = product - vectors * values
+        norm, scale = (jnp.linalg.norm(x, axis=0) for x in (difference, product))
+        return difference, jnp.all(norm <= limit * (jnp.abs(values) + scale))
+
+    def goes_on(state: tuple[Value, ...]) -> Value:
+        step, *_, is_good = state
+        return (step < most) & ~is_good
+
+    def advance(state: tuple[Value, ...]) -> tuple[Value, ...]:
+        step, _, vectors, change, rest, _ = state
+        basis = jnp.linalg.qr(jnp.concatenate([vectors, rest, change], axis=1))[0]
+        values, following = best(basis, vectors.shape[1])
+        change = following - vectors @ (vectors.conj().T @ following)
+        rest, is_good = residual(values, following)
+        return step + 1, values, following, change, rest, is_good
+
+    values, vectors = best(jnp.linalg.qr(X)[0], X.shape[1])
+    rest, is_good = residual(values, vectors)
+    state: UserObject = (0, values, vectors, jnp.zeros_like(vectors), rest, is_good)
+    step, values, vectors, *_ = lax.while_loop(goes_on, advance, state)
+    return values, vectors, step

@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterator, Mapping, Set
 import numpy as np
 
 from axir._arguments.arguments import type_of
+from axir._made_modules import LazyModule
+from axir._primitive_names import OTHER_NAMES, composite_primitives, primitive_named
 from axir._user_primitives import Primitive, gensym, jaxpr_as_fun, new_jaxpr_eqn
 from axir.dialect.core.annotations import UserObject
 from axir.dialect.core.array import Array, ConcreteArray
@@ -28,11 +30,11 @@ from axir.dialect.program.equation import Literal, Var
 from axir.dialect.program.function import functions_in
 from axir.dialect.program.jaxprs.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr
 from axir.dialect.program.module_writer import write_module
+from axir.dialect.program.op_table import OPS
 from axir.dialect.program.primitive import Primitive as PrimitiveOfTable
 from axir.dialect.program.tracer import Trace
 from axir.dialect.text.module_reader import parse_module
 
-from . import primitives
 from ._tracing import (
     find_top_trace,
     get_opaque_trace_state,
@@ -45,43 +47,15 @@ from ._tracing import (
 )
 
 __all__ = [
-    "ClosedJaxpr",
-    "DebugInfo",
-    "DropVar",
-    "Effect",
-    "Effects",
-    "InconclusiveDimensionOperation",
-    "Jaxpr",
-    "JaxprEqn",
-    "JaxprTypeError",
-    "Literal",
-    "Primitive",
-    "Trace",
-    "TraceTag",
-    "Var",
-    "array_types",
-    "check_jaxpr",
-    "concrete_or_error",
-    "find_top_trace",
-    "gensym",
-    "get_opaque_trace_state",
-    "jaxpr_as_fun",
-    "jaxprs_in_params",
-    "mapped_aval",
-    "new_jaxpr_eqn",
-    "no_effects",
-    "nonempty_axis_env_DO_NOT_USE",
-    "primal_dtype_to_tangent_dtype",
-    "primitives",
-    "set_current_trace",
-    "subjaxprs",
-    "take_current_trace",
-    "unmapped_aval",
-    "unsafe_am_i_under_a_jit_DO_NOT_USE",
-    "unsafe_am_i_under_a_vmap_DO_NOT_USE",
-    "unsafe_get_axis_names_DO_NOT_USE",
-    "valid_jaxtype",
-]
+    "ClosedJaxpr", "DebugInfo", "DropVar", "Effect", "Effects", "InconclusiveDimensionOperation",
+    "Jaxpr", "JaxprEqn", "JaxprTypeError", "Literal", "Primitive", "Trace", "TraceTag", "Var",
+    "array_types", "check_jaxpr", "concrete_or_error", "find_top_trace", "gensym",
+    "get_opaque_trace_state", "jaxpr_as_fun", "jaxprs_in_params", "mapped_aval", "new_jaxpr_eqn",
+    "no_effects", "nonempty_axis_env_DO_NOT_USE", "primal_dtype_to_tangent_dtype", "primitives",
+    "set_current_trace", "subjaxprs", "take_current_trace", "unmapped_aval",
+    "unsafe_am_i_under_a_jit_DO_NOT_USE", "unsafe_am_i_under_a_vmap_DO_NOT_USE",
+    "unsafe_get_axis_names_DO_NOT_USE", "valid_jaxtype",
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:
@@ -216,3 +190,21 @@ def valid_jaxtype(x: object) -> bool:
     except (AxirError, TypeError, ValueError):
         return False
     return True
+
+
+def _primitive_names() -> list[str]:
+    return sorted({*OTHER_NAMES, *(f"{name}_p" for name in (*OPS, *composite_primitives()))})
+
+
+primitives = LazyModule(
+    f"{__name__}.primitives",
+    """The primitives of axir, under names that end in `_p`.
+
+    >>> from axir.extend.core import primitives
+    >>> primitives.sin_p.name
+    'sin'
+    """,
+    {},
+    primitive_named,
+    _primitive_names,
+)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from axir._arguments.tracebacks import boundary
+from axir._arguments.wrapping import boundary
 from axir._trees import tree
 from axir.dialect.core.annotations import UserObject
 from axir.dialect.core.errors import ParameterError, ShapeError, TreeError

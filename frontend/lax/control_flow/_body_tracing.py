@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 
 from axir._arguments.arguments import FlatFunction, flatten_arguments, to_values
-from axir._transforms.caches import cleared_with_caches
+from axir._transforms.signatures import cleared_with_caches
 from axir._trees import tree
 from axir._trees.registration import compared
 from axir.dialect.core import dtypes

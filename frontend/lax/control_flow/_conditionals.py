@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from axir._arguments.arguments import to_value
-from axir._arguments.tracebacks import boundary
+from axir._arguments.wrapping import boundary
 from axir._transforms.carried_refs import branched
 from axir._trees import tree
 from axir.dialect.core import dtypes

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from axir._arguments.arguments import to_value
-from axir._arguments.tracebacks import boundary
+from axir._arguments.wrapping import boundary
 from axir._transforms.carried_refs import repeated
 from axir._trees import tree
 from axir.dialect.core import dtypes

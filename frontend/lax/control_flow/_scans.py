@@ -7,7 +7,7 @@ from operator import index as as_index
 
 import numpy as np
 
-from axir._arguments.tracebacks import boundary
+from axir._arguments.wrapping import boundary
 from axir._transforms.carried_refs import scanned
 from axir._transforms.vectorize import vmap
 from axir._trees import tree

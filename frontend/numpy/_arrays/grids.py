@@ -44,8 +44,9 @@ from axir.numpy._arguments.promotion import (
     dtype_argument,
     promote_inexact,
 )
-from axir.numpy._elementwise.arithmetic import floor, power
+from axir.numpy._elementwise.arithmetic import power
 from axir.numpy._elementwise.exponential import log10
+from axir.numpy._elementwise.rounding import floor
 
 from .creation import asarray, canonical_shape, to_device
 

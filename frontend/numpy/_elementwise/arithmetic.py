@@ -6,21 +6,16 @@ parts of floats (`floats.py`).
 
 from __future__ import annotations
 
-import builtins
-
 import numpy as np
 
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import UserObject
 from axir.dialect.core.array import Array, ArrayLike, ConcreteArray
-from axir.dialect.core.errors import DTypeError, ParameterError
+from axir.dialect.core.errors import DTypeError
 from axir.dialect.ops.elementwise import arithmetic as lax
 from axir.dialect.ops.elementwise import comparison
 from axir.dialect.ops.elementwise.conversion import (
-    complex_,
     convert_element_type,
-    imag,
-    real,
     stop_gradient,
 )
 from axir.dialect.ops.elementwise.transcendental import integer_pow
@@ -28,11 +23,9 @@ from axir.dialect.ops.elementwise.transcendental import pow as real_power
 from axir.dialect.program.op_table import name_parameters
 from axir.dialect.program.rules import Value
 from axir.dialect.program.tracer import Tracer
-from axir.numpy._arguments.checks import reject_out
 from axir.numpy._arguments.promotion import (
     array_argument,
     broadcast_arguments,
-    cast,
     constant,
     promote_arguments,
     promote_inexact,
@@ -44,19 +37,18 @@ from .elementwise import FLOAT, INTEGER, NUMBER, binary, evaluated_by, unary
 from .logic import greater, isnan, logical_or
 
 __all__ = [
-    "abs", "absolute", "add", "around", "ceil", "divide", "divmod", "fabs", "fix", "float_power",
-    "floor", "floor_divide", "fmax", "fmin", "fmod", "gcd", "lcm", "maximum", "minimum", "mod",
-    "multiply", "negative", "positive", "pow", "power", "reciprocal", "remainder", "rint", "round",
-    "sign", "square", "subtract", "true_divide", "trunc",
+    "abs", "absolute", "add", "divide", "divmod", "fabs", "float_power", "floor_divide", "fmax",
+    "fmin", "fmod", "gcd", "lcm", "maximum", "minimum", "mod", "multiply", "negative", "positive",
+    "pow", "power", "reciprocal", "remainder", "sign", "square", "subtract", "true_divide",
 ]  # fmt: skip
 
 TO_NEAREST_EVEN = lax.TO_NEAREST_EVEN
 
 
-_REAL = (*INTEGER, *FLOAT)
+REAL = (*INTEGER, *FLOAT)
 
 
-def _like(value: object, x: Value) -> Array:
+def like(value: object, x: Value) -> Array:
     """Returns a scalar of the dtype of `x`, weak so that `x` decides on the result."""
     return constant(value, x.type.dtype, True)
 
@@ -85,15 +77,15 @@ def _floor_divide(x: Value, y: Value) -> Value:
         return lax.div(x, y)
     if dtypes.is_integer(x.dtype):
         quotient = lax.div(x, y)
-        is_rounded = comparison.ne(lax.rem(x, y), _like(0, x))
+        is_rounded = comparison.ne(lax.rem(x, y), like(0, x))
         is_negative = comparison.ne(lax.sign(x), lax.sign(y))
-        lowered = lax.sub(quotient, _like(1, x))
+        lowered = lax.sub(quotient, like(1, x))
         return comparison.select_n(comparison.and_(is_rounded, is_negative), quotient, lowered)
     # x - fmod(x, y) is a multiple of y up to rounding, which the last step but one removes. That of
     # the remainder, fmod(x, y) + y, would be infinite where y is.
-    truncated, zero = lax.rem(x, y), _like(0, x)
+    truncated, zero = lax.rem(x, y), like(0, x)
     quotient = lax.div(lax.sub(x, truncated), y)
-    lowered = lax.sub(quotient, _like(1, x))
+    lowered = lax.sub(quotient, like(1, x))
     quotient = comparison.select_n(_is_rounded_up(truncated, y), quotient, lowered)
     whole = lax.round(quotient, TO_NEAREST_EVEN)
     ratio = stop_gradient(lax.div(stop_gradient(x), stop_gradient(y)))
@@ -103,24 +95,24 @@ def _floor_divide(x: Value, y: Value) -> Value:
 
 def _is_rounded_up(truncated: Value, y: Value) -> Value:
     """Tells where x / y is above its floor when it is truncated, which leaves a rest."""
-    zero = _like(0, y)
+    zero = like(0, y)
     has_other_sign = comparison.ne(comparison.lt(truncated, zero), comparison.lt(y, zero))
     return comparison.and_(has_other_sign, comparison.ne(truncated, zero))
 
 
-@evaluated_by(np.fmod, _REAL)
+@evaluated_by(np.fmod, REAL)
 def _fmod(x: Value, y: Value) -> Value:
     truncated = lax.rem(x, y)
     if not dtypes.is_integer(x.dtype):
         return truncated
-    zero = _like(0, x)  # as in NumPy, nothing is left of a division by zero
+    zero = like(0, x)  # as in NumPy, nothing is left of a division by zero
     return comparison.select_n(comparison.eq(y, zero), truncated, zero)
 
 
-@evaluated_by(np.remainder, _REAL)
+@evaluated_by(np.remainder, REAL)
 def _remainder(x: Value, y: Value) -> Value:
     require_real("remainder", x)
-    truncated, zero = _fmod(x, y), _like(0, x)
+    truncated, zero = _fmod(x, y), like(0, x)
     if dtypes.is_unsigned(x.dtype):
         return truncated
     moved = comparison.select_n(_is_rounded_up(truncated, y), truncated, lax.add(truncated, y))
@@ -138,21 +130,21 @@ floor_divide = binary(
     _floor_divide,
     "Quotient rounded down to an integer.",
     promotion=promote_numeric,
-    domain=_REAL,
+    domain=REAL,
 )
 remainder = mod = binary(
     "remainder",
     _remainder,
     "Remainder of floor division, with the sign of the divisor.",
     promotion=promote_numeric,
-    domain=_REAL,
+    domain=REAL,
 )
 fmod = binary(
     "fmod",
     _fmod,
     "Remainder of division toward zero, with the sign of the dividend.",
     promotion=promote_numeric,
-    domain=_REAL,
+    domain=REAL,
 )
 
 
@@ -170,7 +162,7 @@ def divmod(x: ArrayLike, y: ArrayLike, /) -> tuple[Value, Value]:
     return floor_divide(x, y), remainder(x, y)
 
 
-reciprocal = unary("reciprocal", lambda x: lax.div(_like(1, x), x), "One divided by the argument.")
+reciprocal = unary("reciprocal", lambda x: lax.div(like(1, x), x), "One divided by the argument.")
 
 # Powers ----------------------------------------------------------------------------------------
 
@@ -228,7 +220,7 @@ def _static_power(x: ArrayLike, exponent: int) -> Value:
 
 def _integer_power(x: Value, y: Value) -> Value:
     """Multiplies along the binary digits of the exponents (Knuth, TAOCP 4.6.3)."""
-    one, zero = _like(1, x), _like(0, x)
+    one, zero = like(1, x), like(0, x)
     if type(y) is ConcreteArray:
         digits = int(y.host().max(initial=1)).bit_length()
     else:
@@ -357,105 +349,8 @@ def positive(x: ArrayLike, /) -> Value:
     return array_argument("positive", x)
 
 
-# Rounding --------------------------------------------------------------------------------------
-
-
-def _rounded(operation: UserObject) -> UserObject:
-    def apply(x: Value) -> Value:
-        return operation(x) if dtypes.is_inexact(x.dtype) else x
-
-    return apply
-
-
-def _toward_zero(x: Value) -> Value:
-    require_real("trunc", x)
-    return lax.round_toward_zero(x)
-
-
-floor = unary(
-    "floor",
-    _rounded(lax.floor),
-    "Largest integer that is not larger.",
-    promotion=promote_arguments,
-    domain=_REAL,
-)
-ceil = unary(
-    "ceil",
-    _rounded(lax.ceil),
-    "Smallest integer that is not smaller.",
-    promotion=promote_arguments,
-    domain=_REAL,
-)
-trunc = unary(
-    "trunc",
-    _rounded(_toward_zero),
-    "Integer part: what is left without the fraction.",
-    promotion=promote_arguments,
-    domain=_REAL,
-)
 name_parameters(fmax, "x1", "x2")
 name_parameters(fmin, "x1", "x2")
-name_parameters(trunc, "x")
-fix = unary("fix", _toward_zero, "Integer part, as a float.", domain=FLOAT)
-
-
-def _to_even(x: Value) -> Value:
-    if dtypes.is_complex(x.dtype):
-        return complex_(_to_even(real(x)), _to_even(imag(x)))
-    return lax.round(x, TO_NEAREST_EVEN)
-
-
-rint = unary("rint", _to_even, "Nearest integer as a float; halves go to the even one.")
-
-
-def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Value:
-    """Rounds to a number of decimals; halves go to the even digit.
-
-    Args:
-        a: Array or scalar.
-        decimals: How many decimals stay; negative: how many digits before the point become zero.
-        out: Must be None.
-
-    Returns:
-        Array of the dtype of `a`; integers stay integers.
-
-    >>> import axir.numpy as jnp
-    >>> jnp.round(jnp.array([0.5, 1.5, 2.25]))
-    Array([0., 2., 2.], dtype=float32)
-    """
-    reject_out("round", out)
-    a = array_argument("round", a)
-    try:
-        decimals = decimals.__index__()
-    except AttributeError:
-        raise ParameterError(f"jnp.round: decimals must be an integer, not {decimals!r}.") from None
-    if not dtypes.is_inexact(a.dtype):
-        return a if decimals >= 0 else _round_integers(a, 10**-decimals)
-    if decimals == 0:
-        return _to_even(a)
-    # In float16 a power of ten overflows soon.
-    wide = convert_element_type(a, dtypes.float32) if a.dtype.itemsize == 2 else a
-    factor = cast(10.0 ** builtins.abs(decimals), wide.dtype, True)
-    scale, unscale = (lax.mul, lax.div) if decimals > 0 else (lax.div, lax.mul)
-    rounded = unscale(_to_even(scale(wide, factor)), factor)
-    return convert_element_type(rounded, a.dtype, a.weak_type)
-
-
-around = round
-
-
-def _round_integers(x: Value, unit: int) -> Value:
-    if x.dtype == dtypes.bool_:
-        return x
-    rest = remainder(x, unit)
-    lower = subtract(x, rest)
-    doubled = multiply(rest, 2)
-    is_odd = comparison.eq(remainder(floor_divide(lower, unit), 2), _like(1, x))
-    is_half = comparison.eq(doubled, _like(unit, x))
-    goes_up = comparison.or_(
-        comparison.gt(doubled, _like(unit, x)), comparison.and_(is_half, is_odd)
-    )
-    return comparison.select_n(goes_up, lower, add(lower, unit))
 
 
 # Divisors --------------------------------------------------------------------------------------
@@ -484,7 +379,7 @@ def gcd(x1: ArrayLike, x2: ArrayLike) -> Value:
     Array([4, 2], dtype=int32)
     """
     x, y = _integers("gcd", x1, x2)
-    zero, one = _like(0, x), _like(1, x)
+    zero, one = like(0, x), like(1, x)
     # Consecutive Fibonacci numbers take longest: 1.44 divisions per bit.
     for _ in range(int(1.4405 * 8 * x.dtype.itemsize) + 1):
         is_done = comparison.eq(y, zero)
@@ -509,6 +404,6 @@ def lcm(x1: ArrayLike, x2: ArrayLike) -> Value:
     """
     x, y = _integers("lcm", x1, x2)
     divisor = gcd(x, y)
-    is_zero = comparison.eq(divisor, _like(0, divisor))
-    safe = comparison.select_n(is_zero, divisor, _like(1, divisor))
+    is_zero = comparison.eq(divisor, like(0, divisor))
+    safe = comparison.select_n(is_zero, divisor, like(1, divisor))
     return lax.mul(x, lax.div(y, safe))

@@ -24,7 +24,11 @@ from axir.dialect.ops.reductions.cumulative import cumlogsumexp, cummax, cummin
 from axir.dialect.ops.reductions.reduce import reduce_and, reduce_or, reduce_xor
 from axir.dialect.program.rules import Value
 from axir.numpy._arguments.checks import canonical_axes, canonical_axis
-from axir.numpy._arguments.promotion import array_argument, constant, promote_inexact
+from axir.numpy._arguments.promotion import (
+    array_argument,
+    constant,
+    promote_inexact,
+)
 from axir.numpy._elementwise import arithmetic, exponential, logic
 from axir.numpy._elementwise.logic import as_bool
 from axir.numpy._indexing.index_update import update
@@ -37,8 +41,9 @@ from axir.numpy._reductions.reductions import as_mask, converted, keep_axes
 from .universal_functions import ufunc
 
 __all__ = [
-    "add", "bitwise_and", "bitwise_or", "bitwise_xor", "logaddexp", "logaddexp2", "logical_and",
-    "logical_or", "logical_xor", "maximum", "minimum", "multiply", "negative", "subtract",
+    "add", "bitwise_and", "bitwise_or", "bitwise_xor", "frompyfunc", "logaddexp", "logaddexp2",
+    "logical_and", "logical_or", "logical_xor", "maximum", "minimum", "multiply", "negative",
+    "subtract",
 ]  # fmt: skip
 
 
@@ -195,3 +200,27 @@ logaddexp2 = _made(
     exponential.logaddexp2, identity=-math.inf, reduce=_log2_of_sum,
     accumulate=_running_log2_of_sum,
 )  # fmt: skip
+
+
+def frompyfunc(
+    func: Callable[..., object], /, nin: int, nout: int, *, identity: object = None
+) -> ufunc:
+    """Makes an elementwise function of arrays from a function of scalars.
+
+    Args:
+        func: Function of scalars, written with functions of axir.
+        nin: Number of its arguments.
+        nout: Number of its results; more than one are a tuple.
+        identity: The identity element, with which reductions begin.
+
+    Returns:
+        Object to call with arrays that broadcast, and with the methods of NumPy's functions of this
+        kind. Reductions go from the first to the last element, so the function need not be
+        associative.
+
+    >>> import axir.numpy as jnp
+    >>> affine = jnp.frompyfunc(lambda x, y: 2 * x + y, 2, 1)
+    >>> affine(jnp.arange(3), 1), affine.reduce(jnp.array([1, 0, 1]))
+    (Array([1, 3, 5], dtype=int32), Array(5, dtype=int32))
+    """
+    return ufunc(func, nin, nout, identity=identity)

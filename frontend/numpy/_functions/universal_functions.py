@@ -8,7 +8,6 @@ Elsewhere: the elementwise functions of NumPy's that JAX offers as such objects
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from functools import partial
 from operator import index
 from typing import TypeGuard
@@ -31,19 +30,20 @@ from axir.dialect.ops.shape.broadcasting import expand_dims
 from axir.dialect.program.rules import Value
 from axir.numpy._arguments.checks import canonical_axes, canonical_axis, reject_out
 from axir.numpy._arguments.promotion import array_argument, broadcast_value
-from axir.numpy._arrays.creation import asarray, full
+from axir.numpy._arrays.creation import asarray
+from axir.numpy._arrays.filled import full
 from axir.numpy._arrays.grids import arange
 from axir.numpy._elementwise.elementwise import are_local, evaluate
 from axir.numpy._indexing.index_update import update
-from axir.numpy._indexing.indexing import take
 from axir.numpy._indexing.selection import where as select
+from axir.numpy._indexing.taking import take
 from axir.numpy._reductions.reductions import as_mask, converted, keep_axes
 from axir.numpy._shape.joining import concatenate
 from axir.numpy._shape.manipulation import moveaxis, reshape
 
 from .vectorization import vectorize
 
-__all__ = ["frompyfunc", "ufunc"]
+__all__ = ["ufunc"]
 
 
 class ufunc:
@@ -480,27 +480,3 @@ def _gathered(x: Value, axes: tuple[int, ...]) -> Value:
     for axis in axes:
         size *= x.shape[axis]
     return reshape(moved, (size, *kept))
-
-
-def frompyfunc(
-    func: Callable[..., object], /, nin: int, nout: int, *, identity: object = None
-) -> ufunc:
-    """Makes an elementwise function of arrays from a function of scalars.
-
-    Args:
-        func: Function of scalars, written with functions of axir.
-        nin: Number of its arguments.
-        nout: Number of its results; more than one are a tuple.
-        identity: The identity element, with which reductions begin.
-
-    Returns:
-        Object to call with arrays that broadcast, and with the methods of NumPy's functions of this
-        kind. Reductions go from the first to the last element, so the function need not be
-        associative.
-
-    >>> import axir.numpy as jnp
-    >>> affine = jnp.frompyfunc(lambda x, y: 2 * x + y, 2, 1)
-    >>> affine(jnp.arange(3), 1), affine.reduce(jnp.array([1, 0, 1]))
-    (Array([1, 3, 5], dtype=int32), Array(5, dtype=int32))
-    """
-    return ufunc(func, nin, nout, identity=identity)

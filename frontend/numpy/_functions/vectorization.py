@@ -8,7 +8,11 @@ from functools import wraps
 
 from axir._transforms.vectorize import vmap
 from axir._trees.tree import map as tree_map
-from axir.dialect.core.annotations import Options, UserFunction, UserObject
+from axir.dialect.core.annotations import (
+    Options,
+    UserFunction,
+    UserObject,
+)
 from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import ParameterError, ShapeError
 from axir.dialect.ops.shape.broadcasting import expand_dims

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from axir._devices.result_layouts import lies_where_told
+from axir._devices.placement import lies_where_told
 from axir.dialect.core.annotations import IndexLike, Options
 from axir.dialect.core.array import ArrayLike
 from axir.dialect.program.rules import Value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from operator import index
 
 import numpy as np
@@ -9,17 +10,19 @@ import numpy as np
 from axir.dialect.core.annotations import Axes, UserObject
 from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import ImmutableArrayError, ParameterError, ShapeError
+from axir.dialect.core.symbolic_dims import smaller
 from axir.dialect.ops.shape.rearranging import reshape
 from axir.dialect.program.rules import Value
 from axir.numpy._arguments.checks import canonical_axis
 from axir.numpy._arguments.promotion import array_argument, broadcast_value
+from axir.numpy._arrays.grids import arange
 from axir.numpy._reductions.cumulative import cumsum
 from axir.numpy._shape.joining import concatenate, take_places
 from axir.numpy._shape.manipulation import moveaxis
 
 from .index_update import update
-from .indexing import take
 from .selection import concrete_host, nonzero, where
+from .taking import take
 
 __all__ = ["block", "compress", "delete", "fill_diagonal", "insert", "place", "trim_zeros"]
 
@@ -197,11 +200,10 @@ def fill_diagonal(
         raise ParameterError("jnp.fill_diagonal: the diagonal does not wrap; pass wrap=False.")
     if array.ndim < 2 or (array.ndim > 2 and len(set(array.shape)) > 1):
         raise ShapeError(f"jnp.fill_diagonal: {array.type} has no diagonal.")
-    count = min(array.shape)
-    places = np.arange(count)
+    places = arange(functools.reduce(smaller, array.shape))
     if values.ndim:
         flat = reshape(values, (values.size,))
-        values = flat[np.arange(count) % max(values.size, 1)]
+        values = flat[places % max(values.size, 1)]
     return update(array, (places,) * array.ndim, "set", values.astype(array.dtype))
 
 

@@ -18,7 +18,7 @@ from axir.dialect.program.rules import Value
 from axir.dialect.program.tracer import Tracer
 from axir.numpy._arguments.checks import canonical_axis, is_sequence
 from axir.numpy._arguments.promotion import array_argument
-from axir.numpy._arrays.creation import full, zeros
+from axir.numpy._arrays.filled import full, zeros
 from axir.numpy._elementwise.arithmetic import floor_divide, remainder
 from axir.numpy._reductions.reductions import sum as reduce_sum
 from axir.numpy._shape.manipulation import moveaxis

@@ -31,8 +31,8 @@ from axir.numpy._elementwise.arithmetic import remainder
 from axir.numpy._shape.joining import stack, tile
 
 from .index_update import update
-from .indexing import integer_positions
 from .selection import clip, concrete_host
+from .taking import integer_positions
 
 __all__ = ["choose", "put", "put_along_axis"]
 

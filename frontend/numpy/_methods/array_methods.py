@@ -1,5 +1,7 @@
 """NumPy's operators and methods on arrays and tracers: the functions of this package, installed.
 
+Attributes that arrays cannot have, or not while they are traced, raise errors with a way out.
+
 Elsewhere: the methods of concrete arrays that do not compute (`axir.dialect.core.array`), and the
 functions themselves.
 """
@@ -8,10 +10,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from typing import NoReturn
 
 import numpy as np
 
-from axir._arguments.tracebacks import leave_out_own_frames
+from axir._arguments.wrapping import leave_out_own_frames
 from axir._devices.placement import device_put
 from axir.dialect.core.annotations import (
     DTypeLike,
@@ -19,22 +22,81 @@ from axir.dialect.core.annotations import (
     UserObject,
 )
 from axir.dialect.core.array import Array, ArrayLike, ConcreteArray
-from axir.dialect.core.errors import ParameterError
+from axir.dialect.core.errors import AxirError, ParameterError
 from axir.dialect.program.equation import Var
 from axir.dialect.program.rules import Value
 from axir.dialect.program.tracer import Tracer
 from axir.numpy._arguments.promotion import SCALARS, not_an_array
 from axir.numpy._arrays import scalar_types
 from axir.numpy._arrays.creation import array
-from axir.numpy._elementwise import arithmetic, exponential, logic
-from axir.numpy._indexing import edits, indexing, placing, selection
+from axir.numpy._elementwise import arithmetic, exponential, logic, rounding
+from axir.numpy._indexing import edits, indexing, placing, selection, taking
 from axir.numpy._indexing.array_parts import At
 from axir.numpy._products import products as linear_algebra
 from axir.numpy._reductions import cumulative, moments, positions, reductions
 from axir.numpy._shape import diagonals, joining, manipulation
 from axir.numpy._sorting import sorting
 
-from . import absent_attributes, array_placement, bit_views
+from . import array_placement
+
+
+class AbsentAttributeError(AxirError, AttributeError):
+    """An attribute that other arrays have: mutable arrays, or arrays with a memory address."""
+
+
+_WAYS_OUT = {
+    "data": "np.asarray(x).data is the memory of an array on the CPU",
+    "fill": "Make a new array: x = jnp.full_like(x, value)",
+    "flags": "No array can be written to; np.asarray(x).flags tells how its memory is laid out",
+    "flat": "Write x.ravel() in place of x.flat",
+    "itemset": "Make a new array: x = x.at[index].set(value)",
+    "partition": "Make a new array: x = jnp.partition(x, kth)",
+    "put": "Make a new array: x = jnp.put(x, index, values, inplace=False)",
+    "resize": "Make a new array: x = jnp.resize(x, shape)",
+    "setfield": "Make a new array: x = x.at[index].set(value)",
+    "setflags": "No array can be written to: leave the call out",
+    "strides": "np.asarray(x).strides tells how the memory of an array is laid out",
+    "tofile": "Write np.asarray(x).tofile(path), or jnp.save(path, x)",
+}
+
+
+_IMMUTABLE = (
+    "Arrays have no attribute {!r}: they never change, and where their elements lie is not for "
+    "programs to see."
+)
+
+_WAYS_OUT_OF_TRACES = {
+    "copy_to_host_async": "Copy the function's results",
+    "device": "Ask the function's arguments before it is called, or its results",
+    "is_ready": "Ask the function's results",
+    "sharding": "axir.debug.inspect_array_sharding tells how an array will be spread over devices",
+}
+_TRACED = (
+    "Traced arrays have no attribute {!r}: they are still to be computed, wherever their program "
+    "runs."
+)
+
+
+class _Absent:
+    """A descriptor with an error that names the replacement of an attribute."""
+
+    def __init__(self, name: str, what: str, way_out: str):
+        self.message, self.way_out = what.format(name), way_out
+
+    def __get__(self, array: object, owner: type) -> NoReturn:
+        raise AbsentAttributeError(self.message, f"{self.way_out}.")
+
+
+def _install_ways_out() -> None:
+    """Gives arrays and tracers the errors of absent attributes."""
+    for name, way_out in _WAYS_OUT.items():
+        setattr(Array, name, _Absent(name, _IMMUTABLE, way_out))
+    for name, way_out in _WAYS_OUT_OF_TRACES.items():
+        setattr(Tracer, name, _Absent(name, _TRACED, way_out))
+
+
+# Methods ------------------------------------------------------------------------------------------
+
 
 # Operators -------------------------------------------------------------------------------------
 
@@ -146,8 +208,8 @@ def _power(self: Value, other: ArrayLike, modulus: None = None) -> object:
 def _round(self: Value, ndigits: int | None = None) -> Value:
     """Rounds to decimals; without them to integers, as Python's `round` does."""
     if ndigits is None:
-        return scalar_types.astype(arithmetic.round(self), int)
-    return arithmetic.round(self, ndigits)
+        return scalar_types.astype(rounding.round(self), int)
+    return rounding.round(self, ndigits)
 
 
 def _install_operators() -> None:
@@ -199,14 +261,14 @@ _METHODS: dict[str, UserFunction] = {
     "ptp": reductions.ptp,
     "ravel": manipulation.ravel,
     "repeat": joining.repeat,
-    "round": arithmetic.round,
+    "round": rounding.round,
     "searchsorted": sorting.searchsorted,
     "sort": sorting.sort,
     "squeeze": manipulation.squeeze,
     "std": moments.std,
     "sum": reductions.sum,
     "swapaxes": manipulation.swapaxes,
-    "take": indexing.take,
+    "take": taking.take,
     "trace": diagonals.trace,
     "var": moments.var,
 }
@@ -292,8 +354,8 @@ def _install_methods() -> None:
         astype=_astype,
         compress=_compress,
         copy=_copy,
-        view=bit_views.view,
-        byteswap=bit_views.byteswap,
+        view=array_placement.view,
+        byteswap=array_placement.byteswap,
         to_device=_to_device,
         __array_namespace__=_array_namespace,
         __contains__=_contains,
@@ -307,7 +369,7 @@ def _install_methods() -> None:
     }
     for name, getter in properties.items():
         setattr(Array, name, property(getter))
-    absent_attributes.install()
+    _install_ways_out()
     array_placement.install()
     # The class also has the names of attributes that arrays and tracers implement separately.
     for name in vars(ConcreteArray).keys() & vars(Tracer).keys():

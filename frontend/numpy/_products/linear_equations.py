@@ -14,7 +14,7 @@ from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import PrecisionLike, PyTree, UserObject
 from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import AxisError, MatrixShapeError, ParameterError
-from axir.dialect.core.symbolic_dims import is_open
+from axir.dialect.core.symbolic_dims import is_open, larger
 from axir.dialect.ops.elementwise.arithmetic import add, div, mul, sub
 from axir.dialect.ops.elementwise.comparison import gt, select_n
 from axir.dialect.ops.linalg.lu_solve import solve as solve_square
@@ -188,11 +188,11 @@ def pinv(
     if rtol is not None and rcond is not None:
         raise ParameterError("jnp.linalg.pinv takes rtol or rcond, not both.", "Pass rtol.")
     rtol = rcond if rtol is None else rtol
-    if not min(a.shape[-2:]):
+    if 0 in a.shape[-2:]:
         return transposed(a)
     real = dtypes.real_dtype(a.dtype)
     if rtol is None:
-        rtol = 10.0 * max(a.shape[-2:]) * float(np.finfo(real).eps)
+        rtol = 10.0 * larger(*a.shape[-2:]) * float(np.finfo(real).eps)
     rtol = cast(rtol if type(rtol) in (int, float) else array_argument("linalg.pinv", rtol), real)
     return _pinv(a, rtol)
 
@@ -255,7 +255,7 @@ def lstsq(
     right = reshape(b, (*b.shape, 1)) if is_vector else b
     real = dtypes.real_dtype(a.dtype)
     if rcond is None:
-        rcond = float(np.finfo(real).eps) * max(a.shape)
+        rcond = float(np.finfo(real).eps) * larger(*a.shape)
     left, values, right_vectors = svd(a, full_matrices=False)
     largest = reduce_max(values, (0,)) if values.size else cast(0, real)
     is_kept = gt(values, mul(cast(rcond, real), largest))

@@ -10,6 +10,7 @@ from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import Options, UserObject
 from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import MatrixShapeError, ParameterError
+from axir.dialect.core.symbolic_dims import larger
 from axir.dialect.ops.elementwise.arithmetic import abs as absolute
 from axir.dialect.ops.elementwise.arithmetic import div, mul
 from axir.dialect.ops.elementwise.comparison import gt, ne
@@ -219,7 +220,7 @@ def matrix_rank(
     if tol is not None:
         limit = cast(array_argument("linalg.matrix_rank", tol), values.dtype)
     else:
-        factor = max(M.shape[-2:]) * float(np.finfo(values.dtype).eps) if rtol is None else rtol
+        factor = larger(*M.shape[-2:]) * float(np.finfo(values.dtype).eps) if rtol is None else rtol
         factor = cast(array_argument("linalg.matrix_rank", factor), values.dtype)
         factor = reshape(factor, (*factor.shape, 1)) if factor.ndim else factor
         limit = mul(factor, largest(values, axis=-1, keepdims=True))

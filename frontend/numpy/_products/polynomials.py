@@ -20,23 +20,15 @@ from axir.dialect.ops.shape.padding import pad
 from axir.dialect.ops.shape.rearranging import reshape
 from axir.dialect.program.rules import Value
 from axir.numpy._arguments.promotion import array_argument, promote_arguments, promote_inexact
-from axir.numpy._arrays.creation import zeros
+from axir.numpy._arrays.filled import zeros
 from axir.numpy._elementwise.arithmetic import add as add_any
 from axir.numpy._elementwise.arithmetic import multiply
 
 from .convolutions import convolve
 
 __all__ = [
-    "poly",
-    "polyadd",
-    "polyder",
-    "polydiv",
-    "polyint",
-    "polymul",
-    "polysub",
-    "polyval",
-    "roots",
-]
+    "poly", "polyadd", "polyder", "polydiv", "polyint", "polymul", "polysub", "polyval", "roots",
+]  # fmt: skip
 
 
 def _require_vectors(name: str, *polynomials: Value) -> None:

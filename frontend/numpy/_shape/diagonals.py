@@ -7,7 +7,10 @@ from collections.abc import Sequence
 from axir.dialect.core.annotations import DTypeLike
 from axir.dialect.core.array import ArrayLike
 from axir.dialect.core.errors import ParameterError
+from axir.dialect.core.symbolic_dims import is_open, is_same, larger, smaller
 from axir.dialect.ops.indexing.static_slicing import slice as lax_slice
+from axir.dialect.ops.indexing.static_slicing import slice_in_dim
+from axir.dialect.ops.shape.concatenation import concatenate
 from axir.dialect.ops.shape.rearranging import reshape, transpose
 from axir.dialect.program.rules import Value
 from axir.numpy._arguments.checks import canonical_axes, reject_out
@@ -51,14 +54,19 @@ def diagonal_of(a: Value, axes: Sequence[int], offset: int = 0) -> Value:
     a = a if order == tuple(range(a.ndim)) else transpose(a, order)
     lead, (rows, columns) = a.shape[:-2], a.shape[-2:]
     first_row, first_column = max(-offset, 0), max(offset, 0)
-    length = max(min(rows - first_row, columns - first_column), 0)
-    width = columns - min(first_column, columns)
+    length = larger(smaller(rows - first_row, columns - first_column), 0)
+    is_square = is_open((length, columns)) and not is_same(length, columns)
+    width = length if is_square else columns - smaller(first_column, columns)
     if not length:
         return reshape(_corner(a, 0, 0, 0, 0), (*lead, 0))
     a = _corner(a, first_row, length, first_column, width)
     flat = reshape(a, (*lead, length * width))
     if length == 1 and width == 1:
         return flat
+    if is_square:  # the diagonal is the first column of rows that are longer by one
+        rest = slice_in_dim(flat, 0, length, axis=-1)
+        longer = reshape(concatenate([flat, rest], flat.ndim - 1), (*lead, length, length + 1))
+        return reshape(slice_in_dim(longer, 0, 1, axis=-1), (*lead, length))
     start = (0,) * flat.ndim
     return lax_slice(flat, start, flat.shape, (*([1] * len(lead)), width + 1))
 

@@ -9,7 +9,7 @@ from operator import index
 
 import numpy as np
 
-from axir._devices.result_layouts import lies_where_told
+from axir._devices.placement import lies_where_told
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import DTypeLike, UserObject
 from axir.dialect.core.array import ArrayLike, ConcreteArray, from_numpy
@@ -39,9 +39,8 @@ from axir.numpy._arguments.promotion import array_argument, not_an_array, promot
 from .manipulation import atleast_1d, atleast_2d, atleast_3d, moveaxis
 
 __all__ = [
-    "append", "array_split", "column_stack", "concat", "concatenate", "dsplit", "dstack",
-    "hsplit", "hstack", "repeat", "resize", "split", "stack", "tile", "unstack", "vsplit",
-    "vstack",
+    "append", "array_split", "column_stack", "concat", "concatenate", "dsplit", "dstack", "hsplit",
+    "hstack", "repeat", "resize", "split", "stack", "tile", "unstack", "vsplit", "vstack",
 ]  # fmt: skip
 
 

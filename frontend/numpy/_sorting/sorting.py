@@ -37,7 +37,7 @@ from axir.numpy._arguments.promotion import (
 )
 from axir.numpy._elementwise.floats import signbit
 from axir.numpy._elementwise.logic import isnan
-from axir.numpy._indexing.indexing import take_along_axis
+from axir.numpy._indexing.taking import take_along_axis
 from axir.numpy._shape.joining import take_places, unstack
 
 __all__ = [

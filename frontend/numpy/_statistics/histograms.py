@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from axir._devices.result_layouts import laid_out, lies_where_told
+from axir._devices.placement import laid_out, lies_where_told
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import UserObject
 from axir.dialect.core.array import ArrayLike
@@ -23,7 +23,8 @@ from axir.dialect.ops.elementwise import comparison
 from axir.dialect.ops.shape.rearranging import reshape
 from axir.dialect.program.rules import Value
 from axir.numpy._arguments.promotion import array_argument, constant, inexact_dtype, promote_inexact
-from axir.numpy._arrays.creation import asarray, converted, full
+from axir.numpy._arrays.creation import asarray, converted
+from axir.numpy._arrays.filled import full
 from axir.numpy._arrays.grids import linspace
 from axir.numpy._elementwise.arithmetic import divide, multiply
 from axir.numpy._indexing.index_update import update

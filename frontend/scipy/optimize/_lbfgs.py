@@ -10,8 +10,7 @@ from axir.dialect.core.annotations import UserObject
 from axir.dialect.core.array import ArrayLike
 from axir.dialect.program.rules import Value
 
-from ._line_search import Objective, line_search
-from ._results import OptimizeResults
+from ._line_search import Objective, OptimizeResults, line_search
 
 
 class _History(NamedTuple):

@@ -18,8 +18,7 @@ from axir.numpy._arguments.promotion import promote_inexact
 
 from ._bfgs import minimize_bfgs
 from ._lbfgs import minimize_lbfgs
-from ._line_search import Objective
-from ._results import OptimizeResults
+from ._line_search import Objective, OptimizeResults
 
 _METHODS: dict[str, UserFunction] = {
     "bfgs": minimize_bfgs,

@@ -1,4 +1,4 @@
-"""Gamma, beta and zeta functions of `axir.scipy.special`, and the incomplete ones."""
+"""Gamma, beta, zeta and hypergeometric functions of `axir.scipy.special`, incomplete ones too."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from axir.dialect.ops.elementwise.arithmetic import add, div, floor, mul, neg, s
 from axir.dialect.ops.elementwise.arithmetic import max as larger
 from axir.dialect.ops.elementwise.arithmetic import min as smaller
 from axir.dialect.ops.elementwise.comparison import and_, eq, gt, lt, ne, or_, select_n
-from axir.dialect.ops.elementwise.family import scipy_function
+from axir.dialect.ops.elementwise.family import match_scalars, scipy_function
 from axir.dialect.ops.elementwise.transcendental import exp, log, log1p
+from axir.dialect.ops.special import hypergeometric
 from axir.dialect.ops.special import special_functions as lax
 from axir.dialect.ops.special.gamma_formulas import STIRLING
 from axir.dialect.program.rules import Value
@@ -320,3 +321,51 @@ def bernoulli(n: UserObject) -> Value:
     if count < 0:
         raise ParameterError(f"bernoulli: n must be at least 0, but is {count}.")
     return asarray(scipy_special.bernoulli(count)[: count + 1], dtype_argument("bernoulli", float))
+
+
+# Hypergeometric functions -------------------------------------------------------------------------
+
+
+def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Value:
+    """Returns Kummer's confluent hypergeometric function 1F1(a; b; x).
+
+    Derivatives in a and b differentiate its series, which is limited to |x| of some thousands.
+
+    Args:
+        a: First parameter.
+        b: Second parameter; infinite at 0, -1, -2 ... unless a is a greater one of them.
+        x: Where.
+
+    >>> from axir.scipy.special import hyp1f1
+    >>> hyp1f1(1.0, 2.0, 0.0)
+    Array(1., dtype=float32, weak_type=True)
+    """
+    return _hyp1f1(*real_arguments("hyp1f1", a, b, x))
+
+
+@evaluated_by("hyp1f1")
+def _hyp1f1(a: Value, b: Value, x: Value) -> Value:
+    return hypergeometric.hyp1f1.bind(*match_scalars(a, b, x))
+
+
+def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Value:
+    """Returns Gauss' hypergeometric function 2F1(a, b; c; x) of a real x.
+
+    Derivatives in a, b and c differentiate its series, for x from -5000 to 0.9998.
+
+    Args:
+        a: First parameter.
+        b: Second parameter.
+        c: Third parameter; infinite at 0, -1, -2 ... unless a or b is a greater one of them.
+        x: Where; infinite above 1 unless a or b is 0, -1, -2 ...
+
+    >>> from axir.scipy.special import hyp2f1
+    >>> hyp2f1(1.0, 1.0, 1.0, 0.5)
+    Array(2., dtype=float32, weak_type=True)
+    """
+    return _hyp2f1(*real_arguments("hyp2f1", a, b, c, x))
+
+
+@evaluated_by("hyp2f1")
+def _hyp2f1(a: Value, b: Value, c: Value, x: Value) -> Value:
+    return hypergeometric.hyp2f1.bind(*match_scalars(a, b, c, x))

@@ -12,32 +12,19 @@ Array(0.5, dtype=float32)
 
 from __future__ import annotations
 
-import importlib
+from ._integers import bernoulli, betabinom, binom, geom, nbinom, poisson
+from ._intervals import beta, chi2, expon, gamma, pareto, truncnorm, uniform, vonmises, wrapcauchy
+from ._kernel_density import gaussian_kde
+from ._line import cauchy, gennorm, gumbel_l, gumbel_r, laplace, logistic, norm, t
+from ._samples import mode, rankdata, sem
+from ._vectors import dirichlet, multinomial, multivariate_normal
 
-from axir.dialect.core.annotations import UserObject
-
-_DISTRIBUTIONS = (
+__all__ = [
     "bernoulli", "beta", "betabinom", "binom", "cauchy", "chi2", "dirichlet", "expon", "gamma",
-    "gennorm", "geom", "gumbel_l", "gumbel_r", "laplace", "logistic", "multinomial",
-    "multivariate_normal", "nbinom", "norm", "pareto", "poisson", "t", "truncnorm", "uniform",
-    "vonmises", "wrapcauchy",
-)  # fmt: skip
-_HOMES = {
-    "gaussian_kde": "_kernel_density",
-    "mode": "_samples",
-    "rankdata": "_samples",
-    "sem": "_samples",
-}
-
-__all__ = [*_DISTRIBUTIONS, *_HOMES]
-
-
-def __getattr__(name: str) -> UserObject:
-    if name in _DISTRIBUTIONS:
-        return importlib.import_module(f"axir.scipy.stats.{name}")
-    if name in _HOMES:
-        return getattr(importlib.import_module(f"axir.scipy.stats.{_HOMES[name]}"), name)
-    raise AttributeError(f"module 'axir.scipy.stats' has no attribute {name!r}")
+    "gaussian_kde", "gennorm", "geom", "gumbel_l", "gumbel_r", "laplace", "logistic", "mode",
+    "multinomial", "multivariate_normal", "nbinom", "norm", "pareto", "poisson", "rankdata", "sem",
+    "t", "truncnorm", "uniform", "vonmises", "wrapcauchy",
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:

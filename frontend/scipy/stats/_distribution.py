@@ -1,208 +1,336 @@
-"""Shared by distributions: arguments, location and scale, supports, ranges of parameters.
+"""Distributions as declarations: formulas of a standardized variable become a module of functions.
 
-A distribution gives formulas of the standardized variable y = (x - loc) / scale. Here they become
-functions of x: outside the support a formula sees a number inside it, so that no derivative of it
-is nan, and its value is replaced; parameters outside their range give nan.
+A distribution gives formulas of y = (x - loc) / scale. Here they become functions of x: outside the
+support a formula sees a number inside it, so that no derivative of it is nan, and its value is
+replaced; parameters outside their range give nan.
 """
 
 from __future__ import annotations
 
-import dataclasses
+import inspect
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Generic, NamedTuple, TypeAlias
 
 import axir.numpy as jnp
-from axir.dialect.core.annotations import Returning
+from axir._made_modules import MadeModule
+from axir.dialect.core.annotations import P, Returning
 from axir.dialect.core.array import ArrayLike
 from axir.dialect.program.rules import Value
 from axir.numpy._arguments.promotion import promote_inexact, require_real
 
+Formula: TypeAlias = Callable[..., Value]
+
 # Values at and below the lower end of the support, and at and above the upper one.
 _ENDS = {"cdf": (0, 1), "logcdf": (-math.inf, 0), "sf": (1, 0), "logsf": (0, -math.inf)}
+_RESULTS = {
+    "logpdf": "the logarithm of the density",
+    "pdf": "the density",
+    "cdf": "the probability of numbers up to x",
+    "logcdf": "the logarithm of the probability of numbers up to x",
+    "sf": "the probability of numbers above x",
+    "logsf": "the logarithm of the probability of numbers above x",
+    "ppf": "the quantiles, the inverse of `cdf`; nan outside [0, 1]",
+    "isf": "the inverse of `sf`; nan outside [0, 1]",
+    "logpmf": "the logarithm of the probability of k",
+    "pmf": "the probability of k",
+}
 
 
-@dataclasses.dataclass(frozen=True)
-class Continuous:
-    """A continuous distribution, as far as its functions have it in common.
+class Arguments(NamedTuple):
+    """The arguments of a function of a distribution.
 
     Attributes:
-        name: Its name, for errors.
+        x: Numbers or probabilities.
+        parameters: The parameters of the distribution.
+        loc: Subtracted from x.
+        scale: The difference is divided by it.
+    """
+
+    x: ArrayLike
+    parameters: tuple[ArrayLike, ...] = ()
+    loc: ArrayLike = 0
+    scale: ArrayLike = 1
+
+
+class Distribution(MadeModule, Generic[P]):
+    """The module of a distribution. A distribution has some of these functions."""
+
+    logpdf: Callable[P, Value]
+    pdf: Callable[P, Value]
+    cdf: Callable[P, Value]
+    logcdf: Callable[P, Value]
+    sf: Callable[P, Value]
+    logsf: Callable[P, Value]
+    ppf: Returning[Value]
+    isf: Returning[Value]
+    logpmf: Callable[P, Value]
+    pmf: Callable[P, Value]
+    entropy: Returning[Value]
+
+
+def distribution(
+    signature: Callable[P, object],
+    functions: Mapping[str, Formula],
+    first: Mapping[str, str] | None = None,
+    without: Mapping[str, str] | None = None,
+    others: Mapping[str, Formula] | None = None,
+) -> Distribution[P]:
+    """Returns the module of a distribution.
+
+    Args:
+        signature: Function with the name, the docstring and the parameters of the distribution.
+        functions: The functions of the module; each takes the result of `signature`.
+        first: Names of first parameters other than that of `signature`.
+        without: A parameter of `signature` that a function lacks.
+        others: Functions with separate signatures.
+    """
+    name = f"{__package__}.{signature.__name__}"
+    made = {method: _named(function, method, name) for method, function in (others or {}).items()}
+    for method, formula in functions.items():
+        parameters = dict(inspect.signature(signature).parameters)
+        parameters.pop((without or {}).get(method, ""), None)
+        given = list(parameters.values())
+        given[0] = given[0].replace(name=(first or {}).get(method, given[0].name))
+        shown = inspect.Signature(given, return_annotation="Value")
+        made[method] = _named(_calling(signature, formula, shown), method, name)
+        made[method].__doc__ = _documentation(method, signature.__doc__ or "", shown)
+        vars(made[method])["__signature__"] = shown
+    return Distribution(name, inspect.getdoc(signature), made)
+
+
+def _calling(
+    signature: Callable[..., object], formula: Formula, shown: inspect.Signature
+) -> Formula:
+    def function(*args: ArrayLike, **kwargs: ArrayLike) -> Value:
+        bound = shown.bind(*args, **kwargs)
+        return formula(signature(*bound.args, **bound.kwargs))
+
+    return function
+
+
+def _named(function: Formula, name: str, module: str) -> Formula:
+    function.__name__ = function.__qualname__ = name
+    function.__module__ = module
+    return function
+
+
+def _documentation(method: str, doc: str, shown: inspect.Signature) -> str:
+    """Returns a docstring: the result, the distribution, and the arguments."""
+    about = inspect.cleandoc(doc).partition("\n\n>>>")[0]
+    text = f"Returns {_RESULTS[method]}.\n\n{about}"
+    if "Args:" not in about:
+        roles = {"loc": "Subtracted from x.", "scale": "The difference is divided by it."}
+        first, *others = shown.parameters
+        lines = [f"    {first}: Numbers; probabilities for `ppf` and `isf`."]
+        lines += [f"    {each}: {roles.get(each, 'Parameter.')}" for each in others]
+        text += "\n\nArgs:\n" + "\n".join(lines)
+    return text
+
+
+# Continuous distributions ------------------------------------------------------------------------
+
+
+class Support(NamedTuple):
+    """Where a continuous distribution has numbers, and for which parameters.
+
+    Attributes:
         low, high: Ends of the support of y. None where the formulas hold up to infinity.
         inner: A number inside the support.
         is_valid: Tells for which parameters there is a distribution; by default for all.
     """
 
-    name: str
     low: float | None = None
     high: float | None = None
     inner: float = 0.5
     is_valid: Returning[Value] | None = None
 
-    def log_density(
-        self,
-        formula: Callable[..., Value],
-        x: ArrayLike,
-        *parameters: ArrayLike,
-        loc: ArrayLike = 0,
-        scale: ArrayLike = 1,
-    ) -> Value:
-        """Returns the logarithm of the density at x; -inf outside the (closed) support.
 
-        Args:
-            formula: Takes y and the parameters and returns the logarithm of the density of y.
-            x: Where.
-            *parameters: The parameters of the distribution.
-            loc: Subtracted from x.
-            scale: What that is divided by.
-        """
-        y, values, width = self._standardized("logpdf", x, parameters, loc, scale)
-        outside = []
-        if self.low is not None:
-            outside.append(y < self.low if self.low > -math.inf else y == -math.inf)
-        if self.high is not None:
-            outside.append(y > self.high if self.high < math.inf else y == math.inf)
-        result = _replaced(formula, y, values, self.inner, [(t, -math.inf) for t in outside])
-        # The logarithm of an invalid scale makes the result nan.
-        result = result if width is None else result - jnp.log(width)
-        return self._checked(result, values)
-
-    def share(
-        self,
-        method: str,
-        formula: Callable[..., Value],
-        x: ArrayLike,
-        *parameters: ArrayLike,
-        loc: ArrayLike = 0,
-        scale: ArrayLike = 1,
-    ) -> Value:
-        """Returns the probability below or above x, or its logarithm.
-
-        Args:
-            method: Which of them: 'cdf', 'logcdf', 'sf', 'logsf'.
-            formula: Takes y inside the support and the parameters.
-            x, *parameters, loc, scale: As of `log_density`.
-        """
-        at_low, at_high = _ENDS[method]
-        y, values, width = self._standardized(method, x, parameters, loc, scale)
-        outside = []
-        if self.low is not None:
-            outside.append((y <= self.low, at_low))
-        if self.high is not None:
-            outside.append((y >= self.high, at_high))
-        return self._checked(_replaced(formula, y, values, self.inner, outside), values, width)
-
-    def quantile(
-        self,
-        method: str,
-        formula: Callable[..., Value],
-        q: ArrayLike,
-        *parameters: ArrayLike,
-        loc: ArrayLike = 0,
-        scale: ArrayLike = 1,
-    ) -> Value:
-        """Returns the quantile of a probability; nan outside [0, 1].
-
-        Args:
-            method: Its name, for errors.
-            formula: Takes the probability and the parameters and returns y.
-            q: Probabilities.
-            *parameters: The parameters of the distribution.
-            loc: Added to the result.
-            scale: The factor of the result before `loc` is added.
-        """
-        q, *values, shift, width = _arguments(f"{self.name}.{method}", q, *parameters, loc, scale)
-        is_outside = (q < 0) | (q > 1)
-        y = _replaced(formula, q, values, 0.5, [(is_outside, math.nan)])
-        result = y if _is_number(scale, 1) else y * width
-        result = result if _is_number(loc, 0) else result + shift
-        return self._checked(result, values, None if _is_number(scale, 1) else width)
-
-    def _standardized(
-        self,
-        method: str,
-        x: ArrayLike,
-        parameters: Sequence[ArrayLike],
-        loc: ArrayLike,
-        scale: ArrayLike,
-    ) -> tuple[Value, list[Value], Value | None]:
-        """Returns y, the parameters, and the scale unless that is the number 1."""
-        y, *values, shift, width = _arguments(f"{self.name}.{method}", x, *parameters, loc, scale)
-        y = y if _is_number(loc, 0) else y - shift
-        return (y, values, None) if _is_number(scale, 1) else (y / width, values, width)
-
-    def _checked(
-        self, result: Value, parameters: Sequence[Value], scale: Value | None = None
-    ) -> Value:
-        conditions = [] if self.is_valid is None else [self.is_valid(*parameters)]
-        if scale is not None:
-            conditions.append(scale > 0)
-        for condition in conditions:
-            result = jnp.where(condition, result, math.nan)
-        return result
+EVERYWHERE = Support()
 
 
-@dataclasses.dataclass(frozen=True)
-class Discrete:
-    """A distribution of integers, as far as its functions have it in common.
+def continuous(
+    support: Support = EVERYWHERE, /, **formulas: Formula
+) -> Callable[[Callable[P, Arguments]], Distribution[P]]:
+    """Makes the module of a continuous distribution from a function that arranges arguments.
 
-    Attributes:
-        name: Its name, for errors.
-        is_inside: Takes y = k - loc, an integer, and the parameters, and tells whether y is in the
-            support.
-        inner: An integer inside the support whatever the parameters are.
-        is_valid: Tells for which parameters there is a distribution.
+    Args:
+        support: Its support.
+        **formulas: By function, the formula of y and the parameters. `ppf` and `isf` take
+            probabilities, under the name of their formula's first parameter, and return y. `pdf` is
+            made of `logpdf`, and `cdf` and `sf` of their logarithms if only these are given.
     """
 
-    name: str
-    is_inside: Returning[Value]
-    is_valid: Returning[Value]
-    inner: int = 0
+    def declared(signature: Callable[P, Arguments]) -> Distribution[P]:
+        name = signature.__name__
+        functions = {
+            method: _of_x(f"{name}.{method}", method, formula, support)
+            for method, formula in formulas.items()
+        }
+        for method in ("pdf", "cdf", "sf"):
+            if method not in functions and f"log{method}" in functions:
+                functions[method] = _exponential(functions[f"log{method}"])
+        inverses = {m: formulas[m] for m in ("ppf", "isf") if m in formulas}
+        return distribution(signature, functions, first={m: _first(f) for m, f in inverses.items()})
 
-    def log_mass(
-        self,
-        formula: Callable[..., Value],
-        k: ArrayLike,
-        *parameters: ArrayLike,
-        loc: ArrayLike = 0,
-    ) -> Value:
-        """Returns the logarithm of the probability of k, -inf outside the support.
-
-        Args:
-            formula: Takes y and the parameters and returns the logarithm of the probability of y.
-            k: Which number.
-            *parameters: The parameters of the distribution.
-            loc: Subtracted from k.
-        """
-        y, *values, shift = _arguments(f"{self.name}.logpmf", k, *parameters, loc)
-        y = y if _is_number(loc, 0) else y - shift
-        is_outside = (jnp.floor(y) != y) & (y == y) | ~self.is_inside(y, *values) & (y == y)
-        result = _replaced(formula, y, values, self.inner, [(is_outside, -math.inf)])
-        return jnp.where(self.is_valid(*values), result, math.nan)
-
-    def share(
-        self,
-        method: str,
-        formula: Callable[..., Value],
-        x: ArrayLike,
-        *parameters: ArrayLike,
-        loc: ArrayLike = 0,
-    ) -> Value:
-        """Returns a function of x - loc and the parameters, nan for invalid parameters.
-
-        Args:
-            method: Its name, for errors.
-            formula: Takes y and the parameters.
-            x: Where.
-            *parameters: The parameters of the distribution.
-            loc: Subtracted from x.
-        """
-        y, *values, shift = _arguments(f"{self.name}.{method}", x, *parameters, loc)
-        y = y if _is_number(loc, 0) else y - shift
-        result = jnp.where(y == y, formula(y, *values), math.nan)
-        return jnp.where(self.is_valid(*values), result, math.nan)
+    return declared
 
 
-def _arguments(name: str, *args: ArrayLike) -> list[Value]:
+def of_vectors(
+    kind: str, without: Mapping[str, str] | None = None
+) -> Callable[[Callable[P, Value]], Distribution[P]]:
+    """Makes the module of a distribution of vectors from the logarithm of its density.
+
+    Args:
+        kind: 'pdf' for a density, 'pmf' for probabilities.
+        without: A parameter that a function lacks.
+    """
+
+    def declared(log_density: Callable[P, Value]) -> Distribution[P]:
+        functions = {f"log{kind}": lambda value: value, kind: jnp.exp}
+        return distribution(log_density, functions, without=without)
+
+    return declared
+
+
+def _first(formula: Formula) -> str:
+    return next(iter(inspect.signature(formula).parameters))
+
+
+def _exponential(function: Formula) -> Formula:
+    return lambda *args: jnp.exp(function(*args))
+
+
+def _of_x(name: str, method: str, formula: Formula, support: Support) -> Formula:
+    """Returns a function of `Arguments`."""
+    if method in ("ppf", "isf"):
+        return lambda args: _quantile(name, formula, support, args)
+    if method == "logpdf":
+        return lambda args: _log_density(name, formula, support, args)
+    return lambda args: _share(name, method, formula, support, args)
+
+
+def _log_density(name: str, formula: Formula, support: Support, args: Arguments) -> Value:
+    """Returns the logarithm of the density at x; -inf outside the (closed) support."""
+    y, values, width = _standardized(name, args)
+    low, high = support.low, support.high
+    outside = []
+    if low is not None:
+        outside.append(y < low if low > -math.inf else y == -math.inf)
+    if high is not None:
+        outside.append(y > high if high < math.inf else y == math.inf)
+    result = _replaced(formula, y, values, support.inner, [(t, -math.inf) for t in outside])
+    # The logarithm of an invalid scale makes the result nan.
+    result = result if width is None else result - jnp.log(width)
+    return _checked(support, result, values)
+
+
+def _share(name: str, method: str, formula: Formula, support: Support, args: Arguments) -> Value:
+    """Returns the probability below or above x, or its logarithm."""
+    at_low, at_high = _ENDS[method]
+    y, values, width = _standardized(name, args)
+    outside = []
+    if support.low is not None:
+        outside.append((y <= support.low, at_low))
+    if support.high is not None:
+        outside.append((y >= support.high, at_high))
+    result = _replaced(formula, y, values, support.inner, outside)
+    return _checked(support, result, values, width)
+
+
+def _quantile(name: str, formula: Formula, support: Support, args: Arguments) -> Value:
+    """Returns the quantile of a probability; nan outside [0, 1]."""
+    q, *values, shift, width = real_arguments(name, args.x, *args.parameters, args.loc, args.scale)
+    is_outside = (q < 0) | (q > 1)
+    result = _replaced(formula, q, values, 0.5, [(is_outside, math.nan)])
+    has_scale = not _is_number(args.scale, 1)
+    result = result * width if has_scale else result
+    result = result if _is_number(args.loc, 0) else result + shift
+    return _checked(support, result, values, width if has_scale else None)
+
+
+def _standardized(name: str, args: Arguments) -> tuple[Value, list[Value], Value | None]:
+    """Returns y, the parameters, and the scale unless that is the number 1."""
+    y, *values, shift, width = real_arguments(name, args.x, *args.parameters, args.loc, args.scale)
+    y = y if _is_number(args.loc, 0) else y - shift
+    return (y, values, None) if _is_number(args.scale, 1) else (y / width, values, width)
+
+
+def _checked(
+    support: Support, result: Value, parameters: Sequence[Value], scale: Value | None = None
+) -> Value:
+    conditions = [] if support.is_valid is None else [support.is_valid(*parameters)]
+    if scale is not None:
+        conditions.append(scale > 0)
+    for condition in conditions:
+        result = jnp.where(condition, result, math.nan)
+    return result
+
+
+# Distributions of integers -----------------------------------------------------------------------
+
+
+def discrete(
+    is_inside: Formula,
+    is_valid: Formula,
+    log_mass: Formula,
+    inner: int = 0,
+    without: Mapping[str, str] | None = None,
+    others: Mapping[str, Formula] | None = None,
+    **formulas: Formula,
+) -> Callable[[Callable[P, Arguments]], Distribution[P]]:
+    """Makes the module of a distribution of integers from a function that arranges arguments.
+
+    Args:
+        is_inside: Takes y = k - loc, an integer, and the parameters, and tells whether y is in the
+            support.
+        is_valid: Tells for which parameters there is a distribution.
+        log_mass: The logarithm of the probability of y.
+        inner: An integer inside the support whatever the parameters are.
+        without: A parameter that a function lacks.
+        others: Functions with separate signatures.
+        **formulas: Other functions of y and the parameters, for example `cdf`; they take their
+            first argument under the name of the formula's first parameter.
+    """
+
+    def log_probability(name: str, args: Arguments) -> Value:
+        y, *values = _shifted(name, args)
+        is_outside = (jnp.floor(y) != y) & (y == y) | ~is_inside(y, *values) & (y == y)
+        result = _replaced(log_mass, y, values, inner, [(is_outside, -math.inf)])
+        return jnp.where(is_valid(*values), result, math.nan)
+
+    def other(name: str, formula: Formula) -> Formula:
+        def function(args: Arguments) -> Value:
+            y, *values = _shifted(name, args)
+            result = jnp.where(y == y, formula(y, *values), math.nan)
+            return jnp.where(is_valid(*values), result, math.nan)
+
+        return function
+
+    def declared(signature: Callable[P, Arguments]) -> Distribution[P]:
+        name = signature.__name__
+        functions: dict[str, Formula] = {
+            "logpmf": lambda args: log_probability(f"{name}.logpmf", args),
+            "pmf": lambda args: jnp.exp(log_probability(f"{name}.logpmf", args)),
+        }
+        for method, formula in formulas.items():
+            functions[method] = other(f"{name}.{method}", formula)
+        first = {method: _first(formula) for method, formula in formulas.items()}
+        return distribution(signature, functions, first, without, others)
+
+    return declared
+
+
+def _shifted(name: str, args: Arguments) -> list[Value]:
+    y, *values, shift = real_arguments(name, args.x, *args.parameters, args.loc)
+    return [y if _is_number(args.loc, 0) else y - shift, *values]
+
+
+# Arguments and logarithms ------------------------------------------------------------------------
+
+
+def real_arguments(name: str, *args: ArrayLike) -> list[Value]:
+    """Returns arguments as arrays of one dtype of floats, and refuses complex numbers."""
     values = promote_inexact(name, *args)
     require_real(name, *values)
     return values
@@ -214,7 +342,7 @@ def _is_number(x: ArrayLike, value: int) -> bool:
 
 
 def _replaced(
-    formula: Callable[..., Value],
+    formula: Formula,
     y: Value,
     parameters: Sequence[Value],
     inner: float,
@@ -229,17 +357,24 @@ def _replaced(
     return result
 
 
-# Logarithms without cancellation ---------------------------------------------------------------
+def shares(below: Formula, above: Formula) -> dict[str, Formula]:
+    """Returns the formulas of probabilities below and above y, and of their logarithms."""
+    return {
+        "cdf": below,
+        "sf": above,
+        "logcdf": lambda *args: _log_of_share(below(*args), above(*args)),
+        "logsf": lambda *args: _log_of_share(above(*args), below(*args)),
+    }
 
 
 def log_of_rest(y: Value) -> Value:
-    """Returns log(1 - exp(-y)) for y >= 0."""
+    """Returns log(1 - exp(-y)) for y >= 0, without cancellation."""
     is_near = y < math.log(2)
     near = jnp.log(-jnp.expm1(-jnp.where(is_near, y, 0.5)))
     return jnp.where(is_near, near, jnp.log1p(-jnp.exp(-jnp.where(is_near, 1.0, y))))
 
 
-def log_of_share(share: Value, rest: Value) -> Value:
+def _log_of_share(share: Value, rest: Value) -> Value:
     """Returns the logarithm of a share of 1, computed from the rest if the rest is smaller."""
     is_low = share < 0.5
     low = jnp.log(jnp.where(is_low, share, 0.5))

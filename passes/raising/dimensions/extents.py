@@ -23,7 +23,9 @@ from axir.dialect.core.symbolic_dims import (
     as_traced,
     is_same,
     is_symbolic_dim,
+    larger,
     operation,
+    smaller,
     symbolic_dim_bounds,
 )
 from axir.dialect.ops.elementwise.conversion import convert_element_type
@@ -58,9 +60,15 @@ _COMPARED = {"GE": ">=", "GT": ">", "LE": "<=", "LT": "<", "EQ": "=="}
 
 
 class Comparison(NamedTuple):
-    """An undecided comparison of extents, as a constraint; empty if no constraint expresses it."""
+    """An undecided comparison of extents.
+
+    Attributes:
+        text: The constraint that it is; empty if no constraint expresses it.
+        value: 1 where it holds, else 0, as an extent; None if unknown.
+    """
 
     text: str
+    value: Extent | None = None
 
 
 def extents_array(extents: Sequence[Extent], shape: Sequence[int]) -> Extents:
@@ -156,18 +164,32 @@ def _sign(a: Extent) -> Extent | None:
     return 0 if low == high == 0 else None
 
 
-def _and(a: Extent, b: Extent) -> Extent | None:
+def _truth(x: Extent | Comparison) -> Extent | None:
+    """Returns a truth value as 0 or 1."""
+    return x.value if isinstance(x, Comparison) else int(x)
+
+
+def _and(a: Extent, b: Extent) -> Extent | Comparison | None:
     if a is False or b is False:
         return False
-    return a if b is True else b if a is True else None
+    if a is True or b is True:
+        return a if b is True else b
+    one, other = _truth(a), _truth(b)
+    if one is None or other is None:
+        return None
+    return Comparison("", one if is_same(one, other) else one * other)
 
 
 def _quotient(a: Extent, b: Extent) -> Extent | None:
     # StableHLO's division rounds towards zero, as Python's does for non-negative numbers.
+    if _are_positive(-a, b):
+        return -operation("floordiv", -a, b)
     return operation("floordiv", a, b) if _are_positive(a, b) else None
 
 
 def _remainder(a: Extent, b: Extent) -> Extent | None:
+    if _are_positive(-a, b):
+        return -operation("mod", -a, b)
     return operation("mod", a, b) if _are_positive(a, b) else None
 
 
@@ -195,7 +217,8 @@ def _compare(op: ir.Operation, a: Extents, b: Extents) -> Extents | None:
 
     def one(x: Extent, y: Extent) -> Extent | None:
         if isinstance(x, Comparison) or isinstance(y, Comparison):
-            return Comparison("")
+            a, b = _truth(x), _truth(y)
+            return Comparison("") if a is None or b is None else _undecided(direction, a - b, "")
         low, high = symbolic_dim_bounds(x - y)
         decided = {
             "GE": (low >= 0, high < 0),
@@ -207,18 +230,33 @@ def _compare(op: ir.Operation, a: Extents, b: Extents) -> Extents | None:
         }[direction]
         if any(decided):
             return decided[0]
-        if direction == "NE":
-            return Comparison("")
-        return Comparison(f"{x} {_COMPARED[direction]} {y}")
+        text = "" if direction == "NE" else f"{x} {_COMPARED[direction]} {y}"
+        return _undecided(direction, x - y, text)
 
     return _each(one)(op, a, b)
 
 
+def _undecided(direction: str, difference: Extent, text: str) -> Comparison:
+    """Returns the comparison of a difference with zero."""
+    above, below = (smaller(larger(x, 0), 1) for x in (difference, -difference))
+    values = {
+        "GE": 1 - below,
+        "GT": above,
+        "LE": 1 - above,
+        "LT": below,
+        "EQ": 1 - above - below,
+        "NE": above + below,
+    }
+    return Comparison(text, values[direction])
+
+
 def _select(op: ir.Operation, chosen: Extents, a: Extents, b: Extents) -> Extents | None:
     def one(which: Extent, x: Extent, y: Extent) -> Extent | None:
-        if isinstance(which, Comparison):
+        if not isinstance(which, Comparison):
+            return x if which else y
+        if which.value is None or isinstance(x, Comparison) or isinstance(y, Comparison):
             return None
-        return x if which else y
+        return y + which.value * (x - y)
 
     return _each(one)(op, chosen, a, b)
 
@@ -266,7 +304,12 @@ def _converted(op: ir.Operation, x: Extents) -> Extents | None:
         return x
     # MLIR's own operations treat the only bit as a sign.
     numbers = {True: 1 if op.name == "stablehlo.convert" else -1, False: 0}
-    found = [None if isinstance(e, Comparison) else numbers.get(e) for e in x.reshape(-1).tolist()]
+    found = [
+        (None if e.value is None else e.value * numbers[True])
+        if isinstance(e, Comparison)
+        else numbers.get(e)
+        for e in x.reshape(-1).tolist()
+    ]
     return extents_array(found, x.shape)
 
 

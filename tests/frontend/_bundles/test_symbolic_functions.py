@@ -34,6 +34,15 @@ def convolved(x: Any) -> Any:
     return lax.conv_general_dilated(x[None], kernel, (2,), "SAME", dimension_numbers=numbers)
 
 
+def factors(x: Any) -> Any:
+    x = jnp.concatenate([x, x**2, jnp.sin(3 * x)], 1)
+    values = jnp.linalg.svd(x, full_matrices=False)[1]
+    solved = jnp.linalg.lstsq(x, x[:, 0])[0]
+    factored = axir.scipy.linalg.lu(x), jnp.abs(jnp.linalg.qr(x)[1])
+    diagonals = jnp.diagonal(x), jnp.trace(x.T), jnp.diagonal(x, 1) + x[0, 0]
+    return factored, values, solved, diagonals, jnp.linalg.pinv(x), jnp.linalg.matrix_rank(x)
+
+
 FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "scan of a length": lambda x: lax.scan(
         lambda c, _: (c * 2, c.sum()), x, None, length=x.shape[0]
@@ -44,6 +53,8 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "gradient of a scan of a length": axir.grad(
         lambda x: lax.scan(lambda c, _: (jnp.sin(c), c), x, None, length=x.shape[0])[1].sum()
     ),
+    "factors of tall and of wide matrices": factors,
+    "a filled diagonal": lambda x: jnp.fill_diagonal(x @ x.T, x[:, 0], inplace=False),
     "associative scan": lambda x: lax.associative_scan(jnp.multiply, x + 0.5, reverse=True),
     "gradients of running products": axir.grad(
         lambda x: (jnp.cumprod(x, 0) + lax.cummax(x, 0) + lax.cumlogsumexp(x, 0)).sum()

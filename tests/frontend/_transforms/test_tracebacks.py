@@ -12,7 +12,7 @@ import pytest
 import axir
 import axir.numpy as jnp
 from axir import lax
-from axir._arguments.tracebacks import boundary
+from axir._arguments.wrapping import boundary
 from axir.dialect.core.config import config
 from axir.dialect.core.errors import ShapeError
 

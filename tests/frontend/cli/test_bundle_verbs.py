@@ -17,7 +17,7 @@ import axir
 import axir.numpy as jnp
 from axir._bundles.programs import fits
 from axir.cli import cli
-from axir.cli.progress import progress
+from axir.cli.outputs import progress
 from axir.export import export, load, symbolic_args_specs
 from axir.runtime.compiler.architectures import host_architecture
 
@@ -243,8 +243,8 @@ class Terminal(io.StringIO):
 
 
 def test_progress_is_shown_on_terminals(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("axir.cli.progress._SILENT_SECONDS", 0.0)
-    monkeypatch.setattr("axir.cli.progress._INTERVAL_SECONDS", 0.001)
+    monkeypatch.setattr("axir.cli.outputs._SILENT_SECONDS", 0.0)
+    monkeypatch.setattr("axir.cli.outputs._INTERVAL_SECONDS", 0.001)
     for stream in (Terminal(), io.StringIO()):
         monkeypatch.setattr("sys.stderr", stream)
         with progress("compiling f"):

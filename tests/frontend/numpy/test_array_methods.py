@@ -16,7 +16,7 @@ import axir.numpy as jnp
 from axir import errors
 from axir.dialect.core.array import ConcreteArray, from_numpy
 from axir.dialect.core.errors import DTypeError, NonArrayArgumentError
-from axir.numpy._methods.absent_attributes import (
+from axir.numpy._methods.array_methods import (
     _WAYS_OUT,
     _WAYS_OUT_OF_TRACES,
     AbsentAttributeError,

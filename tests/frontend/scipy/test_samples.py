@@ -15,9 +15,7 @@ from axir.dialect.core.config import config
 from axir.dialect.core.errors import DTypeError, ParameterError
 from axir.scipy import stats
 from axir.scipy.stats._kernel_density import DensityShapeError
-from axir.scipy.stats.dirichlet import SharesError
-from axir.scipy.stats.multinomial import CountsError
-from axir.scipy.stats.multivariate_normal import CovarianceError
+from axir.scipy.stats._vectors import CountsError, CovarianceError, SharesError
 
 _GENERATOR = np.random.default_rng(0)
 

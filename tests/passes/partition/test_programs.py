@@ -247,3 +247,12 @@ def test_a_batch_of_matrices() -> None:
     parts = partitioned(solve, args, DATA, list(map(rows, args)))
     assert not collectives_of(parts.local)
     assert not parts.notes
+
+
+def test_gamma_numbers_are_drawn_where_their_parameters_lie() -> None:
+    a = np.linspace(0.5, 4, 64, dtype=np.float32)
+    draw = axir.jit(lambda a: axir.random.gamma(axir.random.key(3), a))
+    parts = partitioned(draw, [a], DATA, [rows(a)])
+    assert tuple(parts.out_layouts) == ((("data",),),)
+    # Of its two loops, which repeat until all numbers are accepted.
+    assert collectives_of(parts.local) == {"pmax": 2}

@@ -17,7 +17,7 @@ from jax import export
 import axir
 from axir.cli import cli
 from axir.dialect.core.errors import ParseError
-from axir.dialect.text.bytecode import without_foreign_attributes
+from axir.dialect.text.bytecode_shardings import without_foreign_attributes
 from axir.dialect.text.parsing import parse_module, read_file
 from axir.dialect.text.portable_artifacts import is_portable_artifact, to_stablehlo
 from axir.export import load

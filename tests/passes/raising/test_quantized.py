@@ -502,6 +502,22 @@ def test_types_that_mlir_refuses(quantized: str) -> None:
         parse_module(_passed_on(f"tensor<2x!quant.uniform<{quantized}>>"))
 
 
+def test_nan_is_within_the_bounds(tmp_path: Path) -> None:
+    kinds = ["i8<3:9>:f32, 0.5:3", "i8<-9:-3>:f32, 0.5:-4", "i8:f32, 0.5"]
+    types = [f"tensor<3x!quant.uniform<{kind}>>" for kind in kinds]
+    results = ", ".join(types)
+    lines = [
+        f"  %{n} = stablehlo.uniform_quantize %x : (tensor<3xf32>) -> {kind}\n"
+        for n, kind in enumerate(types)
+    ]
+    (tmp_path / "m.mlir").write_text(
+        f"func.func @main(%x: tensor<3xf32>) -> ({results}) {{\n{''.join(lines)}"
+        f"  return %0, %1, %2 : {results}\n}}"
+    )
+    found = load(tmp_path / "m.mlir")(np.array([np.nan, 2, -np.inf], np.float32))
+    np.testing.assert_array_equal(found, [[3, 7, 3], [-3, -3, -9], [0, 4, -128]])
+
+
 def test_operations_without_meaning(tmp_path: Path) -> None:
     kind = tensor((2,), S8)
     path = tmp_path / "called.mlir"

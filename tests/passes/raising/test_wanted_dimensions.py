@@ -196,3 +196,21 @@ def test_parts_that_must_fit_are_constraints(tmp_path: Path) -> None:
     np.testing.assert_array_equal(found.of_sizes(b=5).function.evaluate(x, at)[0], x[1:])
     with pytest.raises(ShapeError, match="the constraint '4 <= b' does not hold with b = 3"):
         found(x[:3], at)
+
+
+def test_parts_that_must_fit_in_branches_are_constraints(tmp_path: Path) -> None:
+    text = """func.func @f(%x: tensor<?xf32>, %p: tensor<i1>) -> tensor<4xf32> {
+      %zero = stablehlo.constant dense<0> : tensor<i32>
+      %none = stablehlo.constant dense<0.0> : tensor<4xf32>
+      %0 = "stablehlo.if"(%p) ({
+        %1 = stablehlo.dynamic_slice %x, %zero, sizes = [4]
+          : (tensor<?xf32>, tensor<i32>) -> tensor<4xf32>
+        stablehlo.return %1 : tensor<4xf32>
+      }, {
+        stablehlo.return %none : tensor<4xf32>
+      }) : (tensor<i1>) -> tensor<4xf32>
+      return %0 : tensor<4xf32>
+    }"""
+    found = loaded(tmp_path, text, arg0=("b",))
+    assert found.open is not None
+    assert found.open.constraints == ("4 <= b",)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import jax
 import numpy as np
 import pytest
 
 import axir
 from axir import lax
+from axir.export import load
 
 KEYS = ([1, 2, 3, 4], [5, 6, 2**32 - 1, 2**32 - 1], [2**31, 7, 2**32 - 2, 9])
 SHAPES = ((), (4,), (3, 5), (5, 3), (3, 4), (3, 4, 5), (3, 3), (3, 1), (0,), (7,), (0, 3))
@@ -41,6 +44,22 @@ def test_compiled_bits_are_the_same() -> None:
     generate = lambda k: lax.rng_bit_generator(k, (3, 3))  # noqa: E731
     for compiled, direct in zip(axir.jit(generate)(key), generate(key), strict=True):
         np.testing.assert_array_equal(np.asarray(compiled), np.asarray(direct))
+
+
+def test_long_keys_of_modules_are_compiled(tmp_path: Path) -> None:
+    # Whether the process computes with 64 bits makes no difference.
+    kind = "tensor<2xui64>"
+    (tmp_path / "bits.mlir").write_text(f"""func.func @main(%s: {kind}) -> ({kind}, {kind}) {{
+      %0, %1 = "stablehlo.rng_bit_generator"(%s) {{
+        rng_algorithm = #stablehlo<rng_algorithm PHILOX>}} : ({kind}) -> ({kind}, {kind})
+      return %0, %1 : {kind}, {kind}
+    }}""")
+    key = np.array([1 + (2 << 32), 3], np.uint64)
+    found = load(tmp_path / "bits.mlir")(key)
+    with jax.enable_x64(True):
+        wanted = jax.lax.rng_bit_generator(key, (2,), "uint64", 2)
+    for ours, theirs in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(np.asarray(ours), np.asarray(theirs))
 
 
 def test_errors_name_what_is_wrong() -> None:

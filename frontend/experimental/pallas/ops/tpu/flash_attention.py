@@ -15,13 +15,9 @@ from axir.experimental.pallas.ops._attention import (
 )
 
 __all__ = [
-    "DEFAULT_MASK_VALUE",
-    "BlockSizes",
-    "SegmentIds",
-    "flash_attention",
-    "mha_reference",
+    "DEFAULT_MASK_VALUE", "BlockSizes", "SegmentIds", "flash_attention", "mha_reference",
     "mha_reference_no_custom_vjp",
-]
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:

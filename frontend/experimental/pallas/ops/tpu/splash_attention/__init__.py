@@ -10,6 +10,8 @@ Array([[1.   , 0.   ],
 
 from __future__ import annotations
 
+from axir.experimental.pallas._accelerators import modules_only_on
+
 from .splash_attention_kernel import (
     BlockSizes,
     QKVLayout,
@@ -34,22 +36,23 @@ from .splash_attention_mask import (
 )
 
 __all__ = [
-    "BlockSizes",
-    "CausalMask",
-    "FullMask",
-    "LocalMask",
-    "Mask",
-    "MultiHeadMask",
-    "NumpyMask",
-    "QKVLayout",
-    "SegmentIds",
-    "make_causal_mask",
-    "make_local_attention_mask",
-    "make_masked_mha_reference",
-    "make_masked_mqa_reference",
-    "make_random_mask",
-    "make_splash_mha",
-    "make_splash_mha_single_device",
-    "make_splash_mqa",
-    "make_splash_mqa_single_device",
-]
+    "BlockSizes", "CausalMask", "FullMask", "LocalMask", "Mask", "MultiHeadMask", "NumpyMask",
+    "QKVLayout", "SegmentIds", "make_causal_mask", "make_local_attention_mask",
+    "make_masked_mha_reference", "make_masked_mqa_reference", "make_random_mask", "make_splash_mha",
+    "make_splash_mha_single_device", "make_splash_mqa", "make_splash_mqa_single_device",
+]  # fmt: skip
+
+modules_only_on(
+    "TPUs",
+    __name__,
+    {
+        "splash_attention_mask_info": (
+            "Masks need no preparation here: pass one to make_splash_mha.",
+            "MaskInfo process_mask process_mask_dkv process_dynamic_mask process_dynamic_mask_dkv",
+        )
+    },
+)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, *(f"splash_attention_{part}" for part in ("kernel", "mask", "mask_info"))]

@@ -17,20 +17,11 @@ from axir.numpy import asarray, exp, logaddexp
 from .splash_attention_mask import Mask
 
 __all__ = [
-    "DEFAULT_MASK_VALUE",
-    "BlockSizes",
-    "QKVLayout",
-    "SegmentIds",
-    "SplashAttentionKernel",
-    "attention_reference",
-    "make_attention_reference",
-    "make_masked_mha_reference",
-    "make_masked_mqa_reference",
-    "make_splash_mha",
-    "make_splash_mha_single_device",
-    "make_splash_mqa",
-    "make_splash_mqa_single_device",
-]
+    "DEFAULT_MASK_VALUE", "BlockSizes", "QKVLayout", "SegmentIds", "SplashAttentionKernel",
+    "attention_reference", "make_attention_reference", "make_masked_mha_reference",
+    "make_masked_mqa_reference", "make_splash_mha", "make_splash_mha_single_device",
+    "make_splash_mqa", "make_splash_mqa_single_device",
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:

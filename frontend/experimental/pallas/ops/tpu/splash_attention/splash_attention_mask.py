@@ -12,20 +12,10 @@ from axir.dialect.core.annotations import HostArray, IndexLike
 from axir.dialect.core.errors import ParameterError, ShapeError
 
 __all__ = [
-    "CausalMask",
-    "ChunkedCausalMask",
-    "FullMask",
-    "LocalMask",
-    "LogicalAnd",
-    "LogicalOr",
-    "Mask",
-    "MultiHeadMask",
-    "NumpyMask",
-    "make_causal_mask",
-    "make_chunk_attention_mask",
-    "make_local_attention_mask",
-    "make_random_mask",
-]
+    "CausalMask", "ChunkedCausalMask", "FullMask", "LocalMask", "LogicalAnd", "LogicalOr", "Mask",
+    "MultiHeadMask", "NumpyMask", "make_causal_mask", "make_chunk_attention_mask",
+    "make_local_attention_mask", "make_random_mask",
+]  # fmt: skip
 
 Shape: TypeAlias = tuple[int, ...]
 Window: TypeAlias = tuple[int | None, int | None]

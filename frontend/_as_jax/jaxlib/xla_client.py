@@ -1,7 +1,0 @@
-"""The module `jaxlib.xla_client` where axir stands in for JAX, with the names of `jax.lib`'s."""
-
-from __future__ import annotations
-
-from axir._as_jax.lib.xla_client import Device, ops
-
-__all__ = ["Device", "ops"]

@@ -1,9 +1,0 @@
-"""`jax._src.distributed`: the state of one process without others."""
-
-from __future__ import annotations
-
-from axir.distributed import initialize, is_initialized, shutdown, state
-
-__all__ = ["global_state", "initialize", "is_initialized", "shutdown"]
-
-global_state = state

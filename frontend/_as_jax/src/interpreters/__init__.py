@@ -1,1 +1,0 @@
-"""Names of `jax._src.interpreters`: rules of primitives."""

@@ -1,8 +1,0 @@
-"""The version of JAX that axir has the names of, under the names of `jax.version`."""
-
-from __future__ import annotations
-
-JAX_VERSION = "0.10.2"
-
-__version__ = JAX_VERSION
-__version_info__ = tuple(int(part) for part in JAX_VERSION.split("."))

@@ -1,1 +1,0 @@
-"""Parts of `axir.numpy.fft`."""
