@@ -252,3 +252,24 @@ def test_loops_of_jax_over_rows_are_scans_with_gradients(name: str, tmp_path: Pa
             np.testing.assert_allclose(a, b, rtol=1e-5)
         gradient = total(axir, fixed)(y)
         np.testing.assert_allclose(gradient, total(jax, of_jax)(x), rtol=1e-5)
+
+
+def test_shapes_that_jax_computes_by_rounding_down_are_read(tmp_path: Path) -> None:
+    def function(x):
+        kernel = jax.numpy.ones((3, 3, 1))
+        numbers = ("NWC", "WIO", "NWC")
+        windows = jax.lax.conv_general_dilated(
+            x[None], kernel, (2,), "SAME", dimension_numbers=numbers
+        )
+        gram = x.T @ x + 3 * jax.numpy.eye(3)
+        rolled = jax.numpy.roll(x, 1, 0), jax.numpy.roll(x, x.shape[0] // 2, 0)
+        return *rolled, windows, jax.lax.cummax(x), jax.numpy.linalg.det(x @ x.T + gram[0, 0])
+
+    spec = jax.ShapeDtypeStruct(jax.export.symbolic_shape("b, 3"), "float32")
+    (tmp_path / "m.mlir").write_text(jax.export.export(jax.jit(function))(spec).mlir_module())
+    found = load(tmp_path / "m.mlir")
+    for size in (1, 2, 5):
+        x = jax.numpy.linspace(0.5, 1.5, 3 * size).reshape(size, 3)
+        results = found.of_sizes(b=size).function.evaluate(jnp.asarray(np.asarray(x)))
+        for a, b in zip(results, function(x), strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4)
