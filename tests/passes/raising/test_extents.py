@@ -9,7 +9,6 @@ import pytest
 
 from axir.dialect.text.parsing import parse_module
 from axir.export import load
-from axir.passes.framework.errors import RaisingError
 from axir.passes.raising.module import raise_module
 
 
@@ -128,13 +127,15 @@ def test_truth_values_that_become_numbers(tmp_path: Path) -> None:
         assert g == wanted
 
 
-def test_a_comparison_that_sizes_decide_is_no_extent(tmp_path: Path) -> None:
+def test_a_comparison_that_sizes_decide_is_a_number(tmp_path: Path) -> None:
     text = BOOLEANS.replace("%b = stablehlo.add %a, %nothing", "%b = stablehlo.add %a, %g")
     head, lines = text.split("  %few =")
     lines, end = lines.split("  return")
     text = head.replace("  %a = ", f"  %few ={lines}  %a = ") + "  return" + end
-    with pytest.raises(RaisingError, match="is computed when the program runs"):
-        loaded_from(tmp_path, text)
+    found = loaded_from(tmp_path, text)
+    for rows, wanted in ((3, 8), (4, 7)):
+        y, _, g = found.of_sizes(arg0_0=rows).function.evaluate(np.ones(rows, np.float32))
+        assert (y.shape, g) == ((wanted,), wanted - 2)
 
 
 def test_quotients_without_a_sign_are_extents(tmp_path: Path) -> None:
