@@ -5,7 +5,6 @@ Elsewhere: sorts as kernels (`sort_by_digits.py`), merging (`merging.py`).
 
 from __future__ import annotations
 
-import dataclasses
 from typing import ClassVar
 
 import numpy as np
@@ -28,7 +27,6 @@ _RUN = 256
 _SIGN = -(2**63)
 
 
-@dataclasses.dataclass(frozen=True)
 class SortByRank(SortByDigits):
     """Sorts by keys that are unsigned integers, with operations that GPUs run in parallel.
 
