@@ -1,7 +1,8 @@
-"""`absorb-transposes`."""
+"""Transpositions of operands of contractions."""
 
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
 import pytest
 from support.stablehlo_runner import Example, build, run_examples
@@ -131,3 +132,95 @@ def test_precisions_are_exchanged_with_the_operands() -> None:
     )
     run_passes(module, "absorb-transposes")
     assert "precision = [DEFAULT, HIGHEST]" in str(module)
+
+
+PASS = "transpose-rhs"
+
+
+def integers(*shape, dtype=np.float32):
+    return RNG.integers(-4, 5, size=shape).astype(dtype)
+
+
+def dot(name, subscripts, lhs, rhs, contracting, batch=((), ())):
+    expected = np.einsum(subscripts, lhs.astype("f8"), rhs.astype("f8")).astype(lhs.dtype)
+    return Example(
+        name, (lhs, rhs), lambda a, b: hlo.dot_general(a, b, contracting, batch), expected
+    )
+
+
+LAST = ((1,), (1,))
+TURNED = [
+    dot("even", "ik,jk->ij", integers(64, 32), integers(48, 32), LAST),
+    dot("odd", "ik,jk->ij", integers(33, 17), integers(29, 17), LAST),
+    dot("tiny", "ik,jk->ij", integers(2, 1), integers(2, 1), LAST),
+    dot("double", "ik,jk->ij", integers(9, 5, dtype="f8"), integers(7, 5, dtype="f8"), LAST),
+    dot(
+        "bfloat16",
+        "ik,jk->ij",
+        integers(9, 5, dtype=ml_dtypes.bfloat16),
+        integers(7, 5, dtype=ml_dtypes.bfloat16),
+        LAST,
+    ),
+    dot(
+        "batch",
+        "bik,bjk->bij",
+        integers(3, 5, 4),
+        integers(3, 6, 4),
+        ((2,), (2,)),
+        ((0,), (0,)),
+    ),
+    dot(
+        "batch_between",
+        "ibk,jbk->bij",
+        integers(5, 3, 4),
+        integers(6, 3, 4),
+        ((2,), (2,)),
+        ((1,), (1,)),
+    ),
+    dot("two_contracted", "ikl,jlk->ij", integers(5, 3, 4), integers(6, 4, 3), ((2, 1), (1, 2))),
+    dot("two_free", "ik,jmk->ijm", integers(5, 4), integers(2, 3, 4), ((1,), (2,))),
+]
+KEPT_ROWS = [
+    dot("rows", "ik,kj->ij", integers(9, 5), integers(5, 7), ((1,), (0,))),
+    dot("transposed_lhs", "ki,kj->ij", integers(5, 9), integers(5, 7), ((0,), (0,))),
+    dot("vector", "k,jk->j", integers(5), integers(7, 5), ((0,), (1,))),
+    dot("matrix_and_vector", "ik,k->i", integers(7, 5), integers(5), ((1,), (0,))),
+    dot("integers", "ik,jk->ij", integers(9, 5, dtype="i4"), integers(7, 5, dtype="i4"), LAST),
+]
+
+
+def transpose_count(case: Example) -> int:
+    module = build({case.name: (case.arguments, case.builder)})
+    run_passes(module, PASS)
+    return str(module).count("stablehlo.transpose")
+
+
+@pytest.fixture(scope="module")
+def results_rows():
+    return run_examples([*TURNED, *KEPT_ROWS], PASS)
+
+
+@pytest.mark.parametrize("case", [*TURNED, *KEPT_ROWS], ids=lambda case: case.name)
+def test_values_rows(results_rows, case: Example) -> None:
+    # Sums of products of small integers are exact, except for one rounding to bfloat16.
+    assert results_rows[case.name][0].dtype == case.expected.dtype
+    np.testing.assert_array_equal(results_rows[case.name][0], case.expected)
+
+
+@pytest.mark.parametrize("case", TURNED, ids=lambda case: case.name)
+def test_rhs_is_transposed(case: Example) -> None:
+    assert transpose_count(case) == 1
+
+
+@pytest.mark.parametrize("case", KEPT_ROWS, ids=lambda case: case.name)
+def test_other_contractions_stay(case: Example) -> None:
+    assert transpose_count(case) == 0
+
+
+def test_the_pass_acts_once() -> None:
+    case = TURNED[0]
+    module = build({case.name: (case.arguments, case.builder)})
+    run_passes(module, PASS)
+    once = str(module)
+    run_passes(module, PASS)
+    assert str(module) == once
