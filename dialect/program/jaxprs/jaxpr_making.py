@@ -1,7 +1,7 @@
 """Functions made of equations, as needed by jaxprs that users build or edit.
 
 The equations are recorded again in a separate trace, where their rules check them. Elsewhere:
-functions made of part of another one's equations, which need no checks (`restriction.py`).
+functions made of part of another one's equations, which need no checks (`function_tracing.py`).
 """
 
 from __future__ import annotations
