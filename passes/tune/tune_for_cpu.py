@@ -61,11 +61,16 @@ class TuneForCpu(Pass):
     name: ClassVar[str] = "tune-for-cpu"
     vector_bits: int = 128
     calls: bool = False
+    byte_products: bool = False
 
     def run(self, module: ir.Module) -> None:
         """Runs the stages."""
         options: dict[str, dict[str, OptionValue]] = {
-            "tile-products": {"vector_bits": self.vector_bits, "calls": self.calls},
+            "tile-products": {
+                "vector_bits": self.vector_bits,
+                "calls": self.calls,
+                "byte_products": self.byte_products,
+            },
             "tile-convolutions": {"vector_bits": self.vector_bits, "small": self.calls},
         }
         run_stages(module, STAGES, options)

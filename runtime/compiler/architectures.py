@@ -58,6 +58,12 @@ _VECTORS = (
     ),
 )
 
+# CPUs, by LLVM's names, with AVX-512 VNNI.
+_VNNI = re.compile(
+    "cascadelake|cooperlake|icelake-.*|tigerlake|rocketlake|sapphirerapids|emeraldrapids|"
+    "graniterapids.*|diamondrapids|znver[4-9]"
+)
+
 # LLVM's names of the CPU features that compiled code may use. A feature that is missing here is
 # common to all CPUs of its architecture, or is never used by code without intrinsics. `cpu.hpp` of
 # C++ models has the same list.
@@ -168,6 +174,19 @@ def vector_bits(cpu: str, architecture: str) -> int:
     if {"avx512f", "avx512vl", "avx512dq", "avx512bw"} <= features:
         return 512
     return 256 if {"avx2", "fma"} <= features else 128
+
+
+def multiplies_bytes(cpu: str, architecture: str) -> bool:
+    """Tells whether a CPU has an instruction for the products of four pairs of bytes.
+
+    >>> multiplies_bytes("sapphirerapids", "x86_64"), multiplies_bytes("x86-64-v4", "x86_64")
+    (True, False)
+    """
+    if architecture != "x86_64":
+        return False
+    if cpu != "host":
+        return _VNNI.fullmatch(cpu) is not None
+    return vector_bits(cpu, architecture) == 512 and "avx512_vnni" in host_cpu_flags()
 
 
 def used_features(architecture: str, features: str) -> tuple[str, ...]:

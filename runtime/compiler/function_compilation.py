@@ -70,7 +70,11 @@ def _legalize(module: Foreign, target: Target, part: str) -> None:
 def _tune(module: Foreign, target: Target, *, calls: bool = False) -> None:
     """Tunes a module for a machine; `calls` as for `tune-for-cpu`."""
     if target.opt_level >= _TUNING_LEVEL and target.backend in _TUNING:
-        options = {"vector_bits": target.vector_bits, "calls": calls}
+        options = {
+            "vector_bits": target.vector_bits,
+            "byte_products": target.multiplies_bytes,
+            "calls": calls,
+        }
         run_passes(module, [find_pass(_TUNING[target.backend]).from_options(options)])
 
 

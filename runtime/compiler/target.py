@@ -51,6 +51,7 @@ from .architectures import (
     host_architecture,
     host_cpu_features,
     machine_flags,
+    multiplies_bytes,
     vector_bits,
 )
 from .invocation.invoker import UNVERIFIED
@@ -323,6 +324,11 @@ class Target:
         256
         """
         return vector_bits(self.cpu, self.architecture)
+
+    @property
+    def multiplies_bytes(self) -> bool:
+        """Whether the CPU has an instruction for the products of four pairs of bytes."""
+        return multiplies_bytes(self.cpu, self.architecture)
 
     @property
     def machine(self) -> str:

@@ -36,6 +36,7 @@ from .blocks import is_short, loop_in_blocks, loops_in_blocks, scan_in_blocks
 from .control_flow import Carried, branch, each, loop, repeat_while, when
 from .dispatching import dispatch, dispatch_outside, rows_of, workspace
 from .functions import call, call_outside
+from .integer_products import WORD, add_byte_products, add_pair_products, regrouped
 from .lanes import (
     all_lanes,
     any_lane,
@@ -54,10 +55,13 @@ from .memory import STACK_BYTES, Memory, Number, Position, scratch
 
 __all__ = [
     "STACK_BYTES",
+    "WORD",
     "Carried",
     "Memory",
     "Number",
     "Position",
+    "add_byte_products",
+    "add_pair_products",
     "all_lanes",
     "any_lane",
     "branch",
@@ -75,6 +79,7 @@ __all__ = [
     "loop",
     "loop_in_blocks",
     "loops_in_blocks",
+    "regrouped",
     "repeat_while",
     "rows_of",
     "scan_in_blocks",

@@ -85,6 +85,17 @@ class Array:
         """Returns the array as a view of a kernel's memory."""
         return View(memory, self.order)
 
+    def in_words(self, count: int) -> Array:
+        """Returns the array with zeros behind the contracted axis, up to a multiple of a number."""
+        axis = self.order.index(CONTRACTED)
+        lacking = -self.value.type.shape[axis] % count
+        if not lacking:
+            return self
+        high = [lacking if number == axis else 0 for number in range(len(self.order))]
+        none = [0] * len(high)
+        zero = hlo.full(0, (), hlo.element_type_of(self.value))
+        return Array(hlo.pad(self.value, zero, none, high, none), self.order)
+
     def stride(self, kind: str) -> int:
         """Returns how many elements lie between neighbours along an axis."""
         return _stride(self.value.type.shape, self.order, kind)

@@ -39,6 +39,7 @@ def matrix_product(
     tiling: Tiling,
     epilogue: Epilogue,
     code: type[MatrixProduct] | None = None,
+    element: ir.Type | None = None,
 ) -> list[ir.Value]:
     """Returns the results of an epilogue for the product of two arrays of the same dtype.
 
@@ -50,8 +51,9 @@ def matrix_product(
         tiling: How the product is cut.
         epilogue: The elementwise operations behind the product.
         code: The class that writes the kernel; None for tiles in registers.
+        element: The type of the sums; None for the operands' type.
     """
-    element = hlo.element_type_of(lhs.value)
+    element = hlo.element_type_of(lhs.value) if element is None else element
     extents = tiling.extents[:3]
     outputs = [element]
     if epilogue.operations:
@@ -64,7 +66,7 @@ def matrix_product(
         read, results = others[: len(beside)], others[len(beside) :]
         finish = Finish(epilogue, read, results[: len(outputs)]) if epilogue.operations else None
         sums = results[elements.index(element)]
-        product = code or _TiledProduct
+        product = code or TiledProduct
         product(tiling, lhs.view(left), rhs.view(right), sums, finish).run(number)
 
     made = dispatch(
@@ -119,18 +121,15 @@ class MatrixProduct(ABC):
         """Computes a workgroup's share."""
 
 
-class _TiledProduct(MatrixProduct):
+class TiledProduct(MatrixProduct):
     """The kernel with tiles in registers."""
 
-    zeros: Scalar
     panel: Memory | None = None
 
     def run(self, number: Scalar) -> None:
         """Computes the blocks of a workgroup."""
         tiling = self.tiling
-        self.zeros = constant(0, ir.VectorType.get([tiling.lanes], self.result.element))
-        if tiling.is_packed:
-            self.panel = scratch((tiling.depth, tiling.width), self.result)
+        self.panel = self.new_panel()
         batch, row_blocks, column_blocks = tiling.blocks
         count = tiling.parts * batch * row_blocks * column_blocks
         share = -(-count // tiling.workgroups)
@@ -141,6 +140,37 @@ class _TiledProduct(MatrixProduct):
             self._block(at // row_blocks, at % row_blocks, column)
 
         loop(first, minimum(first + share, count), (), block)
+
+    def new_panel(self) -> Memory | None:
+        """Returns memory for a panel of the right operand; None if it is read where it lies."""
+        tiling = self.tiling
+        return scratch((tiling.depth, tiling.width), self.result) if tiling.is_packed else None
+
+    def first_sums(self, part: Part, rows: Sequence[Scalar]) -> list[Scalar]:
+        """Returns, for each row of a tile, what the sums of a range of products start with."""
+        return [constant(0, ir.VectorType.get([self.tiling.lanes], self.result.element))] * len(
+            rows
+        )
+
+    def left(self, batch: Scalar, row: Scalar, place: Scalar) -> Scalar:
+        """Returns an element of the left operand in each lane."""
+        return broadcast(self.lhs[batch, row, place], self.tiling.lanes)
+
+    def right(self, part: Part, place: Scalar, x: Vector) -> Scalar:
+        """Returns a vector of the right operand."""
+        lanes = self.tiling.lanes
+        if self.panel is None:
+            return self.rhs.read((part.batch, x.column, place), lanes, x.mask)
+        return self.panel.read((place - part.start, x.number * lanes), lanes)
+
+    def sum_with(self, left: Scalar, right: Scalar, sums: Scalar) -> Scalar:
+        """Adds products to sums."""
+        return multiply_add(left, right, sums)
+
+    def pack(self, part: Part, panel: Memory, vectors: Sequence[Vector]) -> None:
+        """Copies a part of the right operand to the stack, with adjacent vectors of its rows."""
+        copy = _pack_columns if self.rhs.order[-1] == CONTRACTED else _pack_rows
+        copy(part, panel, vectors)
 
     def _block(self, slot: Scalar, row: Scalar, column: Scalar) -> None:
         """Computes a block of a result: of a part of the sums of a product of the batch."""
@@ -157,14 +187,14 @@ class _TiledProduct(MatrixProduct):
 
         def deep(start: Scalar) -> None:
             end = minimum(start + tiling.depth, contracted)
-            part = _Part(self, slot, batch, top, bottom, first, start, end)
+            part = Part(self, slot, batch, top, bottom, first, start, end)
             loop(left, right, (), part.panel_at, tiling.width)
 
         loop(first, last, (), deep, tiling.depth)
 
 
 @dataclasses.dataclass(frozen=True)
-class _Part:
+class Part:
     """A range of the products of the sums in a block of rows.
 
     Attributes:
@@ -178,7 +208,7 @@ class _Part:
         end: The end of the range.
     """
 
-    product: _TiledProduct
+    product: TiledProduct
     slot: Scalar
     batch: Scalar
     top: Scalar
@@ -192,27 +222,27 @@ class _Part:
         tiling = self.product.tiling
         vectors = self._vectors(column)
         if self.product.panel is not None:
-            _pack(self, self.product.panel, vectors)
+            self.product.pack(self, self.product.panel, vectors)
         count = tiling.rows
         full = self.top + (self.bottom - self.top) // count * count
         loop(self.top, full, (), lambda row: self._tile(row, count, vectors), count)
         if rest := tiling.extents[1] % count:
             loop(full, self.bottom, (), lambda row: self._tile(row, rest, vectors), count)
 
-    def _vectors(self, column: Scalar) -> list[_Vector]:
+    def _vectors(self, column: Scalar) -> list[Vector]:
         tiling = self.product.tiling
         columns, lanes = tiling.extents[2], tiling.lanes
         places = [column + lanes * number for number in range(tiling.vectors)]
         if columns % tiling.width == 0:
-            return [_Vector(place, number, None) for number, place in enumerate(places)]
+            return [Vector(place, number, None) for number, place in enumerate(places)]
         return [
-            _Vector(place, number, first_lanes(lanes, columns - place))
+            Vector(place, number, first_lanes(lanes, columns - place))
             for number, place in enumerate(places)
         ]
 
-    def _tile(self, top: Scalar, count: int, vectors: list[_Vector]) -> None:
+    def _tile(self, top: Scalar, count: int, vectors: list[Vector]) -> None:
         """Adds the products to a tile."""
-        product, lanes = self.product, self.product.tiling.lanes
+        product = self.product
         rows = [top + number if number else top for number in range(count)]
         is_partial = product.tiling.depth < product.tiling.extents[3]
         if is_partial:
@@ -221,13 +251,13 @@ class _Part:
             for row in rows:
                 for x in vectors:
                     product.result.prefetch((self.slot, row, x.column))
-        sums = [product.zeros] * (count * len(vectors))
+        sums = [first for first in product.first_sums(self, rows) for _ in vectors]
 
         def step(place: Scalar, *sums: Scalar) -> tuple[Scalar, ...]:
-            right = [self._right(place, x) for x in vectors]
-            left = [broadcast(product.lhs[self.batch, row, place], lanes) for row in rows]
+            right = [product.right(self, place, x) for x in vectors]
+            left = [product.left(self.batch, row, place) for row in rows]
             pairs = [(x, y) for x in left for y in right]
-            return tuple(multiply_add(*pair, z) for pair, z in zip(pairs, sums, strict=True))
+            return tuple(product.sum_with(*pair, z) for pair, z in zip(pairs, sums, strict=True))
 
         after = loop(self.start, self.end, tuple(sums), step)
         for number, row in enumerate(rows):
@@ -239,7 +269,7 @@ class _Part:
         if product.finish is not None:
             self._finish(product.finish, top, count, vectors)
 
-    def _finish(self, finish: Finish, top: Scalar, count: int, vectors: list[_Vector]) -> None:
+    def _finish(self, finish: Finish, top: Scalar, count: int, vectors: list[Vector]) -> None:
         """Writes the results of the epilogue for a tile, after the last products."""
         product, tiling = self.product, self.product.tiling
 
@@ -254,22 +284,16 @@ class _Part:
             is_last = self.end == tiling.extents[3]
             loop(top, select(is_last, top + count, top), (), step)
 
-    def _before(self, row: Scalar, x: _Vector) -> Scalar:
+    def _before(self, row: Scalar, x: Vector) -> Scalar:
         """Returns the sums so far; zeros before the first products."""
         product, tiling = self.product, self.product.tiling
         left = tiling.extents[2] - x.column
         known = first_lanes(tiling.lanes, select(self.start > self.first, left, 0))
         return product.result.read((self.slot, row, x.column), tiling.lanes, known)
 
-    def _right(self, place: Scalar, x: _Vector) -> Scalar:
-        product, lanes = self.product, self.product.tiling.lanes
-        if product.panel is None:
-            return product.rhs.read((self.batch, x.column, place), lanes, x.mask)
-        return product.panel.read((place - self.start, x.number * lanes), lanes)
-
 
 @dataclasses.dataclass(frozen=True)
-class _Vector:
+class Vector:
     """A vector of a panel: its column in the product, its number, and a mask of its lanes."""
 
     column: Scalar
@@ -277,13 +301,7 @@ class _Vector:
     mask: Scalar | None
 
 
-def _pack(part: _Part, panel: Memory, vectors: list[_Vector]) -> None:
-    """Copies a part of the right operand to the stack, with adjacent vectors of its rows."""
-    pack = _pack_columns if part.product.rhs.order[-1] == CONTRACTED else _pack_rows
-    pack(part, panel, vectors)
-
-
-def _pack_rows(part: _Part, panel: Memory, vectors: list[_Vector]) -> None:
+def _pack_rows(part: Part, panel: Memory, vectors: Sequence[Vector]) -> None:
     rhs, lanes = part.product.rhs, part.product.tiling.lanes
 
     def copy(place: Scalar) -> None:
@@ -294,7 +312,7 @@ def _pack_rows(part: _Part, panel: Memory, vectors: list[_Vector]) -> None:
     loop(part.start, part.end, (), copy)
 
 
-def _pack_columns(part: _Part, panel: Memory, vectors: list[_Vector]) -> None:
+def _pack_columns(part: Part, panel: Memory, vectors: Sequence[Vector]) -> None:
     """Does so for a right operand that is stored by columns."""
     tiling = part.product.tiling
     _, _, columns, contracted = tiling.extents

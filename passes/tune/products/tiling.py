@@ -82,6 +82,12 @@ class Tiling:
         batch, rows, columns, _ = self.extents
         return batch, -(-rows // self.block_rows), -(-columns // self.block_columns)
 
+    def with_rows(self, most: int) -> Tiling:
+        """Returns the same for one workgroup, and tiles of at most so many rows: shorter code."""
+        rows = min(self.rows, most)
+        block_rows = _multiple(self.block_rows, rows)
+        return dataclasses.replace(self, rows=rows, block_rows=block_rows, workgroups=1)
+
 
 def tile(
     extents: tuple[int, int, int, int], vector_bits: int, element_bits: int, is_transposed: bool
