@@ -20,7 +20,7 @@ from axir.dialect.core.annotations import Options, UserFunction, UserObject
 from axir.dialect.core.state import showing_captures
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.effects import named_axis
-from axir.dialect.program.jaxprs.jaxpr import ClosedJaxpr
+from axir.dialect.program.jaxpr import ClosedJaxpr
 
 from .refs import AbstractRef
 

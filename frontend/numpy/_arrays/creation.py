@@ -39,7 +39,7 @@ from axir.dialect.ops.elementwise.family import full as repeated
 from axir.dialect.ops.shape.broadcasting import expand_dims
 from axir.dialect.ops.shape.concatenation import concatenate
 from axir.dialect.ops.shape.constants import full as filled
-from axir.dialect.program.origins import note_computed
+from axir.dialect.program.described_arrays import note_computed
 from axir.dialect.program.rules import Value
 from axir.dialect.program.tracer import Tracer
 from axir.numpy._arguments.promotion import (

@@ -10,12 +10,13 @@ from collections.abc import Sequence
 
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.errors import VerificationError
-from axir.dialect.program.equation import Equation, Literal, Var
-from axir.dialect.program.function import Function
-from axir.dialect.program.operation import later
-from axir.dialect.program.rules import Results, Value
-from axir.dialect.program.tracer import Trace
-from axir.dialect.program.walk import Environment, apply_equations
+
+from .equation import Equation, Literal, Var
+from .function import Function
+from .operation import later
+from .rules import Results, Value
+from .tracer import Trace
+from .walk import Environment, apply_equations
 
 
 class _Values(Environment):

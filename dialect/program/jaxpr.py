@@ -19,14 +19,14 @@ from axir.dialect.core.context import describe_location, scope_of
 from axir.dialect.core.dtypes import is_key
 from axir.dialect.core.single_flight import deep_recursion
 from axir.dialect.core.types import ShapedArray
-from axir.dialect.program.effects import primitives_that_act
-from axir.dialect.program.equation import Equation, Literal, Var
-from axir.dialect.program.function import Function, functions_of, unit_of
-from axir.dialect.program.module_writer import write_module
-from axir.dialect.program.parameters import is_printed
-from axir.dialect.program.rules import Value
 
+from .effects import primitives_that_act
+from .equation import Equation, Literal, Var
+from .function import Function, functions_of, unit_of
 from .jaxpr_making import function_of_equations, function_with
+from .module_writer import write_module
+from .parameters import is_printed
+from .rules import Value
 
 if TYPE_CHECKING:
     from axir.dialect.program.operation import Operation
