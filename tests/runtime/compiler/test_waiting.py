@@ -19,26 +19,26 @@ PROGRAM = """
     import os, sys, time
     import numpy as np
     import axir
-    from axir.runtime.compiler import preloading
+    from axir.runtime.compiler import waiting
 
     def imported():
         return len([name for name in sys.modules if name.startswith("axir.passes")])
 
     assert "axir.passes.tune.products.tile_products" not in sys.modules
-    with preloading.passes_imported_meanwhile():
+    with waiting.passes_imported_meanwhile():
         # The helper that compiles this is waited for inside, and its answer is no end of it.
         axir.jit(lambda x: x + 1)(np.ones(3, np.float32))
         if os.fork() == 0:
-            with preloading.passes_imported_meanwhile():
+            with waiting.passes_imported_meanwhile():
                 import axir.passes.fuse.fuse_islands
             os._exit(0)
         status = os.wait()[1]
     time.sleep(0.1)  # a module that has been begun
-    [thread] = preloading._threads
+    [thread] = waiting._threads
     before = imported()
     time.sleep(0.2)
     assert imported() == before
-    with preloading.passes_imported_meanwhile():
+    with waiting.passes_imported_meanwhile():
         thread.join()
     assert "axir.passes.tune.products.tile_products" in sys.modules
     assert "axir.passes.fuse.fuse_islands" in sys.modules
