@@ -17,7 +17,7 @@ import numpy as np
 import axir
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.meshes.communication import Collective
-from axir.runtime.processes.mpi import world
+from axir.runtime.processes.transports import world
 from axir.runtime.spmd.process_engine import engine_of
 
 

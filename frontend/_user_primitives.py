@@ -11,7 +11,7 @@ from axir.dialect.core.annotations import Param, Params, UserFunction, UserObjec
 from axir.dialect.core.errors import MissingRuleError
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.equation import MadeEquation, Var
-from axir.dialect.program.jaxprs.jaxpr import ClosedJaxpr
+from axir.dialect.program.jaxpr import ClosedJaxpr
 from axir.dialect.program.op_table import OPS, USER_OPS
 from axir.dialect.program.primitive import Primitive as _Primitive
 

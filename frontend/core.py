@@ -33,7 +33,7 @@ from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.equation import Equation as JaxprEqn
 from axir.dialect.program.equation import Literal, Var
 from axir.dialect.program.function import Function
-from axir.dialect.program.jaxprs.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, eval_jaxpr
+from axir.dialect.program.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, eval_jaxpr
 from axir.dialect.program.rules import Value
 from axir.dialect.program.tracer import Trace, Tracer
 

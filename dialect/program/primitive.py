@@ -35,6 +35,7 @@ from axir.dialect.core.symbolic.terms import SymbolicDimError
 from axir.dialect.core.symbolic_dims import as_traced, is_symbolic_dim
 from axir.dialect.core.types import NOWHERE, ShapedArray
 
+from .described_arrays import keep_origin
 from .effects import acts_where_it_stands
 from .equation import Equation
 from .function_rules import (
@@ -48,7 +49,6 @@ from .function_rules import (
 from .meshes.varying_axes import Axes, joined, missing_axes, varying_results
 from .narrow_elements import has_narrow, infer_narrow, narrowed, widened, widened_params
 from .operation import Application, Operation
-from .origins import keep_origin
 from .rules import (
     HostArrays,
     Operand,

@@ -41,12 +41,11 @@ from axir.dialect.core.state import Change, around_trace, open_trace
 from axir.dialect.core.symbolic_dims import as_traced, is_symbolic_dim
 from axir.dialect.core.types import ShapedArray, in_order
 
-from .described_arrays import record_description
+from .described_arrays import is_computed, record_description
 from .effects import is_effectful
 from .equation import Equation, Literal, Var
 from .function import Function, create_constant_op, create_function_op, finish_function_op
 from .operation import Application, Operation, later
-from .origins import is_computed
 from .rules import Operand, Results, Value
 from .walk import Environment, apply_equations
 

@@ -18,9 +18,9 @@ from collections.abc import Iterator, Sequence
 
 from axir.dialect.core.array import ConcreteArray
 from axir.dialect.core.context import describe_location
+from axir.dialect.program.described_arrays import origin_of
 from axir.dialect.program.equation import Equation, Literal, Var
 from axir.dialect.program.function import Function
-from axir.dialect.program.origins import origin_of
 from axir.passes.partition.propagation import dimensions_of
 
 from . import row_loops

@@ -43,7 +43,7 @@ from axir.dialect.program.costs import (
     transcendental_operations,
 )
 from axir.dialect.program.function import Function
-from axir.dialect.program.jaxprs.jaxpr import ClosedJaxpr
+from axir.dialect.program.jaxpr import ClosedJaxpr
 from axir.dialect.program.module_writer import write_module
 from axir.dialect.program.tracer import Tracer
 from axir.passes.partition.layout_text import communications

@@ -21,7 +21,7 @@ from axir.dialect.core.state import showing_captures, within_scope, without_ambi
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.effects import named_axis
 from axir.dialect.program.function_tracing import function_name
-from axir.dialect.program.jaxprs.jaxpr import ClosedJaxpr
+from axir.dialect.program.jaxpr import ClosedJaxpr
 
 from .refs import AbstractRef
 

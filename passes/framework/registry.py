@@ -37,7 +37,7 @@ _FILES = {
     ),
     "legalize.numbers.refuse_unsupported": "refuse-unsupported",
     "legalize.numbers.sign_unsigned_data": "sign-unsigned-data",
-    "legalize.numbers.store_narrow_elements": "store-narrow-elements",
+    "legalize.numbers.narrow_elements": "store-narrow-elements",
     "legalize.complex.complex_operations": (
         "expand-complex split-complex-constants split-complex-conv split-complex-dot"
         " split-complex-pad split-complex-sums"
@@ -82,9 +82,7 @@ _FILES = {
     "fuse.shares.fuse_long_sums": "fuse-long-sums",
     "fuse.shares.fuse_sums": "fuse-sums",
     "fuse.shares.fuse_windows": "fuse-convolutions fuse-windows",
-    "tune.convolve_bytes": "convolve-bytes",
-    "tune.put_features_last": "put-features-last",
-    "tune.split_dilated_convolutions": "split-dilated-convolutions",
+    "tune.convolutions": "convolve-bytes put-features-last split-dilated-convolutions",
     "tune.split_reductions": "split-reductions",
     "tune.spread_loops": "spread-matvecs write-out-doubles",
     "tune.transposes": "absorb-transposes transpose-rhs",

@@ -16,8 +16,7 @@ from axir.runtime.errors import DistributedSetupError
 from . import group
 from .coordinator import Coordinator
 from .member import Member, Transport
-from .mpi import MpiTransport, end_if_broken, world
-from .sockets import Sockets, SocketTransport
+from .transports import MpiTransport, Sockets, SocketTransport, end_if_broken, world
 from .wire import address, listening
 
 # Transports are identified by MPI's tags; MPI guarantees tags up to this number.

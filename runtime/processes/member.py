@@ -2,7 +2,7 @@
 
 Here: also `Transport`, the form of what carries bytes among the processes of a mesh; each mesh has
 one, which one thread uses.
-Elsewhere: transports (`sockets.py`, `mpi.py`).
+Elsewhere: transports (`transports.py`).
 """
 
 from __future__ import annotations

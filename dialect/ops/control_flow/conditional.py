@@ -53,8 +53,7 @@ from .closed_bodies import (
     split,
     trace_body,
 )
-from .execution import implementation
-from .interpretation import quiet, steps_of
+from .execution import implementation, quiet, steps_of
 from .parts import partition_cond, varying_cond
 
 

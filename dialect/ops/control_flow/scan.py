@@ -39,8 +39,7 @@ from .closed_bodies import (
     moved_to_front,
     split,
 )
-from .execution import implementation
-from .interpretation import quiet, steps_of
+from .execution import implementation, quiet, steps_of
 from .lowered_scan import LoweredScan
 from .parts import partition_scan, varying_scan
 

@@ -46,8 +46,7 @@ from .closed_bodies import (
     split,
     trace_body,
 )
-from .execution import may_compile, unit_of
-from .interpretation import quiet, steps_of
+from .execution import may_compile, quiet, steps_of, unit_of
 from .parts import partition_while, varying_while
 
 

@@ -35,11 +35,11 @@ from axir.dialect.core.symbolic_dims import is_open
 from axir.dialect.core.symbolic_zeros import UndefinedPrimal, Zero
 from axir.dialect.core.types import ShapedArray
 from axir.dialect.ops.later_ops import later
+from axir.dialect.program.described_arrays import note_computed
 from axir.dialect.program.dimensions import position_wise
 from axir.dialect.program.function_rules import LoweringContext, LowerRule
 from axir.dialect.program.op_table import Traceable, declare, name_parameters, traceable
 from axir.dialect.program.operation import Sample, Unsupported
-from axir.dialect.program.origins import note_computed
 from axir.dialect.program.primitive import Primitive
 from axir.dialect.program.rules import (
     BatchRule,

@@ -23,10 +23,10 @@ from axir.dialect.ops.elementwise.family import ANY, NUMBER, as_value, zero_tang
 from axir.dialect.ops.elementwise.family import full as filled
 from axir.dialect.ops.elementwise.samples import edge_array, random_values
 from axir.dialect.ops.later_ops import later
+from axir.dialect.program.described_arrays import note_computed
 from axir.dialect.program.dimensions import Dimensions, Factors, Shapes, position_wise
 from axir.dialect.program.op_table import declare
 from axir.dialect.program.operation import Sample
-from axir.dialect.program.origins import note_computed
 from axir.dialect.program.parameters import Ints
 from axir.dialect.program.primitive import Primitive
 from axir.dialect.program.rules import Operand, Value

@@ -14,7 +14,7 @@ from axir._trees import tree
 from axir.dialect.core import dtypes
 from axir.dialect.core.annotations import Axes, Dtype, DTypeLike, Param, UserFunction, UserObject
 from axir.dialect.core.array import Array
-from axir.dialect.program.jaxprs.jaxpr import Jaxpr
+from axir.dialect.program.jaxpr import Jaxpr
 from axir.dialect.program.primitive import primitive_of
 from axir.dialect.program.rules import Value
 

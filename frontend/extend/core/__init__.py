@@ -28,7 +28,7 @@ from axir.dialect.core.types import ShapedArray
 from axir.dialect.program.equation import Equation as JaxprEqn
 from axir.dialect.program.equation import Literal, Var
 from axir.dialect.program.function import functions_in
-from axir.dialect.program.jaxprs.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr
+from axir.dialect.program.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr
 from axir.dialect.program.module_writer import write_module
 from axir.dialect.program.op_table import OPS
 from axir.dialect.program.primitive import Primitive as PrimitiveOfTable

@@ -23,7 +23,7 @@ from axir.dialect.ops.collectives.axis_reductions import pvary
 from axir.dialect.ops.elementwise.conversion import convert_element_type
 from axir.dialect.ops.elementwise.family import full as repeated
 from axir.dialect.ops.shape.constants import full as filled
-from axir.dialect.program.origins import note_computed
+from axir.dialect.program.described_arrays import note_computed
 from axir.dialect.program.rules import Value
 from axir.dialect.program.tracer import Tracer
 from axir.numpy._arguments.promotion import (

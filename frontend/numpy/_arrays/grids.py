@@ -30,7 +30,7 @@ from axir.dialect.ops.shape.broadcasting import broadcast_in_dim
 from axir.dialect.ops.shape.concatenation import concatenate
 from axir.dialect.ops.shape.constants import broadcasted_iota
 from axir.dialect.ops.shape.rearranging import moveaxis, reshape
-from axir.dialect.program.origins import note_computed
+from axir.dialect.program.described_arrays import note_computed
 from axir.dialect.program.rules import Value
 from axir.dialect.program.tracer import Tracer
 from axir.numpy._arguments.checks import canonical_axis

@@ -20,9 +20,8 @@ from axir.passes.fuse.values import Stored, Value
 from axir.passes.legalize.regions import is_run_by_itself
 from axir.passes.legalize.rewriting import find_operations
 
-from .narrow_sums import is_narrow, share_of_narrow
 from .producers import BROADCAST, is_cheap, outside_of, with_producers, workgroups_for
-from .shared_sums import share_of, with_merged_axes
+from .shared_sums import is_narrow, share_of, share_of_narrow, with_merged_axes
 
 _REDUCE = "stablehlo.reduce"
 

@@ -12,21 +12,25 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 
 from axir.dialect.builders.scalars import Scalar
 
 from . import tables
+from .written_code import Number
 
+# The numbers of kernels, or those of the library (`library.py`).
+_Real = TypeVar("_Real", Scalar, Number)
 Complex: TypeAlias = tuple[Scalar, Scalar]
+_Complex: TypeAlias = tuple[_Real, _Real]
 
 LARGEST_PRIME = 13
 """The largest prime whose transforms are written out."""
 
 
-def butterfly(numbers: Sequence[Complex], sign: int) -> list[Complex]:
+def butterfly(numbers: Sequence[_Complex[_Real]], sign: int) -> list[_Complex[_Real]]:
     """Returns the transform of numbers, with exp(sign 2 pi i j k / n)."""
     length = len(numbers)
     if length == 1:
@@ -36,7 +40,7 @@ def butterfly(numbers: Sequence[Complex], sign: int) -> list[Complex]:
         return _of_prime(numbers, sign)
     rest = length // first
     inner = [butterfly(numbers[start::rest], sign) for start in range(rest)]
-    found: list[Complex] = [numbers[0]] * length
+    found: list[_Complex[_Real]] = [numbers[0]] * length
     for place in range(first):
         turned = [
             _turned(inner[number][place], sign * number * place, length) for number in range(rest)
@@ -45,18 +49,18 @@ def butterfly(numbers: Sequence[Complex], sign: int) -> list[Complex]:
     return found
 
 
-def times(x: Complex, y: Complex) -> Complex:
+def times(x: _Complex[_Real], y: _Complex[_Real]) -> _Complex[_Real]:
     """Returns the product of complex numbers."""
     (a, b), (c, d) = x, y
     return (-b).times_plus(d, a * c), b.times_plus(c, a * d)
 
 
-def plus(x: Complex, y: Complex) -> Complex:
+def plus(x: _Complex[_Real], y: _Complex[_Real]) -> _Complex[_Real]:
     """Returns the sum of complex numbers."""
     return x[0] + y[0], x[1] + y[1]
 
 
-def minus(x: Complex, y: Complex) -> Complex:
+def minus(x: _Complex[_Real], y: _Complex[_Real]) -> _Complex[_Real]:
     """Returns the difference of complex numbers."""
     return x[0] - y[0], x[1] - y[1]
 
@@ -67,7 +71,7 @@ def _first_factor(length: int) -> int:
     return next(d for d in (4, 2, 3, 5, 7, 11, 13) if length % d == 0)
 
 
-def _turned(x: Complex, numerator: int, denominator: int) -> Complex:
+def _turned(x: _Complex[_Real], numerator: int, denominator: int) -> _Complex[_Real]:
     """Returns x exp(2 pi i numerator / denominator), by as few operations as possible."""
     real, imag = x
     eighths, rest = divmod(8 * (numerator % denominator), denominator)
@@ -83,7 +87,7 @@ def _turned(x: Complex, numerator: int, denominator: int) -> Complex:
     return [(a, b), (-b, a), (-a, -b), (b, -a)][eighths // 2]
 
 
-def _of_prime(numbers: Sequence[Complex], sign: int) -> list[Complex]:
+def _of_prime(numbers: Sequence[_Complex[_Real]], sign: int) -> list[_Complex[_Real]]:
     first, *others = numbers
     if len(numbers) == 2:
         return [plus(first, others[0]), minus(first, others[0])]
@@ -92,7 +96,7 @@ def _of_prime(numbers: Sequence[Complex], sign: int) -> list[Complex]:
     pairs = [(numbers[j], numbers[length - j]) for j in range(1, half + 1)]
     sums = [plus(x, y) for x, y in pairs]
     differences = [minus(x, y) for x, y in pairs]
-    found: list[Complex] = [first] * length
+    found: list[_Complex[_Real]] = [first] * length
     found[0] = functools.reduce(plus, sums, first)
     roots = tables.dft_matrix(length, sign)
     for k in range(1, half + 1):
@@ -107,11 +111,11 @@ def _of_prime(numbers: Sequence[Complex], sign: int) -> list[Complex]:
     return found
 
 
-def _scaled(x: Complex, factor: float) -> Complex:
+def _scaled(x: _Complex[_Real], factor: float) -> _Complex[_Real]:
     return x[0] * float(factor), x[1] * float(factor)
 
 
-def _added(x: Complex, factor: float, total: Complex) -> Complex:
+def _added(x: _Complex[_Real], factor: float, total: _Complex[_Real]) -> _Complex[_Real]:
     """Returns total + factor x."""
     number = x[0].constant(float(factor))
     return x[0].times_plus(number, total[0]), x[1].times_plus(number, total[1])

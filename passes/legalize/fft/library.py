@@ -13,10 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
-from .butterflies import Complex, butterfly, times
+from .butterflies import butterfly, times
 from .written_code import Code, Number
+
+Complex: TypeAlias = tuple[Number, Number]
 
 RADICES = tuple(range(2, 14))
 """The lengths of the butterflies."""
@@ -307,9 +309,9 @@ class _Library:
                 for k, row in enumerate(self._transposed(code, rows)):
                     at = self.at(code, to, k * self.lanes)
                     self.store(code, Number(code, row, self.vector), at)
-            with code.loop(self.lanes) as k:
-                row = code.add("%column", k)
-                y = self._read(code, "%space", space, code.mul(k, self.lanes))
+            with code.loop(self.lanes) as column:
+                row = code.add("%column", column)
+                y = self._read(code, "%space", space, code.mul(column, self.lanes))
                 y = times(y, self._root(code, row, place, first))
                 self._write(code, y, "%real", "%imag", code.add(code.mul(row, first), place))
         code.say("  ret void")

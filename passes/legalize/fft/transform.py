@@ -22,6 +22,7 @@ from iree.compiler import ir
 from axir.dialect.builders import stablehlo as hlo
 from axir.dialect.builders.kernels import Memory, dispatch_outside
 from axir.dialect.builders.scalars import Scalar, broadcast, index
+from axir.dialect.core.annotations import HostArray
 from axir.passes.legalize.regions import TRANSFORM, WORKGROUPS
 
 from .butterflies import Complex
@@ -145,7 +146,7 @@ class Transform(abc.ABC):
         called.attributes[WORKGROUPS] = ir.IntegerAttr.get(ir.IndexType.get(), self.workgroups)
         return Arrays(tuple(called.results)[:given], self.shape)
 
-    def _plan(self, words: dict[str, int]) -> np.ndarray:
+    def _plan(self, words: dict[str, int]) -> HostArray:
         radices: list[int] = []
         for step, columns in self.columns.items():
             words[f"{step}_radices"] = len(PLAN) + len(radices)

@@ -2,7 +2,7 @@
 
 Here: integers to bf16, f64 to f16, any number to bf16, floats to integers.
 Elsewhere: conversions of operands of contractions (`passes/legalize/contractions/operands.py`),
-elements of fewer than eight bits (`store_narrow_elements.py`).
+elements of fewer than eight bits (`narrow_elements.py`).
 """
 
 from __future__ import annotations

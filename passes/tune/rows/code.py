@@ -1,6 +1,6 @@
 """The code of kernels that go through arrays row by row.
 
-Elsewhere: the operations (`programs.py`), and the number of workgroups (`plans.py`).
+Elsewhere: the operations (`programs.py`), and the number of workgroups (`programs.py`).
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from axir.dialect.builders.scalars import Scalar, constant, convert_float, index
 from axir.passes.legalize.copies import rest_of_row, uniform_number
 from axir.passes.legalize.lanes import lanes_of
 
-from .plans import Plan
-from .programs import is_expensive, levels_of, reached, row_values
+from .programs import Plan, is_expensive, levels_of, reached, row_values
 from .reductions import (
     REDUCE,
     Numbers,

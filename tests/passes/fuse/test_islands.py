@@ -1,11 +1,15 @@
-"""`fuse-small-sums` and `fuse-islands` in loops: which operations become kernels."""
+"""Islands: the operations between kernels, and `fuse-islands`."""
 
 from __future__ import annotations
 
+import re
 import time
 
+import pytest
+from iree.compiler import ir
 from support.stablehlo_runner import parse
 
+from axir.dialect.text.parsing import parse_module
 from axir.passes.framework.pipeline import run_passes
 from axir.passes.fuse.islands import connected
 from axir.passes.legalize.regions import operations_of
@@ -129,3 +133,46 @@ def test_what_hangs_together_is_found_in_the_order_of_the_program() -> None:
     assert parts[1][0] == operations[0]
     assert [x for part in parts for x in part if x == operations[-2]] == [parts[1][-1]]
     assert len(connected(operations)) == 1  # the end reads both
+
+
+_HEAD = "func.func @main(%x: tensor<4x6xf32>)"
+_SUM = "%0 = stablehlo.add %x, %x : tensor<4x6xf32>"
+_RESHAPE = "stablehlo.reshape"
+
+
+def kernels_of(body: str, results: str) -> tuple[ir.Module, str]:
+    module = parse_module(f"{_HEAD} -> {results} {{\n{body}\n}}")
+    run_passes(module, "fuse-islands")
+    text = str(module)
+    return module, text[text.index("func.func @main") :]
+
+
+def test_other_shapes_of_results_are_no_copies() -> None:
+    module, main = kernels_of(
+        f"""{_SUM}
+        %1 = stablehlo.reshape %0 : (tensor<4x6xf32>) -> tensor<24xf32>
+        %2 = stablehlo.reshape %1 : (tensor<24xf32>) -> tensor<2x12xf32>
+        return %2, %1 : tensor<2x12xf32>, tensor<24xf32>""",
+        "(tensor<2x12xf32>, tensor<24xf32>)",
+    )
+    assert main.count("flow.dispatch") == 1
+    assert main.count(_RESHAPE) == 2
+    # One loop over all elements, and no memory except for the argument and the result.
+    kernel = str(module)
+    assert kernel.count("scf.for") == 1
+    assert len(re.findall(r"stream\.binding\.subspan", kernel)) == 2
+    assert module.operation.verify()
+
+
+@pytest.mark.parametrize("order", ["%1, %2", "%2, %1"])
+def test_a_shape_that_is_read_inside_stays_inside(order: str) -> None:
+    module, main = kernels_of(
+        f"""{_SUM}
+        %1 = stablehlo.reshape %0 : (tensor<4x6xf32>) -> tensor<24xf32>
+        %2 = stablehlo.multiply %1, %1 : tensor<24xf32>
+        return {order} : tensor<24xf32>, tensor<24xf32>""",
+        "(tensor<24xf32>, tensor<24xf32>)",
+    )
+    assert main.count("flow.dispatch") == 1
+    assert _RESHAPE not in main
+    assert module.operation.verify()

@@ -27,7 +27,7 @@ from axir.runtime.processes import group
 from axir.runtime.processes.coordinator import Coordinator
 from axir.runtime.processes.group import without_launcher_variables
 from axir.runtime.processes.member import Member, Patience
-from axir.runtime.processes.sockets import Sockets, SocketTransport
+from axir.runtime.processes.transports import Sockets, SocketTransport
 from axir.runtime.processes.wire import Connection, listening
 from axir.runtime.spmd.combination import combined
 from axir.runtime.spmd.process_engine import Mesh, ProcessEngine

@@ -8,10 +8,9 @@ do not change. Elsewhere: the effects of operations (`execution.py`).
 
 from __future__ import annotations
 
-from .contents import Fact
+from .contents import CONSTANT, FILL, GLOBAL, UNKNOWN, Fact, Piece, UnprovableError
 from .execution import Execution
 from .matching import operations_of
-from .pieces import CONSTANT, FILL, GLOBAL, UNKNOWN, Piece, UnprovableError
 from .reading import Block, Operation
 from .scalars import passed_by
 from .state import Buffer, State

@@ -11,8 +11,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 
-from .contents import Contents, Fact
-from .pieces import Piece, UnprovableError, filling, part
+from .contents import Contents, Fact, Piece, UnprovableError, filling, part
 from .reading import Operation
 from .scalars import Scalars
 from .state import Buffer, Place, State, Violation

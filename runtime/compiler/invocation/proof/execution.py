@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from .commands import Access, Commands
-from .contents import Contents, Fact
-from .pieces import WIDTHS, UnprovableError, constant_pieces, part
+from .contents import WIDTHS, Contents, Fact, UnprovableError, constant_pieces, part
 from .reading import Operation
 from .state import END
 

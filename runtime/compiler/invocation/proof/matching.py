@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from .pieces import UnprovableError
+from .contents import UnprovableError
 from .reading import Block, Operation
 from .scalars import Scalars
 from .values import Values

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from .blocks import follow, length_there
-from .contents import Contents, Fact
+from .contents import GLOBAL, Contents, Fact, Piece, UnprovableError
 from .execution import Execution
 from .matching import match, operations_of
-from .pieces import GLOBAL, Piece, UnprovableError
 from .reading import Operation, UnreadableError, read_operation
 from .scalars import Scalars
 from .state import Place, Violation

@@ -11,16 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from .conditions import without_conditions
-from .pieces import (
-    GLOBAL,
-    UNKNOWN,
-    Piece,
-    UnprovableError,
-    constant_atom,
-    filling,
-    part,
-    placed,
-)
+from .contents import GLOBAL, UNKNOWN, Piece, UnprovableError, constant_atom, filling, part, placed
 from .reading import Block, Operation
 from .scalars import Scalars
 

@@ -1,15 +1,21 @@
-"""`rng_bit_generator` makes JAX's bits and next states; see the samples of `mulhi` too."""
+"""Random bits: generators with a state, and bits of keys."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import jax
 import numpy as np
 import pytest
+from jax.extend.random import threefry2x32_p
 
 import axir
 from axir import lax
+from axir.dialect.core.array import as_array
+from axir.dialect.core.errors import DTypeError, ShapeError
+from axir.dialect.core.symbolic_zeros import Zero
+from axir.dialect.ops.random.random_bits import threefry2x32
 from axir.export import load
 
 KEYS = ([1, 2, 3, 4], [5, 6, 2**32 - 1, 2**32 - 1], [2**31, 7, 2**32 - 2, 9])
@@ -94,3 +100,67 @@ def test_mulhi_of_64_bits_compiles() -> None:
             exact = [a * b >> 64 for a, b in pairs]
             for function in (lax.mulhi, axir.jit(lax.mulhi)):
                 assert np.asarray(function(x, y)).ravel().tolist() == exact
+
+
+ZERO = np.uint32(0)
+
+# From the file `kat_vectors` of Random123 (threefry2x32, 20 rounds): counter, key, result.
+KNOWN_ANSWERS = [
+    ((0, 0), (0, 0), (0x6B200159, 0x99BA4EFE)),
+    ((0xFFFFFFFF, 0xFFFFFFFF), (0xFFFFFFFF, 0xFFFFFFFF), (0x1CB996FC, 0xBB002BE7)),
+    ((0x243F6A88, 0x85A308D3), (0x13198A2E, 0x03707344), (0xC4923A9C, 0x483DF7A0)),
+]
+
+
+@pytest.mark.parametrize("size", [1, 4, 5, 40000])  # the ways of computing few and many
+@pytest.mark.parametrize(("counter", "key", "result"), KNOWN_ANSWERS)
+def test_known_answers(
+    counter: tuple[int, int], key: tuple[int, int], result: tuple[int, int], size: int
+) -> None:
+    words = [np.full(size, word, np.uint32) for word in counter]
+    bits = threefry2x32(*map(np.uint32, key), *words)
+    for found, expected in zip(bits, result, strict=True):
+        assert found.dtype == np.uint32
+        np.testing.assert_array_equal(found.host(), np.full(size, expected, np.uint32))
+
+
+@pytest.mark.parametrize(
+    ("key_shape", "counter_shape"),
+    [((), ()), ((), (3,)), ((), (7, 11)), ((2, 3), (2, 3)), ((20000,), (20000,)), ((), (0, 2))],
+)
+def test_bits_equal_those_of_jax(
+    key_shape: tuple[int, ...], counter_shape: tuple[int, ...]
+) -> None:
+    generator = np.random.default_rng(1)
+    shapes = [key_shape, key_shape, counter_shape, counter_shape]
+    words = [np.asarray(generator.integers(0, 2**32, shape, np.uint32)) for shape in shapes]
+    expected = threefry2x32_p.bind(*words)
+    for found, reference in zip(threefry2x32(*words), expected, strict=True):
+        assert found.shape == counter_shape
+        np.testing.assert_array_equal(found.host(), reference)
+
+
+def test_operands_are_left_alone() -> None:
+    counters = np.arange(1000, dtype=np.uint32)
+    operand = as_array(counters)
+    threefry2x32(ZERO, ZERO, operand, operand)
+    np.testing.assert_array_equal(operand.host(), counters)
+
+
+def test_bits_have_no_derivative() -> None:
+    outs = threefry2x32(ZERO, ZERO, ZERO, ZERO)
+    tangents = [Zero(out.aval.to_tangent_aval()) for out in outs] * 2
+    rule = threefry2x32.primitive.jvp
+    assert [type(t) for t in rule([ZERO] * 4, tangents, outs)] == [Zero, Zero]
+
+
+def test_other_dtypes_are_refused() -> None:
+    text = "threefry2x32 takes four uint32 operands (two key words, two counter words), but got"
+    with pytest.raises(DTypeError, match=re.escape(text)):
+        threefry2x32(ZERO, ZERO, np.float32(0), ZERO)
+
+
+def test_other_shapes_are_refused() -> None:
+    text = "threefry2x32 requires operands of equal shape (or scalars)"
+    with pytest.raises(ShapeError, match=re.escape(text)):
+        threefry2x32(ZERO, ZERO, np.zeros(3, np.uint32), np.zeros(4, np.uint32))

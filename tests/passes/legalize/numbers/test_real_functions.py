@@ -1,8 +1,9 @@
-"""`expand-hyperbolic`, `expand-inverse-trigonometry`, `expand-cube-root`, `define-digamma`."""
+"""Functions of real numbers: powers, roots, rounding, hyperbolic functions and others."""
 
 from __future__ import annotations
 
 import ml_dtypes
+import mpmath
 import numpy as np
 import pytest
 import scipy.special
@@ -140,3 +141,102 @@ def test_arc_tangent_of_zeros_that_the_compiler_knows() -> None:
     example = Example("origin", [x], build_all, expected)
     assert deviations(run_examples([example])["origin"], example)
     assert not deviations(run_examples([example], "expand-inverse-trigonometry")["origin"], example)
+
+
+EDGES_POWER = np.array(
+    [0, 0.25, 0.5, 1, 1.5, 2, 3, 4, 7, 1e3, 1001, 1e30, np.inf, np.nan, 2**24 + 2, 1e-3, 1e-30]
+)
+EDGES_POWER = np.concatenate([EDGES_POWER, -EDGES_POWER])
+
+
+def correct_power(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """The C library's power of doubles, which is correct to the last place, rounded."""
+    with np.errstate(all="ignore"):
+        result = np.power(x.astype(np.float64), y.astype(np.float64))
+        result = result.astype(x.dtype)
+    # Denormal results, other than of f16, are flushed to zero by the processor.
+    tiny = float(ml_dtypes.finfo(x.dtype).tiny) if x.dtype != np.float16 else 0.0
+    is_denormal = np.abs(result.astype(np.float64)) < tiny
+    return np.where(is_denormal, np.copysign(result.dtype.type(0), result), result)
+
+
+def example_power(name: str, kind: str, x: np.ndarray, y: np.ndarray) -> Example:
+    with np.errstate(over="ignore"):
+        x, y = x.astype(DTYPES[kind]), y.astype(DTYPES[kind])
+    return Example(f"{name}_{kind}", (x, y), hlo.power, correct_power(x, y))
+
+
+def examples(kind: str) -> list[Example]:
+    first, second = np.meshgrid(EDGES_POWER, EDGES_POWER)
+    bases = 10.0 ** RNG.uniform(-5, 5, 2000)
+    exponents = RNG.uniform(-8, 8, 2000) if kind != "f16" else RNG.uniform(-1, 1, 2000)
+    integers = RNG.integers(-9, 10, 2000).astype(float)
+    near_one = 1 + RNG.uniform(-0.01, 0.01, 2000)
+    return [
+        example_power("edges", kind, first.ravel(), second.ravel()),
+        example_power("positive", kind, bases, exponents),
+        example_power("negative", kind, -(bases ** (0.3 if kind == "f16" else 1)), integers),
+        example_power("near_one", kind, near_one, RNG.uniform(-5000, 5000, 2000)),
+    ]
+
+
+EXAMPLES_POWER = [e for kind in DTYPES for e in examples(kind)]
+
+
+@pytest.fixture(scope="module")
+def results_power() -> dict[str, list[np.ndarray]]:
+    return run_examples(EXAMPLES_POWER, "expand-power")
+
+
+@pytest.mark.parametrize("example", EXAMPLES_POWER, ids=lambda e: e.name)
+def test_values_power(results_power: dict[str, list[np.ndarray]], example: Example) -> None:
+    assert deviations(results_power[example.name], example, ulps=2) == []
+
+
+def test_doubles_against_many_digits(results_power: dict[str, list[np.ndarray]]) -> None:
+    for name in ("positive_f64", "near_one_f64"):
+        (example_power,) = (e for e in EXAMPLES_POWER if e.name == name)
+        x, y = example_power.arguments
+        with mpmath.workdps(40):
+            for a, b, result in list(zip(x, y, results_power[name][0], strict=True))[:300]:
+                exact = mpmath.power(mpmath.mpf(float(a)), mpmath.mpf(float(b)))
+                assert abs(mpmath.mpf(float(result)) / exact - 1) < 2 * 2.0**-52
+
+
+def test_without_the_pass_values_are_wrong() -> None:
+    names = ("edges_f32", "edges_f64", "negative_f32", "negative_bf16")
+    examples = [e for e in EXAMPLES_POWER if e.name in names]
+    raw = run_examples(examples)
+    assert all(deviations(raw[e.name], e, 16) for e in examples)
+
+
+TIES = np.arange(-4000.5, 4001) / np.array([[1], [2], [4]])
+EDGES_ROUNDING = np.array(
+    [0.0, -0.0, 0.49999997, -0.49999997, np.inf, -np.inf, np.nan, 1e30, -1e30]
+)
+
+
+def example_rounding(dtype: type) -> Example:
+    digits = {2: 11, 4: 24, 8: 53}[np.dtype(dtype).itemsize]
+    powers = np.outer([1, -1], 2.0 ** np.arange(-3, digits + 3)).ravel()
+    powers = powers[np.abs(powers) < 60000] if dtype == np.float16 else powers
+    near = np.concatenate([powers + step for step in (-1, -0.75, -0.5, 0, 0.5, 1.5)])
+    with np.errstate(over="ignore"):
+        values = np.concatenate([TIES.ravel(), near, EDGES_ROUNDING]).astype(dtype)
+    expected = np.round(values.astype(np.float64)).astype(dtype)
+    return Example(np.dtype(dtype).name, (values,), hlo.round_nearest_even, expected)
+
+
+EXAMPLES_ROUNDING = [
+    example_rounding(x) for x in (np.float16, ml_dtypes.bfloat16, np.float32, np.float64)
+]
+
+
+@pytest.fixture(scope="module")
+def results_rounding() -> dict[str, list[np.ndarray]]:
+    return run_examples(EXAMPLES_ROUNDING, "expand-rounding")
+
+
+@pytest.mark.parametrize("example", EXAMPLES_ROUNDING, ids=lambda e: e.name)
+def test_values_rounding(results_rounding: dict[str, list[np.ndarray]], example: Example) -> None:
+    assert deviations(results_rounding[example.name], example) == []
