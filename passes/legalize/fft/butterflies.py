@@ -88,9 +88,9 @@ def _turned(x: _Complex[_Real], numerator: int, denominator: int) -> _Complex[_R
 
 
 def _of_prime(numbers: Sequence[_Complex[_Real]], sign: int) -> list[_Complex[_Real]]:
-    first, *others = numbers
+    first = numbers[0]
     if len(numbers) == 2:
-        return [plus(first, others[0]), minus(first, others[0])]
+        return [plus(first, numbers[1]), minus(first, numbers[1])]
     length = len(numbers)
     half = length // 2
     pairs = [(numbers[j], numbers[length - j]) for j in range(1, half + 1)]
