@@ -97,7 +97,7 @@ class State(threading.local):
         keeps_origins: Whether computed arrays are kept with the ops that computed them, and traces
             hold them as they are.
         presumed: Adds the constraints to an extent that hold in the code traced now, because it
-            would not run otherwise; None if there are none.
+            would not run otherwise; None if no such constraint holds.
         shows_captures: Whether `keeps_origins` only serves traces that must distinguish arrays
             computed meanwhile from captured arrays.
     """

@@ -1,4 +1,4 @@
-"""Calls of exported functions, for a number of rows or for sizes of open dimensions, and pullbacks.
+"""Calls of exported functions with any number of rows, or with sizes of open dimensions; pullbacks.
 
 Elsewhere: exported functions (`exported.py`), the sizes in a call (`open_sizes.py`), padding rows
 (`batching.py`).

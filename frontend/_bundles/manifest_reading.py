@@ -1,6 +1,6 @@
 """Reading the manifest of a bundle: every field is checked before it is used.
 
-Elsewhere: what a manifest says, and writing it (`manifest.py`).
+Elsewhere: the contents of a manifest, and writing it (`manifest.py`).
 """
 
 from __future__ import annotations

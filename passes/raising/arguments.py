@@ -34,7 +34,7 @@ class Arguments:
     Attributes:
         module: The module.
         shapes: The given shapes of arguments.
-        learned: What is known of open dimensions.
+        learned: Known facts about open dimensions.
     """
 
     def __init__(self, module: ir.Module, shapes: Shapes, learned: Learned):

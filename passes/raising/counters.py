@@ -46,7 +46,7 @@ def varying_places(loop: ir.Operation) -> list[int]:
 
 
 def counter_of(context: RaisingContext, loop: ir.Operation) -> Counter | None:
-    """Returns the counter that determines how often a loop runs; None if there is none."""
+    """Returns the counter that determines how often a loop runs; None for other loops."""
     condition, body = (region.blocks[0] for region in loop.regions)
     truth = list(condition.operations)[-1].operands[0]
     if isinstance(truth, ir.BlockArgument) or truth.owner.name != "stablehlo.compare":

@@ -1,6 +1,6 @@
 """Extents that values of a module hold while it is raised, and conditions on extents.
 
-Elsewhere: the extents that an operation computes (`extents.py`), what operations want of open
+Elsewhere: the extents that an operation computes (`extents.py`), conditions of operations on open
 dimensions (`wanted_dimensions.py`).
 """
 

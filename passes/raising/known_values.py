@@ -1,4 +1,4 @@
-"""Values of a module that is raised, and what is known of them: constants and weights.
+"""Known values of a module that is raised: constants and weights.
 
 Elsewhere: the extents that values hold (`known_extents.py`).
 """

@@ -174,7 +174,7 @@ def _call(context: RaisingContext, operation: ir.Operation, *values: Raised) -> 
 
 
 def _sharding_of_whole(part: ir.Value) -> str | None:
-    """Returns how a result of a device's function is a part of an array; None if it is none."""
+    """Returns how a result of a device's function is a part of an array; None for other results."""
     for use in part.uses:
         user = use.owner.operation
         if user.name != "stablehlo.custom_call":

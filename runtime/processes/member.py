@@ -1,7 +1,7 @@
 """`Member`: this process's connection to the others, through the coordinator.
 
-Here: also `Transport`, the form of what carries bytes among the processes of a mesh; each mesh has
-one, which one thread uses.
+Here: also `Transport`, the interface that carries bytes among the processes of a mesh; each mesh
+has one, which one thread uses.
 Elsewhere: transports (`transports.py`).
 """
 

@@ -107,7 +107,7 @@ def dispatch_outside(
         result_types: The types of the arrays that it writes.
 
     Returns:
-        The call, whose results are the arrays.
+        The call; its results are the arrays.
     """
     module = _module_block()
     if symbol not in _symbols(module):

@@ -2,7 +2,7 @@
 
 The operands of these ops are the inputs of their body, then its captured values.
 
-Here: also derivatives of functions as functions, for the rules of users' vectorizations.
+Here: also derivatives of functions as functions, which users' rules of vectorization use.
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ def distribution(
     Args:
         signature: Function with the name, the docstring and the parameters of the distribution.
         functions: The functions of the module; each takes the result of `signature`.
-        first: Names of first parameters other than that of `signature`.
+        first: Names of first parameters that differ from `signature`.
         without: A parameter of `signature` that a function lacks.
         others: Functions with separate signatures.
     """

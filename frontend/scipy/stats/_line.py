@@ -38,7 +38,7 @@ def _log_normal_density(y: Value) -> Value:
 def norm(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Arguments:
     """The normal distribution, of density exp(-y**2 / 2) / sqrt(2 pi) for y = (x - loc) / scale.
 
-    Quantiles are float64 if 64-bit types are enabled, also those of float32.
+    Quantiles are float64 if 64-bit types are enabled, even of float32 probabilities.
 
     >>> from axir.scipy.stats import norm
     >>> norm.cdf(1.0, loc=1.0)

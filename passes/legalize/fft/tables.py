@@ -112,7 +112,7 @@ def _least_prime(length: int) -> int:
 
 
 def cost_of_stages(length: int) -> int:
-    """Returns the cost of a transform by matrix products, for each number of a row."""
+    """Returns the cost of a transform by matrix products per number of a row."""
     return sum(_STAGE_COST + radix for radix in factors(length))
 
 

@@ -1,6 +1,6 @@
 """The product of matrices of integers of 8 or 16 bits as a kernel with sums of 32 bits.
 
-The tiles are those of products of floats. An element is a word of 32 bits: two or four neighbours
+Products of floats have the same tiles. An element is a word of 32 bits: two or four neighbours
 along the sums. Panels hold the words of the right operand, so one operation multiplies and adds all
 neighbours of a lane. The sums wrap around as in 32 bits.
 

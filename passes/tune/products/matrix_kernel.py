@@ -147,7 +147,7 @@ class TiledProduct(MatrixProduct):
         return scratch((tiling.depth, tiling.width), self.result) if tiling.is_packed else None
 
     def first_sums(self, part: Part, rows: Sequence[Scalar]) -> list[Scalar]:
-        """Returns, for each row of a tile, what the sums of a range of products start with."""
+        """Returns the first value of the sums of a range of products, for each row of a tile."""
         return [constant(0, ir.VectorType.get([self.tiling.lanes], self.result.element))] * len(
             rows
         )

@@ -31,7 +31,7 @@ from .spaces import Space, owner_of
 def run(program: Program, *, in_place: bool) -> list[ir.Value]:
     """Builds the kernel; returns the values of the outputs.
 
-    `in_place` marks an operand whose memory may become that of the result.
+    `in_place` marks an operand; its memory may become the result's.
     """
     plan = Plan(program)
     types = [plan.memory_type(x) for x in program.outputs]
@@ -139,7 +139,7 @@ class FuseRows(Pass):
     4. Divide the rows among workgroups. Their number depends only on the size, so results do not
        depend on how many run at a time. The workgroups' results down the columns are reduced
        afterwards.
-    5. With `in_place`, mark an operand whose memory the result may take.
+    5. With `in_place`, mark an operand if the result may take its memory.
 
     Before::
 

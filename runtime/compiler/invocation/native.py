@@ -276,7 +276,7 @@ class NativeCompiler:
 
 
 def _are_declared(kernels: str) -> bool:
-    """Tells whether all kernels are those of libraries."""
+    """Tells whether libraries define all kernels."""
     functions = filter(None, _NEXT_FUNCTION.split(kernels))
     return all(x.startswith("func.func private") for x in functions)
 

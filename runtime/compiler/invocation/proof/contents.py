@@ -1,6 +1,6 @@
 """The facts about the bytes of a buffer: each relates a range of bytes to the bytes of an atom.
 
-Here: also the pieces of which contents consist.
+Here: also the pieces that make up contents.
 """
 
 from __future__ import annotations
