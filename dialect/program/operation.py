@@ -40,7 +40,7 @@ later = LateNames(
     "axir.dialect.program",
     {
         "effects": ["primitives_that_act"],
-        "jaxprs.jaxpr": ["ClosedJaxpr", "Jaxpr"],
+        "jaxpr": ["ClosedJaxpr", "Jaxpr"],
         "op_table": ["OPS"],
     },
 )
