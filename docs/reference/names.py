@@ -36,7 +36,7 @@ def modules(root: str = "axir") -> Iterator[ModuleType]:
         name = f"{root}.{found.name}"
         if not found.name.startswith("_") and name not in OTHERS:
             yield from modules(name)
-    for inside in vars(module).values():  # those that have no file
+    for inside in list(vars(module).values()):  # those that have no file
         if isinstance(inside, MadeModule) and inside.__name__.rpartition(".")[0] == root:
             yield from modules(inside.__name__)
 
