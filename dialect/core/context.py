@@ -135,6 +135,18 @@ def is_written_by_user() -> bool:
     return frame is None or is_user_file(frame.f_code.co_filename)
 
 
+def is_called_by_axir(module: str) -> bool:
+    """Tells whether the caller of a module is code of axir; Python's library calls for others."""
+    frame = sys._getframe(1)
+    name = str(frame.f_globals.get("__name__"))
+    while frame.f_back is not None and (
+        name == module or name.partition(".")[0] in sys.stdlib_module_names
+    ):
+        frame = frame.f_back
+        name = str(frame.f_globals.get("__name__"))
+    return name.startswith("axir.")
+
+
 def file_location(filename: str, line: int, scope: str = "") -> ir.Location:
     """Returns the (cached) MLIR location of a line of a file, under the name of a scope if any."""
     key = (filename, line, scope)

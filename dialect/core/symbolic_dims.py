@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 import operator
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NoReturn, TypeGuard
 
@@ -29,6 +28,7 @@ from axir.dialect.core.symbolic.terms import (
 )
 
 from .annotations import Extent, UserObject
+from .context import is_called_by_axir
 from .late_modules import late_module
 
 # late: simplification and bounds use the arithmetic of extents, which uses them
@@ -123,7 +123,7 @@ class SymbolicDim:
         found = _equality(self, other)
         if found is not None:
             return found
-        if _is_called_by_axir():
+        if is_called_by_axir(__name__):
             return False
         raise self._undecided("==", other)
 
@@ -134,7 +134,7 @@ class SymbolicDim:
             SymbolicLookupError: in code of users, because extents with different hashes are never
                 compared, although they may be equal for some sizes.
         """
-        if not _is_called_by_axir():
+        if not is_called_by_axir(__name__):
             error = SymbolicLookupError(
                 f"Whether {self} is found in a set or a dictionary depends on its size.",
                 "Compare with ==, which is an error only where sizes decide, or look up the text: "
@@ -255,7 +255,7 @@ class SymbolicDim:
             "decides it, symbolic_shape(..., constraints=['b >= 8']), choose by arrays (jnp.where, "
             "lax.cond), or export the function for fixed sizes.",
         )
-        error.is_choice_of_user = not _is_called_by_axir()
+        error.is_choice_of_user = not is_called_by_axir(__name__)
         return error
 
     def _is_positive(self, extent: Extent, is_strict: bool, sign: str, other: Extent) -> bool:
@@ -298,19 +298,6 @@ class SymbolicDim:
 
     def __reduce__(self) -> tuple[object, ...]:
         return _rebuilt, (self.terms, self.scope)
-
-
-def _is_called_by_axir() -> bool:
-    """Tells whether the caller of this file is code of axir."""
-    frame = sys._getframe(1)
-    while frame.f_back is not None and _is_between(str(frame.f_globals.get("__name__"))):
-        frame = frame.f_back
-    return str(frame.f_globals.get("__name__")).startswith("axir.")
-
-
-def _is_between(module: str) -> bool:
-    """Tells whether a module is this one, or one of Python's, which calls for other code."""
-    return module == __name__ or module.partition(".")[0] in sys.stdlib_module_names
 
 
 def _rebuilt(terms: Terms, scope: Scope | None) -> SymbolicDim:

@@ -33,11 +33,14 @@ MODULES: Mapping[str, Mapping[str, str]] = {
     # Classes for libraries' annotations.
     "jaxlib._jax": {
         "axir": "Device",
-        "axir._transforms.jit": "PjitFunction=JitFunction",
+        "axir._transforms.jit_function": "PjitFunction=JitFunction",
         _TYPES: "ArrayImpl=ConcreteArray ConcreteArray",
     },
     "jaxlib.xla_client": {"axir": "Device", "axir.interpreters": "ops=_xla_ops"},
-    "jaxlib.xla_extension": {"axir": "Device", "axir._transforms.jit": "PjitFunction=JitFunction"},
+    "jaxlib.xla_extension": {
+        "axir": "Device",
+        "axir._transforms.jit_function": "PjitFunction=JitFunction",
+    },
     # The bindings of IREE's compiler: they build the operations of axir's lowering rules, so rules
     # of users' primitives may use them.
     "jaxlib.mlir": {"axir.dialect.core.context": "ir"},

@@ -14,7 +14,8 @@ from typing import NamedTuple
 from axir._arguments.arguments import to_value
 from axir._arguments.symbolic_shapes import constraints_of, rows_in
 from axir._devices.shape_dtype_struct import ShapeDtypeStruct
-from axir._transforms.jit import JitFunction, jit
+from axir._transforms.jit import jit
+from axir._transforms.jit_function import JitFunction
 from axir._transforms.stages import Lowered
 from axir._trees import tree
 from axir.dialect.core.annotations import Options, UserObject

@@ -15,7 +15,7 @@ from axir.dialect.program.tracer import Tracer
 from axir.runtime import Device, local_devices
 from axir.runtime.errors import TooFewDevicesError
 
-from .jit import JitFunction
+from .jit_function import JitFunction
 from .vectorize import check_axes, check_number, checked_in_axes, mapped_arguments, trace_element
 
 

@@ -23,7 +23,7 @@ from axir.runtime.spmd.placed_calls import placed
 from axir.runtime.spmd.placement import Placement
 from axir.runtime.spmd.program import MeshProgram
 
-from .jit import JitFunction
+from .jit_function import JitFunction
 from .stages import Lying, described_place
 
 

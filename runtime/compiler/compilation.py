@@ -367,9 +367,6 @@ def _run_proven(
     second run mends this as well, because it gives each part of the program separate fills.
     """
     outcome = _run_compiler(run, flags, target)
-    if any(_LOST_READER in diagnostic.text for diagnostic in outcome.diagnostics):
-        _LOGGER.info("%s is compiled again with separate fills: %s", name, _LOST_READER)
-        outcome = _run_compiler(run, (*flags, KEEP_COPIES), target)
     if outcome.wrong:
         _LOGGER.warning(
             "%s is compiled again with a copy of each array that is updated in place, for IREE "
@@ -377,8 +374,11 @@ def _run_proven(
             name,
             outcome.wrong,
         )
-        outcome = _run_compiler(run, (*flags, KEEP_COPIES), target)
-    return outcome
+    elif any(_LOST_READER in diagnostic.text for diagnostic in outcome.diagnostics):
+        _LOGGER.info("%s is compiled again with separate fills: %s", name, _LOST_READER)
+    else:
+        return outcome
+    return _run_compiler(run, (*flags, KEEP_COPIES), target)
 
 
 def _run_compiler(run: _Run[_Binary], flags: tuple[str, ...], target: Target) -> _Outcome[_Binary]:

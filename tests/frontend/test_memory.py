@@ -13,7 +13,7 @@ from support.memory import resident_memory
 import axir
 import axir.numpy as jnp
 from axir import lax
-from axir._transforms import jit as jit_module
+from axir._transforms import jit_function
 from axir.dialect.program.function import Function
 from axir.runtime.calls.executable import Program
 from axir.runtime.native.programs import NativeProgram
@@ -70,7 +70,7 @@ def test_programs_go_with_their_function() -> None:
 
 
 def test_a_function_remembers_a_limited_number_of_programs(monkeypatch: Any) -> None:
-    monkeypatch.setattr(jit_module, "_ENTRY_LIMIT", 3)
+    monkeypatch.setattr(jit_function, "_ENTRY_LIMIT", 3)
     axir.clear_caches()  # other tests' programs are freed now, and not together with this one's
     programs = live(*PROGRAMS)
     f = axir.jit(lambda x: x * 2)

@@ -107,7 +107,7 @@ def test_a_fault_of_axir_keeps_the_frames_that_show_where(monkeypatch: pytest.Mo
     def faulty(*_: Any) -> Any:
         return np.vectorize(len)([0])  # NumPy's frames belong to the frames that call it
 
-    monkeypatch.setattr("axir._transforms.jit.flatten_arguments", faulty)
+    monkeypatch.setattr("axir._transforms.jit_function.flatten_arguments", faulty)
     with pytest.raises(TypeError) as caught:
         axir.jit(bad)(jnp.ones((3, 4)))
     found = functions_in(caught.value)

@@ -110,6 +110,7 @@ CASES = [
     ),
     product("pairs", (33, 21), (21, 47), dtype="i2", result="i4"),
     product("pairs_in_columns", (33, 21), (47, 21), COLUMNS, dtype="i2", result="i4"),
+    product("bytes_to_long", (9, 70), (70, 8), dtype="i1", result="i8"),
     bytes_and_pairs(),
     Example(
         "sums_that_wrap",
